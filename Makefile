@@ -1,0 +1,40 @@
+# The commands of the house. Each sets up .venv by itself and does nothing twice.
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench lock clean
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+help: ## Show the commands
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+demo: $(READY) ## Roll an example out over three sandbox clusters, canary first
+	@$(BIN)/volary demo
+
+test: $(READY) ## Run every test
+	@$(BIN)/python -m pytest -q -n auto
+
+check: $(READY) ## Formatting, lint, types, import contracts
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(READY) ## Format the code and mend what lint can mend
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(READY) ## Measure speed as ratios; writes benchmarks/README.md
+	@$(BIN)/python -m benchmarks
+
+lock: ## Resolve dependencies again (needs uv)
+	@uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+	  --python-version 3.11 --extra sandbox --group dev pyproject.toml -o requirements/dev.lock
+
+clean: ## Remove everything that was built
+	@rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): requirements/dev.lock pyproject.toml requirements/bootstrap.sh
+	@PYTHON="$(PYTHON)" sh requirements/bootstrap.sh

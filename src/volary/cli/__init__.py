@@ -1,0 +1,1 @@
+"""Thin commands: data on stdout, talk on stderr."""

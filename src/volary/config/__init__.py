@@ -1,0 +1,1 @@
+"""What users write, checked and turned into the model: dialects, fleet files, lint, schema."""

@@ -1,0 +1,1 @@
+"""The machine that decides what happens next, and the runner that carries it out."""

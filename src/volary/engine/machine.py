@@ -1,0 +1,1 @@
+"""The pure transition table of runs, stages and tasks."""

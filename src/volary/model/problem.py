@@ -1,0 +1,46 @@
+"""A problem in something a user wrote: what, where, and what to do about it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How much a problem matters: an error stops the work, a warning is only shown."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in a user's file; every part may be unknown."""
+
+    #: As the user would name it, usually relative to the repository.
+    file: str = ""
+    #: Counted from 1; 0 when unknown.
+    line: int = 0
+    #: Dotted path inside the document, such as ``spec.pipeline.stages[2].with.replicas``.
+    path: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.file and self.line else self.file
+        return f"{place}: {self.path}" if place and self.path else place or self.path
+
+
+NOWHERE = Location()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One finding, worded for the person who has to mend it."""
+
+    #: One sentence, no full stop.
+    message: str
+    where: Location = NOWHERE
+    #: What to do; empty when nothing better than the message can be said.
+    hint: str = ""
+    severity: Severity = Severity.ERROR
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.message}" if str(self.where) else self.message
+        return f"{text}\nhint: {self.hint}" if self.hint else text

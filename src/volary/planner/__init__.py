@@ -1,0 +1,1 @@
+"""Strategy, stages and targets of a run, decided purely."""

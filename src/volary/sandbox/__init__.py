@@ -1,0 +1,1 @@
+"""Emulated clusters for the demo and the tests."""

@@ -1,0 +1,1 @@
+"""A commit becomes manifests."""

@@ -1,0 +1,1 @@
+"""What each stage does on one cluster."""

@@ -1,0 +1,23 @@
+"""What every test may use."""
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator
+
+import pytest
+
+
+@pytest.fixture
+async def no_leftover_tasks() -> AsyncIterator[None]:
+    """A test that leaves tasks running fails."""
+    before = asyncio.all_tasks()
+    yield
+    leftover = [task for task in asyncio.all_tasks() - before if not task.done()]
+    assert not leftover, f"the test left tasks running: {leftover}"
+
+
+@pytest.fixture(autouse=True)
+def _strict_tasks(request: pytest.FixtureRequest) -> None:
+    """Put the check around asynchronous tests only: the others have no loop."""
+    if inspect.iscoroutinefunction(getattr(request, "function", None)):
+        request.getfixturevalue("no_leftover_tasks")
