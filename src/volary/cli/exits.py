@@ -1,0 +1,16 @@
+"""Exit codes, the same for every command."""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """What the shell gets to know."""
+
+    DONE = 0
+    FAILED = 1
+    #: Wrong usage or configuration: something the user has to change first.
+    USAGE = 2
+    #: A person has to decide before it goes on.
+    WAITING = 3
+    #: Ended by Ctrl-C, as shells report it.
+    INTERRUPTED = 130
