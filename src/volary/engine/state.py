@@ -1,0 +1,326 @@
+"""What the engine knows about a run: frozen values, changed by `machine.advance` only.
+
+A run is a sequence of stages; a stage a sequence of groups of targets (one group
+unless the fleet moves in waves); a group holds one task per target. Everything here
+is plain data, so it can be stored and gone on with by a later process: nothing
+depends on a position in code. Times are aware and in UTC.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from volary.model import outcome as outcomes
+from volary.model import stage as stages
+from volary.model import status as words
+
+ROLLBACK_ID = "rollback"
+
+#: A run in one of these never changes again.
+FINAL_RUN = frozenset(
+    {
+        words.RunStatus.SUCCEEDED,
+        words.RunStatus.FAILED,
+        words.RunStatus.CANCELLED,
+        words.RunStatus.ROLLED_BACK,
+    }
+)
+#: A task in one of these holds nothing any more.
+FINAL_TASK = frozenset(
+    {
+        words.TaskStatus.SUCCEEDED,
+        words.TaskStatus.FAILED,
+        words.TaskStatus.CANCELLED,
+        words.TaskStatus.SKIPPED,
+        words.TaskStatus.UNREACHABLE,
+        words.TaskStatus.ROLLED_BACK,
+    }
+)
+
+
+class OnFailure(StrEnum):
+    """What follows when a stage has failed and its running tasks have come to rest."""
+
+    #: Roll back the touched clusters.
+    ROLLBACK = "rollback"
+    #: The run fails and everything stays as it is.
+    STOP = "stop"
+    #: The run waits for a person: retry, skip a cluster, or cancel.
+    HOLD = "hold"
+
+
+class OnUnreachable(StrEnum):
+    """What follows when a cluster cannot be reached."""
+
+    #: It is a failure like any other.
+    FAIL = "fail"
+    #: The run goes on without the cluster, and does not end `succeeded`.
+    CONTINUE_WITHOUT = "continue-without"
+
+
+class Stopping(StrEnum):
+    """How a running task has been told to stop; later members are more urgent."""
+
+    NOT = "not"
+    #: Finish the write, then stop waiting.
+    POLITELY = "politely"
+    #: Break off, also in mid-write.
+    NOW = "now"
+
+
+class StopCause(StrEnum):
+    """Why a task was told to stop; decides how a non-success is recorded."""
+
+    NONE = ""
+    #: Its own deadline or its stage's or run's passed: it has failed.
+    TIMEOUT = "timeout"
+    #: The stage failed elsewhere, or somebody cancelled: it is cancelled.
+    ENDING = "ending"
+    #: A person left the cluster out: it is skipped.
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a task is, as last reported."""
+
+    #: What it is doing or waiting for, in one sentence without a full stop.
+    sentence: str
+    #: Pods or objects ready, of `total`; both 0 when there is nothing to count.
+    ready: int = 0
+    total: int = 0
+    #: Percentages per variant as asked for and as read back; empty when not about traffic.
+    wanted_weights: Mapping[str, int] = field(default_factory=dict)
+    observed_weights: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rules of one run, fixed at its start."""
+
+    on_failure: OnFailure = OnFailure.ROLLBACK
+    on_unreachable: OnUnreachable = OnUnreachable.FAIL
+    #: Why a failure is not rolled back, for the reason of the run; may be empty.
+    stop_reason: str = ""
+    #: Limit of the whole run, without the rollback and the time it waits for a person.
+    timeout: timedelta = timedelta(hours=6)
+    #: Limit of the rollback, which has a deadline of its own.
+    rollback_timeout: timedelta = timedelta(minutes=30)
+    #: How long a task may take to finish its write after it was told to stop, before it is
+    #: broken off; and then how long until it counts as lost.
+    grace: timedelta = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRule:
+    """Who has to agree before a group of targets starts."""
+
+    count: int = 1
+    #: Names that may approve; empty: anybody who is let in.
+    approvers: tuple[str, ...] = ()
+    #: How long it is waited for; then the stage has failed.
+    timeout: timedelta = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """One person's yes."""
+
+    by: str
+    at: datetime
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskState:
+    """One stage on one cluster: a cell of the matrix."""
+
+    target: str
+    status: words.TaskStatus = words.TaskStatus.PENDING
+    #: Why it has this status, in one sentence; empty while pending.
+    reason: str = ""
+    #: How often it has been started.
+    attempt: int = 0
+    started: datetime | None = None
+    finished: datetime | None = None
+    #: While it runs: when it is told to stop, then broken off, then counted as lost.
+    deadline: datetime | None = None
+    stopping: Stopping = Stopping.NOT
+    stop_cause: StopCause = StopCause.NONE
+    stop_reason: str = ""
+    progress: Progress | None = None
+    #: What was done where, a line each, from the task's outcome.
+    details: tuple[str, ...] = ()
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it has ended."""
+        return self.status in FINAL_TASK
+
+    @property
+    def is_running(self) -> bool:
+        """Whether somebody is carrying it out."""
+        return self.status is words.TaskStatus.RUNNING
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """Targets that move together within a stage."""
+
+    tasks: tuple[TaskState, ...]
+    name: str = ""
+    #: How many tasks run at once; 0: all.
+    concurrency: int = 0
+    #: None: the group starts by itself.
+    rule: ApprovalRule | None = None
+    approvals: tuple[Approval, ...] = ()
+    #: Since when and until when it is waited for approvals; None before.
+    asked: datetime | None = None
+    expires: datetime | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its tasks may start as far as approvals go."""
+        return self.rule is None or len(self.approvals) >= self.rule.count
+
+    @property
+    def is_final(self) -> bool:
+        """Whether all its tasks have ended."""
+        return all(task.is_final for task in self.tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class StageState:
+    """One step of the run on all its clusters."""
+
+    #: Unique in the run, stable over retries: ``1-K8S_CANARY_ROLLOUT``, ``rollback``.
+    id: str
+    #: What is carried out, with its options; opaque to the engine but for name and timeout.
+    stage: stages.Stage
+    groups: tuple[GroupState, ...]
+    status: words.TaskStatus = words.TaskStatus.PENDING
+    reason: str = ""
+    started: datetime | None = None
+    finished: datetime | None = None
+    deadline: datetime | None = None
+
+    @property
+    def tasks(self) -> Iterator[TaskState]:
+        """Its tasks, group by group."""
+        return (task for group in self.groups for task in group.tasks)
+
+    @property
+    def running(self) -> tuple[TaskState, ...]:
+        """Its tasks that are being carried out."""
+        return tuple(task for task in self.tasks if task.is_running)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it has ended; tasks of a stage that failed may still be finishing."""
+        return self.status in FINAL_TASK
+
+    def task(self, target: str) -> TaskState | None:
+        """Return the task on `target`; None when the stage leaves it out."""
+        return next((task for task in self.tasks if task.target == target), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """What the run has to remember about one of its clusters."""
+
+    name: str
+    #: A task of the run wrote to it, or may have: a rollback has to visit it.
+    touched: bool = False
+    #: Why the rest of the run goes on without it; empty: it does not.
+    left_out: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The run has stopped going forward; set once, kept to the end."""
+
+    #: FAILED or CANCELLED: how it ends without a rollback.
+    status: words.RunStatus
+    reason: str
+    #: Whether the touched clusters are rolled back first.
+    rollback: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Somebody asked that nothing new starts."""
+
+    by: str
+    at: datetime
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of a plan, pinned to a commit and to its clusters."""
+
+    id: str
+    application: str
+    #: The commit that is rolled out.
+    commit: str
+    #: The last commit that succeeded, to go back to; empty: a first deployment.
+    running_commit: str
+    clusters: tuple[ClusterState, ...]
+    stages: tuple[StageState, ...]
+    policy: Policy = field(default_factory=Policy)
+    status: words.RunStatus = words.RunStatus.PLANNED
+    #: Why it has this status, in one sentence.
+    reason: str = "planned"
+    #: Position in `stages` of the stage it is at.
+    position: int = 0
+    rollback: StageState | None = None
+    created: datetime | None = None
+    started: datetime | None = None
+    finished: datetime | None = None
+    deadline: datetime | None = None
+    pause: Pause | None = None
+    ending: Ending | None = None
+    #: A failure came to rest and a person decides what follows (`OnFailure.HOLD`).
+    held: bool = False
+    #: Since when its limits stand still because it waits for a person; None: they run.
+    clock_stopped: datetime | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it has ended and never changes again."""
+        return self.status in FINAL_RUN
+
+    @property
+    def current(self) -> StageState:
+        """The stage it is at: the rollback once there is one."""
+        return self.rollback or self.stages[self.position]
+
+    @property
+    def all_stages(self) -> tuple[StageState, ...]:
+        """Its stages in order, the rollback last."""
+        return (*self.stages, self.rollback) if self.rollback else self.stages
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Names of its clusters in order."""
+        return tuple(cluster.name for cluster in self.clusters)
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """Names of the clusters it wrote to, in order."""
+        return tuple(cluster.name for cluster in self.clusters if cluster.touched)
+
+    def stage(self, stage_id: str) -> StageState | None:
+        """Return the stage with `stage_id`; None when there is none."""
+        return next((each for each in self.all_stages if each.id == stage_id), None)
+
+    def cluster(self, name: str) -> ClusterState | None:
+        """Return the cluster called `name`; None when it is not the run's."""
+        return next((each for each in self.clusters if each.name == name), None)
+
+
+#: How a made-up outcome of a task that could not report is worded and counted.
+def lost(reason: str) -> outcomes.Outcome:
+    """Return the outcome of a task that ended without a word: failed, and maybe it wrote."""
+    return outcomes.Outcome(words.TaskStatus.FAILED, reason, touched=True)
