@@ -1,0 +1,54 @@
+"""What a stage is given: one application, one cluster, two sources, limits, a reporter."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from volary.clusters import client as clients
+from volary.engine import executor, state
+from volary.model import application as applications
+from volary.model import manifest, stage
+
+#: Renders a source for the stage's target; may be called more than once.
+Loader = Callable[[], Awaitable[list[manifest.Manifest]]]
+
+
+@dataclass(frozen=True, slots=True)
+class StageContext:
+    """One stage on one cluster, with everything it may use."""
+
+    application: applications.Application
+    stage: stage.Stage
+    #: Name of the cluster in the fleet.
+    target: str
+    client: clients.Client
+    #: The new commit and its manifests for this target.
+    commit: str
+    target_source: Loader
+    report: executor.Reporter
+    #: The last commit that succeeded; empty: a first deployment, which has no running source.
+    running_commit: str = ""
+    running_source: Loader | None = None
+    #: How long the stage may still take on this cluster.
+    timeout: timedelta = timedelta(hours=6)
+    stop: executor.StopFlag = field(default_factory=executor.StopFlag)
+    #: Whether a later or earlier stage of the pipeline routes traffic.
+    routes_traffic: bool = False
+    #: Namespaces Volary may work in on this cluster; empty: all.
+    namespaces: tuple[str, ...] = ()
+    #: Prune also when most of the application's objects would go.
+    allow_mass_deletion: bool = False
+    #: How long an image that cannot be pulled may stay so before the wait gives up.
+    image_grace: timedelta = timedelta(seconds=20)
+
+    def log(self, line: str) -> None:
+        """Say a line for people."""
+        self.report.log(line)
+
+    def warn(self, line: str) -> None:
+        """Say a line that somebody should look at."""
+        self.report.log(line, level=executor.LogLevel.WARNING)
+
+    def progress(self, sentence: str, ready: int = 0, total: int = 0) -> None:
+        """Say how far the stage is."""
+        self.report.progress(state.Progress(sentence, ready=ready, total=total))
