@@ -1,0 +1,67 @@
+"""Careful access to the inside of open-ended objects.
+
+What a user wrote or a cluster sent may have any shape. These functions answer
+with something empty where the shape is not the expected one, so that the code
+above them reads as if it were.
+"""
+
+import copy
+from collections.abc import Iterator
+from typing import Any, cast
+
+from volary.model import json
+
+
+def mapping(body: object, *path: str) -> json.JsonObject:
+    """Return the object at `path`; an empty one when it is missing or something else."""
+    found = value(body, *path)
+    return cast("json.JsonObject", found) if isinstance(found, dict) else {}
+
+
+def sequence(body: object, *path: str) -> list[Any]:
+    """Return the list at `path`; an empty one when it is missing or something else."""
+    found = value(body, *path)
+    return found if isinstance(found, list) else []
+
+
+def mappings(body: object, *path: str) -> Iterator[json.JsonObject]:
+    """Yield the objects in the list at `path`."""
+    return (item for item in sequence(body, *path) if isinstance(item, dict))
+
+
+def text(body: object, *path: str) -> str:
+    """Return the string at `path`; empty when it is missing or something else."""
+    found = value(body, *path)
+    return found if isinstance(found, str) else ""
+
+
+def number(body: object, *path: str, default: int = 0) -> int:
+    """Return the whole number at `path`, `default` when it is missing or something else."""
+    found = value(body, *path)
+    return found if isinstance(found, int) and not isinstance(found, bool) else default
+
+
+def value(body: object, *path: str) -> object:
+    """Return whatever is at `path`; None when it is missing."""
+    found = body
+    for step in path:
+        if not isinstance(found, dict):
+            return None
+        found = found.get(step)
+    return found
+
+
+def duplicate(body: json.JsonObject) -> json.JsonObject:
+    """Return a copy that shares nothing with `body`, to be changed by its maker."""
+    return copy.deepcopy(body)
+
+
+def branch(body: json.JsonObject, *path: str) -> json.JsonObject:
+    """Return the object at `path` for writing into it, made along the way where missing."""
+    found = body
+    for step in path:
+        below = found.get(step)
+        if not isinstance(below, dict):
+            below = found[step] = {}
+        found = below
+    return found
