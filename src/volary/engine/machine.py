@@ -1,1 +1,191 @@
-"""The pure transition table of runs, stages and tasks."""
+"""The pure transition table of runs: `advance` takes an event and says what follows.
+
+The rules, in words:
+
+1.  Stages go one after another; the tasks of a stage's group in parallel, at most as
+    many at once as its concurrency says; groups one after another.
+2.  A stage fails at once when one of its tasks does. Then its queued tasks do not start,
+    its running ones are told to stop after their write, and how each ends is recorded. No
+    task is broken off because another one failed.
+3.  Once all tasks have come to rest, the policy decides: roll back, stop, or hold for a
+    person, who retries, skips the failing clusters, or cancels.
+4.  A timeout (of a stage, the run, an approval) is a failure, never a cancel. A task whose
+    time is over is told to stop; after the grace it is broken off; after another
+    grace it counts as failed without a word, and its cluster as touched. A run that times
+    out does not hold: nobody may be there.
+5.  A rollback visits the clusters the run touched and no other, under a deadline of its
+    own. A failing cluster does not keep the others from being taken back. The run is
+    `rolled_back` only if every one of these tasks succeeded, else `failed`, naming what is left.
+6.  An unreachable cluster fails its stage, or is left out of the rest of the run, by policy. A
+    cluster left out, also one skipped by a person, is named at the end: the run is `succeeded`
+    only if every cluster is. A rollback visits a left-out cluster too, if it was touched.
+7.  A cancel lets running tasks finish their write, then stays as it is or rolls back, by choice;
+    the choice can be changed until the rollback has begun. With `now` they are broken off. A
+    rollback goes on through a polite cancel and is broken off by one with `now`.
+8.  A paused run starts nothing new; what runs finishes. A failure ends the pause: gates and
+    pauses never hold up the way back. Nobody is asked before a rollback.
+9.  Limits of the run and its stage stand still while a person is waited for and nothing runs.
+10. A final run never changes. Facts that come too late are ignored; requests are refused.
+
+The table says which events are taken in which status, by which function, and which
+statuses may follow. After the function wrote down the event, `settle` decides everything
+that follows by itself, and `orders` derives the commands from the difference.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from volary.engine import commands, events, facts, limits, orders, requests, settle, state
+from volary.model.status import RunStatus
+
+#: In the order they are to be carried out.
+Commands = tuple[commands.Command, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What an event led to."""
+
+    run: state.Run
+    commands: Commands = ()
+    #: Why a request was not taken, in one sentence; empty: it was.
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """What one kind of event does to a run of one status."""
+
+    #: Writes the event down; its second argument is the event of the table's key.
+    record: Callable[[state.Run, Any], requests.Answer]
+    #: The statuses that may follow, the present one included where it may stay.
+    leads_to: frozenset[RunStatus]
+
+
+_FAILED = (RunStatus.FAILED, RunStatus.ROLLING_BACK)
+
+_RECORDS: Mapping[type[events.Event], Callable[[state.Run, Any], requests.Answer]] = {
+    events.Start: facts.start,
+    events.TaskProgressed: facts.progress,
+    events.TaskFinished: facts.finish,
+    events.TimePassed: limits.time,
+    events.Cancel: requests.cancel,
+    events.PauseAsked: requests.pause,
+    events.Resume: requests.resume,
+    events.SkipCluster: requests.skip,
+    events.Retry: requests.retry,
+    events.Approve: requests.approve,
+    events.Reject: requests.reject,
+}
+
+#: Status → event → the statuses that may follow. What is not listed is not taken.
+_LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = {
+    RunStatus.PLANNED: {
+        events.Start: (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.FAILED),
+        events.SkipCluster: (RunStatus.PLANNED,),
+        events.Cancel: (RunStatus.CANCELLED,),
+    },
+    # A running run has running tasks: requests wait for them to come to rest.
+    RunStatus.RUNNING: {
+        events.TaskProgressed: (RunStatus.RUNNING,),
+        events.TaskFinished: (
+            RunStatus.RUNNING,
+            RunStatus.WAITING,
+            RunStatus.SUCCEEDED,
+            RunStatus.CANCELLED,
+            *_FAILED,
+        ),
+        events.TimePassed: (
+            RunStatus.RUNNING,
+            RunStatus.WAITING,
+            RunStatus.CANCELLED,
+            *_FAILED,
+        ),
+        events.Cancel: (RunStatus.RUNNING,),
+        events.PauseAsked: (RunStatus.WAITING,),
+        events.SkipCluster: (RunStatus.RUNNING,),
+    },
+    # Waiting for a person: paused (tasks may still be finishing), held, or asked to approve.
+    RunStatus.WAITING: {
+        events.TaskProgressed: (RunStatus.WAITING,),
+        events.TaskFinished: (
+            RunStatus.WAITING,
+            RunStatus.RUNNING,
+            RunStatus.SUCCEEDED,
+            *_FAILED,
+        ),
+        events.TimePassed: (RunStatus.WAITING, RunStatus.RUNNING, *_FAILED),
+        events.Cancel: (RunStatus.RUNNING, RunStatus.CANCELLED, RunStatus.ROLLING_BACK),
+        events.PauseAsked: (RunStatus.WAITING,),
+        events.Resume: (RunStatus.RUNNING, RunStatus.WAITING),
+        events.SkipCluster: (RunStatus.WAITING, RunStatus.RUNNING, *_FAILED),
+        events.Retry: (RunStatus.RUNNING, RunStatus.WAITING),
+        events.Approve: (RunStatus.RUNNING, RunStatus.WAITING),
+        events.Reject: (RunStatus.WAITING, *_FAILED),
+    },
+    RunStatus.ROLLING_BACK: {
+        events.TaskProgressed: (RunStatus.ROLLING_BACK,),
+        events.TaskFinished: (
+            RunStatus.ROLLING_BACK,
+            RunStatus.ROLLED_BACK,
+            RunStatus.FAILED,
+        ),
+        events.TimePassed: (RunStatus.ROLLING_BACK, RunStatus.FAILED),
+        events.Cancel: (RunStatus.ROLLING_BACK,),
+        events.SkipCluster: (RunStatus.ROLLING_BACK,),
+    },
+}
+
+TABLE: Mapping[tuple[RunStatus, type[events.Event]], Transition] = {
+    (status, event): Transition(_RECORDS[event], frozenset(follow))
+    for status, row in _LEADS.items()
+    for event, follow in row.items()
+}
+
+_FACTS = (events.TaskProgressed, events.TaskFinished, events.TimePassed)
+
+
+def advance(run: state.Run, event: events.Event) -> Step:
+    """Take `event` and return the new run with what has to be done.
+
+    A request that is not possible now comes back as a refusal, with the run as it was.
+
+    Raises:
+        AssertionError: The rules led to a status the table does not allow: a bug.
+    """
+    transition = TABLE.get((run.status, type(event)))
+    if transition is None:
+        return Step(run, refusal=_not_taken(run, event))
+    answer = transition.record(run, event)
+    if isinstance(answer, requests.Refusal):
+        return Step(run, refusal=answer.reason)
+    after = settle.settle(answer, event.at)
+    if after is not run and after.status not in transition.leads_to:
+        raise AssertionError(f"{run.status} must not become {after.status} by {event}")
+    return Step(after, orders.between(run, after))
+
+
+def outstanding(run: state.Run) -> Commands:
+    """Return the commands a runner carries out when it takes over `run` as stored."""
+    return orders.between(None, run)
+
+
+_REQUESTS: Mapping[type[events.Event], str] = {
+    events.Start: "started",
+    events.Cancel: "cancelled",
+    events.PauseAsked: "paused",
+    events.Resume: "resumed",
+    events.SkipCluster: "changed",
+    events.Retry: "tried again",
+    events.Approve: "approved",
+    events.Reject: "rejected",
+}
+
+
+def _not_taken(run: state.Run, event: events.Event) -> str:
+    """Say why the event is not taken; nothing for a fact that merely comes too late."""
+    if isinstance(event, _FACTS):
+        return ""
+    what = _REQUESTS[type(cast("events.Event", event))]
+    return f"a run that is {run.status.value} cannot be {what}"

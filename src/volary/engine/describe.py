@@ -1,0 +1,56 @@
+"""Says what a run is doing and why it waits, in one sentence each, from its state alone."""
+
+from volary.engine import limits, state, wording
+from volary.model import status as words
+
+
+def why_waiting(run: state.Run) -> str:
+    """Return why the run is not further yet; for a final run why it ended."""
+    if run.is_final or run.status is words.RunStatus.PLANNED:
+        return run.reason
+    running = run.current.running
+    if limits.waits_for_person(run) or not running:
+        return run.reason
+    return f"{run.reason}; {_slowest(running)}"
+
+
+def _slowest(running: tuple[state.TaskState, ...]) -> str:
+    """Say what the running tasks wait for; one speaks for all when there are many."""
+    speaking = [task for task in running if task.progress]
+    if not speaking:
+        return f"waiting for {wording.names([task.target for task in running])}"
+    behind = min(speaking, key=_done)
+    said = f"{behind.target}: {behind.progress.sentence}" if behind.progress else ""
+    others = [task.target for task in running if task is not behind]
+    return f"{said} (also {wording.names(others)})" if others else said
+
+
+def _done(task: state.TaskState) -> float:
+    """How far a task is, from 0 to 1; without numbers it counts as all behind."""
+    if task.progress is None or task.progress.total == 0:
+        return 0.0
+    return task.progress.ready / task.progress.total
+
+
+def what_next(run: state.Run) -> str:
+    """Return what comes after the current stage; empty when nothing does."""
+    if run.is_final or run.rollback:
+        return ""
+    if run.ending:
+        back = run.ending.rollback and run.touched
+        return f"roll back {wording.names(run.touched)}" if back else ""
+    rest = run.stages[run.position + 1 :]
+    return rest[0].stage.name.value if rest else "the run is done"
+
+
+def if_failed(run: state.Run) -> str:
+    """Return what a failure of the current stage would lead to."""
+    match run.policy.on_failure:
+        case state.OnFailure.HOLD:
+            return "the run waits for a person"
+        case state.OnFailure.STOP:
+            return "the run fails and stays as it is"
+        case _ if run.touched:
+            return f"{wording.names(run.touched)} and what the stage touches are rolled back"
+        case _:
+            return "what the stage touches is rolled back"

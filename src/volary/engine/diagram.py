@@ -1,0 +1,21 @@
+"""Draws the transition table as a Mermaid state diagram, for the documentation."""
+
+from volary.engine import machine, state
+from volary.model import status as words
+
+
+def mermaid() -> str:
+    """Return the diagram: an arrow per pair of statuses, labelled with its events."""
+    arrows: dict[tuple[words.RunStatus, words.RunStatus], list[str]] = {}
+    for (status, event), transition in machine.TABLE.items():
+        for follow in transition.leads_to:
+            if follow is not status:
+                arrows.setdefault((status, follow), []).append(event.__name__)
+    order = list(words.RunStatus)
+    lines = ["stateDiagram-v2", f"    [*] --> {words.RunStatus.PLANNED.value}"]
+    for (status, follow), names in sorted(
+        arrows.items(), key=lambda item: (order.index(item[0][0]), order.index(item[0][1]))
+    ):
+        lines.append(f"    {status.value} --> {follow.value}: {', '.join(names)}")
+    lines += [f"    {status.value} --> [*]" for status in order if status in state.FINAL_RUN]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,151 @@
+"""The way out: a failed stage, a cancelled run, the rollback, the last status."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from volary.engine import failures, halt, plan, state, update, wording
+from volary.model import status as words
+
+
+def fail_stage(run: state.Run, now: datetime) -> state.Run:
+    """Fail the stage as soon as one of its tasks has; name the later ones as they come."""
+    stage = run.current
+    if run.rollback or stage.status not in (words.TaskStatus.RUNNING, words.TaskStatus.FAILED):
+        return run
+    failed = failures.of_stage(run)
+    told = failures.sentence(failed)
+    if not failed or stage.reason == told:
+        return run
+    finished = stage.finished if stage.is_final else now
+    changed = replace(stage, status=words.TaskStatus.FAILED, reason=told, finished=finished)
+    return update.current(run, changed)
+
+
+def stop_running(run: state.Run, now: datetime) -> state.Run:
+    """Tell the tasks of a failed stage or an ending run to stop after their write."""
+    failed = run.current.status is words.TaskStatus.FAILED
+    if not failed and (run.ending is None or run.rollback is not None):
+        return run
+    reason = f"stopped: {failures.cause(run)}" if failed and not run.rollback else "stopped"
+    return halt.running(run, state.Stopping.POLITELY, state.StopCause.ENDING, reason, now)
+
+
+def hold(run: state.Run, _: datetime) -> state.Run:
+    """Wait for a person after a failure, where the policy says so."""
+    failed = run.current.status is words.TaskStatus.FAILED
+    wanted = run.policy.on_failure is state.OnFailure.HOLD and not run.held
+    if not failed or not wanted or run.ending or run.current.running:
+        return run
+    return replace(run, held=True)
+
+
+def end(run: state.Run, _: datetime) -> state.Run:
+    """Stop going forward once a stage has failed."""
+    failed = run.current.status is words.TaskStatus.FAILED
+    if not failed or run.ending or run.policy.on_failure is state.OnFailure.HOLD:
+        return run
+    rolls_back = run.policy.on_failure is state.OnFailure.ROLLBACK
+    return replace(
+        run,
+        ending=state.Ending(words.RunStatus.FAILED, "", rollback=rolls_back),
+        pause=None,
+    )
+
+
+def drop_queued(run: state.Run, now: datetime) -> state.Run:
+    """Give up what will never start, saying why."""
+    if run.rollback:
+        return _drop_rollback(run, now)
+    if run.ending is None:
+        return run
+    why = f"not started: {failures.cause(run)}"
+    stages = tuple(_dropped(stage, why, now) for stage in run.stages)
+    if all(new is old for new, old in zip(stages, run.stages, strict=True)):
+        return run
+    return replace(run, stages=stages)
+
+
+def _drop_rollback(run: state.Run, now: datetime) -> state.Run:
+    if not run.current.is_final:
+        return run
+    return update.current(run, _dropped(run.current, "not started", now))
+
+
+def _dropped(stage: state.StageState, why: str, now: datetime) -> state.StageState:
+    def drop(task: state.TaskState) -> state.TaskState:
+        if task.status is not words.TaskStatus.PENDING:
+            return task
+        return replace(task, status=words.TaskStatus.CANCELLED, reason=why, finished=now)
+
+    stage = update.tasks(stage, drop)
+    if stage.is_final or stage.running:
+        return stage
+    reason = why if stage.started is None else why.removeprefix("not started: ")
+    return replace(stage, status=words.TaskStatus.CANCELLED, reason=reason, finished=now)
+
+
+def begin_rollback(run: state.Run, now: datetime) -> state.Run:
+    """Once everything has come to rest, roll back what was touched, or finish."""
+    if run.ending is None or run.rollback or run.current.running:
+        return run
+    if run.ending.rollback and run.touched:
+        return replace(run, rollback=plan.rollback(run), clock_stopped=None)
+    return _finished(run, run.ending.status, f"{failures.cause(run)}; {_remains(run)}", now)
+
+
+def _remains(run: state.Run) -> str:
+    """Say what is left as it is, and why."""
+    if not run.touched:
+        return "nothing was changed"
+    verb = "stays as it is" if len(run.touched) == 1 else "stay as they are"
+    said = f"{wording.names(run.touched)} {verb}"
+    because = run.policy.stop_reason
+    return f"{said} ({because})" if because else said
+
+
+def finish_rollback(run: state.Run, now: datetime) -> state.Run:
+    """End the run when every rollback task has ended; back only if all are proven."""
+    stage = run.rollback
+    if stage is None or not all(task.is_final for task in stage.tasks):
+        return run
+    proven = all(task.status is words.TaskStatus.SUCCEEDED for task in stage.tasks)
+    open_ones = failures.not_back(run)
+    why = failures.cause(run)
+    if proven:
+        back = f"{wording.names(run.touched)} back as before"
+        run = _close_rollback(run, words.TaskStatus.SUCCEEDED, back, now)
+        return _finished(run, words.RunStatus.ROLLED_BACK, f"{why}; {back}", now)
+    left = f"not proven back: {open_ones}"
+    run = _close_rollback(run, words.TaskStatus.FAILED, left, now)
+    return _finished(run, words.RunStatus.FAILED, f"{why}; {left}", now)
+
+
+def _close_rollback(
+    run: state.Run, status: words.TaskStatus, reason: str, now: datetime
+) -> state.Run:
+    stage = run.current
+    if stage.status is words.TaskStatus.FAILED:
+        # It timed out or was broken off: that stays said, even if every task made it.
+        return update.current(run, replace(stage, reason=f"{stage.reason}; {reason}"))
+    return update.current(run, replace(stage, status=status, reason=reason, finished=now))
+
+
+def _finished(run: state.Run, status: words.RunStatus, reason: str, now: datetime) -> state.Run:
+    return replace(
+        run,
+        status=status,
+        reason=reason,
+        finished=now,
+        pause=None,
+        held=False,
+        clock_stopped=None,
+    )
+
+
+def reason(run: state.Run) -> str:
+    """Say in one sentence why the run is ending and what it waits for."""
+    why = failures.cause(run)
+    still = wording.names([task.target for task in run.current.running])
+    if run.rollback:
+        return f"{why}; rolling back {still}" if still else f"{why}; rolling back"
+    return f"{why}; still finishing: {still}" if still else why

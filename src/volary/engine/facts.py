@@ -1,0 +1,114 @@
+"""Writes down what happened to a run; what follows from it is decided in `settle`.
+
+Facts are never refused. One about a task that is not running with that attempt any
+more is stale and changes nothing.
+"""
+
+from dataclasses import replace
+
+from volary.engine import events, state, update
+from volary.model import outcome as outcomes
+from volary.model import status as words
+
+_FAILURES = (words.TaskStatus.FAILED, words.TaskStatus.UNREACHABLE, words.TaskStatus.CANCELLED)
+
+
+def start(run: state.Run, event: events.Start) -> state.Run:
+    """Begin the run; its limit counts from now."""
+    return replace(
+        run,
+        status=words.RunStatus.RUNNING,
+        started=event.at,
+        deadline=event.at + run.policy.timeout,
+    )
+
+
+def progress(run: state.Run, event: events.TaskProgressed) -> state.Run:
+    """Keep how far a running task is."""
+    task = _running(run, event)
+    if task is None:
+        return run
+    return _with_task(run, replace(task, progress=event.progress))
+
+
+def finish(run: state.Run, event: events.TaskFinished) -> state.Run:
+    """Keep how a task ended, and what its cluster has gone through."""
+    task = _running(run, event)
+    return run if task is None else conclude(run, task, event)
+
+
+def conclude(run: state.Run, task: state.TaskState, event: events.TaskFinished) -> state.Run:
+    """End `task` of the current stage with the event's outcome."""
+    outcome = _judge(task, event.outcome, rolls_back=run.rollback is not None)
+    ended = replace(
+        task,
+        status=outcome.status,
+        reason=outcome.reason,
+        details=outcome.details,
+        finished=event.at,
+        deadline=None,
+    )
+    run = _with_task(run, ended)
+    if outcome.touched:
+        run = update.touch(run, task.target)
+    return _go_without(run, ended)
+
+
+def _go_without(run: state.Run, task: state.TaskState) -> state.Run:
+    """Leave an unreachable cluster out, where the policy says so."""
+    lenient = run.policy.on_unreachable is state.OnUnreachable.CONTINUE_WITHOUT
+    if not lenient or run.rollback or task.status is not words.TaskStatus.UNREACHABLE:
+        return run
+    return update.leave_out(run, task.target, f"unreachable: {task.reason}")
+
+
+def _running(
+    run: state.Run, event: events.TaskProgressed | events.TaskFinished
+) -> state.TaskState | None:
+    # Only the current stage has running tasks: it is not left before they have ended.
+    if run.current.id != event.stage:
+        return None
+    task = run.current.task(event.target)
+    return task if task and task.is_running and task.attempt == event.attempt else None
+
+
+def _with_task(run: state.Run, changed: state.TaskState) -> state.Run:
+    stage = update.tasks(
+        run.current, lambda task: changed if task.target == changed.target else task
+    )
+    return update.current(run, stage)
+
+
+def _judge(
+    task: state.TaskState, outcome: outcomes.Outcome, *, rolls_back: bool
+) -> outcomes.Outcome:
+    """Return the outcome as it counts, given what the task had been told."""
+    if rolls_back and outcome.status is words.TaskStatus.ROLLED_BACK:
+        return replace(outcome, status=words.TaskStatus.SUCCEEDED)
+    if outcome.status in (words.TaskStatus.SUCCEEDED, words.TaskStatus.SKIPPED):
+        return outcome
+    if outcome.status not in _FAILURES:
+        reason = f"the stage reported {outcome.status.value}, which is no end"
+        return replace(outcome, status=words.TaskStatus.FAILED, reason=reason, touched=True)
+    return _judge_failure(task, outcome)
+
+
+def _judge_failure(task: state.TaskState, outcome: outcomes.Outcome) -> outcomes.Outcome:
+    match task.stop_cause:
+        case state.StopCause.TIMEOUT:
+            unreachable = outcome.status is words.TaskStatus.UNREACHABLE
+            status = outcome.status if unreachable else words.TaskStatus.FAILED
+            return replace(outcome, status=status, reason=_joined(task, outcome))
+        case state.StopCause.SKIP:
+            return replace(outcome, status=words.TaskStatus.SKIPPED, reason=_joined(task, outcome))
+        case state.StopCause.NONE if outcome.status is words.TaskStatus.CANCELLED:
+            reason = f"it stopped without being asked to: {outcome.reason}"
+            return replace(outcome, status=words.TaskStatus.FAILED, reason=reason)
+        case _:
+            return outcome
+
+
+def _joined(task: state.TaskState, outcome: outcomes.Outcome) -> str:
+    if not outcome.reason or outcome.reason == task.stop_reason:
+        return task.stop_reason
+    return f"{task.stop_reason}: {outcome.reason}"

@@ -1,0 +1,173 @@
+"""The way on: starting stages, groups and tasks, and completing them.
+
+The rollback stage is carried out by the same rules; only that a failing cluster
+does not keep the others from being taken back.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from volary.engine import failures, limits, state, update, wording
+from volary.model import status as words
+
+
+def _may_start(run: state.Run) -> bool:
+    """Whether new work may begin."""
+    if run.rollback:
+        return not run.rollback.is_final
+    return run.ending is None and run.pause is None and not run.current.is_final
+
+
+def _open_group(run: state.Run) -> state.GroupState | None:
+    return next((group for group in run.current.groups if not group.is_final), None)
+
+
+def pass_over(run: state.Run, now: datetime) -> state.Run:
+    """Skip the queued tasks of clusters the run goes on without."""
+    if run.rollback or run.current.is_final:
+        return run
+    reasons = {each.name: each.left_out for each in run.clusters if each.left_out}
+    if not reasons:
+        return run
+
+    def skip(task: state.TaskState) -> state.TaskState:
+        if task.status is not words.TaskStatus.PENDING or task.target not in reasons:
+            return task
+        reason = f"left out: {reasons[task.target]}"
+        return replace(task, status=words.TaskStatus.SKIPPED, reason=reason, finished=now)
+
+    return update.current(run, update.tasks(run.current, skip))
+
+
+def ask_approval(run: state.Run, now: datetime) -> state.Run:
+    """Ask for the approvals of the group that comes next."""
+    group = _open_group(run)
+    if not _may_start(run) or group is None or group.is_open or group.asked or not group.rule:
+        return run
+    asked = replace(group, asked=now, expires=now + group.rule.timeout)
+    stage = update.group(run.current, group, asked)
+    status = words.TaskStatus.WAITING
+    reason = f"waiting for approval ({group.rule.count} of {_people(group.rule)})"
+    return update.current(run, replace(stage, status=status, reason=reason))
+
+
+def _people(rule: state.ApprovalRule) -> str:
+    return wording.names(rule.approvers) or "anybody"
+
+
+def begin_stage(run: state.Run, now: datetime) -> state.Run:
+    """Start the stage, or go on with it once its group is approved."""
+    group = _open_group(run)
+    stage = run.current
+    waits = stage.status in (words.TaskStatus.PENDING, words.TaskStatus.WAITING)
+    if not _may_start(run) or not waits or group is None or not group.is_open:
+        return run
+    begun = replace(
+        stage,
+        status=words.TaskStatus.RUNNING,
+        reason="",
+        started=stage.started or now,
+        deadline=stage.deadline or now + stage.stage.timeout,
+    )
+    return update.current(run, begun)
+
+
+def start_tasks(run: state.Run, now: datetime) -> state.Run:
+    """Start queued tasks of the group, as many as may run at once."""
+    group = _open_group(run)
+    if not _may_start(run) or group is None or not group.is_open:
+        return run
+    deadline = _task_deadline(run)
+    if deadline is None or run.current.status is not words.TaskStatus.RUNNING:
+        return run
+    running = sum(task.is_running for task in group.tasks)
+    free = group.concurrency - running if group.concurrency else len(group.tasks)
+    tasks = []
+    for task in group.tasks:
+        if free > 0 and task.status is words.TaskStatus.PENDING:
+            tasks.append(_started(task, now, deadline))
+            free -= 1
+        else:
+            tasks.append(task)
+    if all(new is old for new, old in zip(tasks, group.tasks, strict=True)):
+        return run
+    return update.current(run, update.group(run.current, group, replace(group, tasks=tuple(tasks))))
+
+
+def _task_deadline(run: state.Run) -> datetime | None:
+    if run.rollback:
+        return run.rollback.deadline
+    times = [time for time in (run.current.deadline, run.deadline) if time]
+    return min(times, default=None)
+
+
+def _started(task: state.TaskState, now: datetime, deadline: datetime) -> state.TaskState:
+    return state.TaskState(
+        task.target,
+        status=words.TaskStatus.RUNNING,
+        reason="running",
+        attempt=task.attempt + 1,
+        started=now,
+        deadline=deadline,
+    )
+
+
+def complete_stage(run: state.Run, now: datetime) -> state.Run:
+    """End a stage whose tasks have all ended well, and go to the next or finish."""
+    stage = run.current
+    if run.rollback or run.ending or stage.is_final or _open_group(run) is not None:
+        return run
+    if all(each.left_out for each in run.clusters):
+        reason = "no cluster is left to go on with"
+        failed = replace(stage, status=words.TaskStatus.FAILED, reason=reason, finished=now)
+        return update.current(run, failed)
+    run = update.current(run, _completed(stage, now))
+    if run.position + 1 < len(run.stages):
+        return replace(run, position=run.position + 1)
+    return _finished(run, now)
+
+
+def _completed(stage: state.StageState, now: datetime) -> state.StageState:
+    done = [task.target for task in stage.tasks if task.status is words.TaskStatus.SUCCEEDED]
+    rest = [task.target for task in stage.tasks if task.status is not words.TaskStatus.SUCCEEDED]
+    status = words.TaskStatus.SUCCEEDED if done else words.TaskStatus.SKIPPED
+    parts = [f"done on {wording.names(done)}"] if done else []
+    parts += [f"skipped on {wording.names(rest)}"] if rest else []
+    return replace(stage, status=status, reason=", ".join(parts), finished=now)
+
+
+def _finished(run: state.Run, now: datetime) -> state.Run:
+    """Succeed only when every cluster has; otherwise say which ones are missing."""
+    missing = failures.left_out(run)
+    done = wording.names([each.name for each in run.clusters if not each.left_out])
+    if missing:
+        status = words.RunStatus.FAILED
+        reason = f"every stage is done on {done}, but the run went on without {missing}"
+    else:
+        status = words.RunStatus.SUCCEEDED
+        reason = f"every stage is done on {done}"
+    return replace(run, status=status, reason=reason, finished=now, pause=None, clock_stopped=None)
+
+
+def reason(run: state.Run) -> str:
+    """Say in one sentence what the run is doing or waiting for, without the details."""
+    stage = run.current
+    where = f"stage {run.position + 1} of {len(run.stages)}, {stage.stage.name.value}"
+    if run.held:
+        return f"{stage.stage.name.value} failed: {stage.reason}; retry, skip or cancel"
+    if run.pause:
+        return _paused(run, run.pause)
+    if stage.status is words.TaskStatus.FAILED:
+        return f"{stage.stage.name.value} failed: {stage.reason}; {_still(run)}"
+    if limits.waiting_group(run):
+        return f"{where}: {stage.reason}"
+    return where
+
+
+def _paused(run: state.Run, pause: state.Pause) -> str:
+    said = f"paused by {pause.by}" + (f": {pause.reason}" if pause.reason else "")
+    return f"{said}; {_still(run)}" if run.current.running else said
+
+
+def _still(run: state.Run) -> str:
+    return f"still finishing: {wording.names([task.target for task in run.current.running])}"

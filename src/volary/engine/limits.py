@@ -1,0 +1,136 @@
+"""What follows from time: deadlines of tasks, stages, runs and approvals.
+
+A timeout is a failure, never a cancel. Limits of stage and run stand still while the
+run waits for a person and nothing runs; limits of running tasks never do.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from volary.engine import events, facts, halt, state, update, wording
+from volary.model import status as words
+
+
+def time(run: state.Run, event: events.TimePassed) -> state.Run:
+    """Write down every limit that has passed by the event's time."""
+    run = _expire_tasks(run, event.at)
+    run = _expire_approval(run, event.at)
+    run = _expire_stage(run, event.at)
+    return _expire_run(run, event.at)
+
+
+def _expire_tasks(run: state.Run, now: datetime) -> state.Run:
+    """Ask an overdue task to stop, then break it off, then give it up."""
+    for task in run.current.running:
+        if task.deadline is not None and now >= task.deadline:
+            run = _expire_task(run, task, now)
+    return run
+
+
+def _expire_task(run: state.Run, task: state.TaskState, now: datetime) -> state.Run:
+    if task.stopping is state.Stopping.NOW:
+        outcome = state.lost("it was broken off and did not report how it ended")
+        event = events.TaskFinished(now, run.current.id, task.target, task.attempt, outcome)
+        return facts.conclude(run, task, event)
+    asked = task.stopping is state.Stopping.POLITELY
+    how = state.Stopping.NOW if asked else state.Stopping.POLITELY
+    reason = f"timed out after {wording.span(now - (task.started or now))}"
+    told = halt.task(task, how, state.StopCause.TIMEOUT, reason, now + run.policy.grace)
+    stage = update.tasks(run.current, lambda each: told if each is task else each)
+    return update.current(run, stage)
+
+
+def _expire_approval(run: state.Run, now: datetime) -> state.Run:
+    """Fail the stage when nobody agreed in time."""
+    stage = run.current
+    group = waiting_group(run)
+    if group is None or group.rule is None or group.expires is None or now < group.expires:
+        return run
+    reason = f"not approved within {wording.span(group.rule.timeout)}"
+    return update.current(run, _failed(stage, reason, now))
+
+
+def _expire_stage(run: state.Run, now: datetime) -> state.Run:
+    """Fail a stage that did not end within its timeout."""
+    stage = run.current
+    over = stage.deadline is not None and now >= stage.deadline
+    if not over or run.clock_stopped or stage.status is not words.TaskStatus.RUNNING:
+        return run
+    open_targets = [task.target for task in stage.tasks if not task.is_final]
+    if not open_targets:
+        return run
+    reason = f"timed out after {wording.span(stage.stage.timeout)} on {wording.names(open_targets)}"
+    run = update.current(run, _failed(stage, reason, now))
+    return _stop_overdue(run, f"timed out after {wording.span(stage.stage.timeout)}", now)
+
+
+def _expire_run(run: state.Run, now: datetime) -> state.Run:
+    """Fail a run that did not end within its timeout; the rollback has its own."""
+    over = run.deadline is not None and now >= run.deadline
+    if not over or run.clock_stopped or run.ending or run.rollback:
+        return run
+    name = run.current.stage.name.value
+    reason = f"the run timed out after {wording.span(run.policy.timeout)} in {name}"
+    rolls_back = run.policy.on_failure is state.OnFailure.ROLLBACK
+    ending = state.Ending(words.RunStatus.FAILED, reason, rollback=rolls_back)
+    run = replace(run, ending=ending, pause=None, held=False)
+    if not run.current.is_final:
+        run = update.current(run, _failed(run.current, reason, now))
+    return _stop_overdue(run, reason, now)
+
+
+def _stop_overdue(run: state.Run, reason: str, now: datetime) -> state.Run:
+    return halt.running(run, state.Stopping.POLITELY, state.StopCause.TIMEOUT, reason, now)
+
+
+def _failed(stage: state.StageState, reason: str, now: datetime) -> state.StageState:
+    return replace(stage, status=words.TaskStatus.FAILED, reason=reason, finished=now)
+
+
+def waiting_group(run: state.Run) -> state.GroupState | None:
+    """Return the group that waits for approvals; None when nothing waits for them."""
+    stage = run.current
+    if stage.is_final:
+        return None
+    group = next((each for each in stage.groups if not each.is_final), None)
+    return group if group and group.asked and not group.is_open else None
+
+
+def turn_clock(run: state.Run, now: datetime) -> state.Run:
+    """Stop the limits of stage and run while a person is waited for; start them again after."""
+    stands = waits_for_person(run) and not run.current.running
+    if stands and run.clock_stopped is None:
+        return replace(run, clock_stopped=now)
+    if stands or run.clock_stopped is None:
+        return run
+    pause = max(now - run.clock_stopped, now - now)
+    run = replace(run, clock_stopped=None)
+    if run.deadline:
+        run = replace(run, deadline=run.deadline + pause)
+    stage = run.current
+    if stage.deadline and stage.started and stage.started <= now - pause:
+        run = update.current(run, replace(stage, deadline=stage.deadline + pause))
+    return run
+
+
+def waits_for_person(run: state.Run) -> bool:
+    """Say whether the run goes on only when somebody says so."""
+    if run.is_final or run.ending or run.rollback:
+        return False
+    return bool(run.pause) or run.held or waiting_group(run) is not None
+
+
+def next_time(run: state.Run) -> datetime | None:
+    """Return when `events.TimePassed` is due; None when no limit is running."""
+    if run.is_final or run.status is words.RunStatus.PLANNED:
+        return None
+    times = [task.deadline for task in run.current.running]
+    group = waiting_group(run)
+    if group is not None:
+        times.append(group.expires)
+    if run.clock_stopped is None:
+        if run.current.status is words.TaskStatus.RUNNING:
+            times.append(run.current.deadline)
+        if run.ending is None and run.rollback is None:
+            times.append(run.deadline)
+    return min((time for time in times if time is not None), default=None)

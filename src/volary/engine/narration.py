@@ -1,0 +1,150 @@
+"""Tells observers what changed between two states of a run, in the order it makes sense.
+
+Progress and log lines are not told here: they go to the observers as they are reported.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from volary.engine import feed, state
+from volary.model import status as words
+
+
+def between(before: state.Run | None, after: state.Run, at: datetime) -> tuple[feed.RunEvent, ...]:
+    """Return the events of the step from `before` to `after`, not numbered yet."""
+    return () if before is after else tuple(_all(before, after, at))
+
+
+def _all(before: state.Run | None, after: state.Run, at: datetime) -> Iterator[feed.RunEvent]:
+    if after.started and not (before and before.started):
+        yield _started(after, at)
+    known = {stage.id: stage for stage in before.all_stages} if before else {}
+    for stage in after.all_stages:
+        old = known.get(stage.id)
+        if stage.id == state.ROLLBACK_ID and old is None:
+            yield feed.RollbackStarted(
+                at=at, run=after.id, reason=after.reason, targets=after.touched
+            )
+        if old is not stage:
+            yield from _of_stage(_Teller(at, after.id, stage), old)
+    yield from _of_run(before, after, at)
+
+
+def _started(run: state.Run, at: datetime) -> feed.RunEvent:
+    return feed.RunStarted(
+        at=at,
+        run=run.id,
+        application=run.application,
+        commit=run.commit,
+        running_commit=run.running_commit,
+        targets=run.targets,
+        stages=tuple(stage.id for stage in run.stages),
+    )
+
+
+def _of_run(before: state.Run | None, after: state.Run, at: datetime) -> Iterator[feed.RunEvent]:
+    same = before and (before.status, before.reason) == (after.status, after.reason)
+    if same or after.status is words.RunStatus.PLANNED:
+        return
+    if after.is_final:
+        yield feed.RunFinished(
+            at=at, run=after.id, status=after.status, reason=after.reason, touched=after.touched
+        )
+    else:
+        yield feed.RunChanged(at=at, run=after.id, status=after.status, reason=after.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Teller:
+    """Builds the events of one stage."""
+
+    at: datetime
+    run: str
+    stage: state.StageState
+
+    @property
+    def name(self) -> str:
+        return self.stage.stage.name.value
+
+    def task_event(
+        self, before: state.TaskState | None, after: state.TaskState
+    ) -> Iterator[feed.RunEvent]:
+        """Yield what changed about one task."""
+        same = before is not None and before.attempt == after.attempt
+        told = before.stopping if same and before else state.Stopping.NOT
+        if after.is_running and not (same and before and before.is_running):
+            yield feed.TaskStarted(
+                at=self.at,
+                run=self.run,
+                stage=self.stage.id,
+                stage_name=self.name,
+                target=after.target,
+                attempt=after.attempt,
+                deadline=after.deadline,
+            )
+        if after.is_running and after.stopping is not told:
+            yield feed.TaskStopping(
+                at=self.at,
+                run=self.run,
+                stage=self.stage.id,
+                stage_name=self.name,
+                target=after.target,
+                attempt=after.attempt,
+                how=after.stopping,
+                reason=after.stop_reason,
+            )
+        if after.is_final and not (before and before.is_final):
+            yield feed.TaskFinished(
+                at=self.at,
+                run=self.run,
+                stage=self.stage.id,
+                stage_name=self.name,
+                target=after.target,
+                attempt=after.attempt,
+                status=after.status,
+                reason=after.reason,
+                details=after.details,
+            )
+
+
+def _of_stage(tell: _Teller, before: state.StageState | None) -> Iterator[feed.RunEvent]:
+    stage = tell.stage
+    status = before.status if before else words.TaskStatus.PENDING
+    began = stage.started is not None and (before is None or before.started is None)
+    again = before is not None and before.is_final and not stage.is_final
+    if began or again:
+        yield _stage_started(tell)
+    if stage.status is words.TaskStatus.WAITING and status is not words.TaskStatus.WAITING:
+        yield feed.StageWaiting(
+            at=tell.at, run=tell.run, stage=stage.id, stage_name=tell.name, reason=stage.reason
+        )
+    old = {task.target: task for task in before.tasks} if before else {}
+    for task in stage.tasks:
+        if old.get(task.target) is not task:
+            yield from tell.task_event(old.get(task.target), task)
+    if stage.is_final and (stage.status is not status or _reworded(before, stage)):
+        yield feed.StageFinished(
+            at=tell.at,
+            run=tell.run,
+            stage=stage.id,
+            stage_name=tell.name,
+            status=stage.status,
+            reason=stage.reason,
+        )
+
+
+def _reworded(before: state.StageState | None, after: state.StageState) -> bool:
+    return before is not None and before.is_final and before.reason != after.reason
+
+
+def _stage_started(tell: _Teller) -> feed.RunEvent:
+    stage = tell.stage
+    return feed.StageStarted(
+        at=tell.at,
+        run=tell.run,
+        stage=stage.id,
+        stage_name=tell.name,
+        targets=tuple(task.target for task in stage.tasks),
+        deadline=stage.deadline,
+    )

@@ -1,0 +1,64 @@
+"""Replaces one part of a run and returns the new run.
+
+Parts that do not change keep their identity: `orders` and `narration` compare two
+runs by it and so look only at what an event touched.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from volary.engine import state
+
+TaskChange = Callable[[state.TaskState], state.TaskState]
+
+
+def current(run: state.Run, stage: state.StageState) -> state.Run:
+    """Return `run` with its current stage replaced."""
+    if stage is run.current:
+        return run
+    if run.rollback:
+        return replace(run, rollback=stage)
+    stages = (*run.stages[: run.position], stage, *run.stages[run.position + 1 :])
+    return replace(run, stages=stages)
+
+
+def tasks(stage: state.StageState, change: TaskChange) -> state.StageState:
+    """Return `stage` with `change` made to each task; the same stage when none changed."""
+    groups = tuple(_group(group, change) for group in stage.groups)
+    if all(new is old for new, old in zip(groups, stage.groups, strict=True)):
+        return stage
+    return replace(stage, groups=groups)
+
+
+def group(
+    stage: state.StageState, old: state.GroupState, new: state.GroupState
+) -> state.StageState:
+    """Return `stage` with the group `old` replaced by `new`."""
+    return replace(stage, groups=tuple(new if each is old else each for each in stage.groups))
+
+
+def cluster(run: state.Run, changed: state.ClusterState) -> state.Run:
+    """Return `run` with the cluster of that name replaced."""
+    clusters = tuple(changed if each.name == changed.name else each for each in run.clusters)
+    return replace(run, clusters=clusters)
+
+
+def touch(run: state.Run, name: str) -> state.Run:
+    """Return `run` with the cluster remembered as written to."""
+    found = run.cluster(name)
+    if found is None or found.touched:
+        return run
+    return cluster(run, replace(found, touched=True))
+
+
+def leave_out(run: state.Run, name: str, reason: str) -> state.Run:
+    """Return `run` going on without the cluster."""
+    found = run.cluster(name)
+    return run if found is None else cluster(run, replace(found, left_out=reason))
+
+
+def _group(group: state.GroupState, change: TaskChange) -> state.GroupState:
+    changed = tuple(change(task) for task in group.tasks)
+    if all(new is old for new, old in zip(changed, group.tasks, strict=True)):
+        return group
+    return replace(group, tasks=changed)
