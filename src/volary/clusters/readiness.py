@@ -1,0 +1,199 @@
+"""What is still missing until a set of objects is ready: pure, from what was seen.
+
+`wait` collects objects and pods from watches and asks here after each change.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from volary.clusters import selectors
+from volary.manifests import health, objects
+from volary.model import json, manifest, resource, status
+
+#: Reasons for which the kubelet waits that another try seldom mends.
+IMAGE_TROUBLE = frozenset(
+    {
+        "ErrImageNeverPull",
+        "ErrImagePull",
+        "ImageInspectError",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "RegistryUnavailable",
+    }
+)
+#: Kinds that go wrong for good: their controllers do not try again by themselves.
+_FINAL_KINDS = ("Deployment", "Job")
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """How far a set of objects is."""
+
+    #: Pods of workloads, plus one for each other object.
+    ready: int
+    total: int
+    #: What is missing, or that nothing is, in one sentence.
+    sentence: str
+    is_complete: bool = False
+    #: Why waiting longer cannot help; empty: it may.
+    hopeless: str = ""
+    #: An image that cannot be pulled at the moment; empty: none.
+    image_trouble: str = ""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the watches have told so far; changed by `wait` only."""
+
+    #: By the key of the manifest, with its namespace filled in.
+    objects: dict[resource.ResourceKey, json.JsonObject] = field(default_factory=dict)
+    #: By namespace and name.
+    pods: dict[tuple[str, str], json.JsonObject] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One object's share in the whole."""
+
+    ready: int
+    total: int
+    missing: str = ""
+    hopeless: str = ""
+    image_trouble: str = ""
+
+
+def judge(wanted: Sequence[manifest.Manifest], seen: Seen) -> Readiness:
+    """Say how far `wanted` is, given what was seen."""
+    parts = [_part(item, seen) for item in wanted]
+    missing = [part.missing for part in parts if part.missing]
+    hopeless = [part.hopeless for part in parts if part.hopeless]
+    ready, total = sum(part.ready for part in parts), sum(part.total for part in parts)
+    return Readiness(
+        ready=ready,
+        total=total,
+        sentence=listed(missing) or f"{ready} of {total} ready",
+        is_complete=not missing,
+        hopeless=listed(hopeless),
+        image_trouble=listed(part.image_trouble for part in parts if part.image_trouble),
+    )
+
+
+def listed(sentences: Iterable[str]) -> str:
+    """Join sentences, the first few of them, and say how many more there are."""
+    every = list(sentences)
+    shown = "; ".join(every[:_SHOWN])
+    return f"{shown}; and {len(every) - _SHOWN} more" if len(every) > _SHOWN else shown
+
+
+def counts(body: json.JsonObject) -> tuple[int, int]:
+    """Return how many pods of the newest revision are ready, and how many are wanted."""
+    state = objects.mapping(body, "status")
+    current = objects.number(state, "observedGeneration") >= objects.number(
+        body, "metadata", "generation"
+    )
+    match body.get("kind"):
+        case "Deployment":
+            wanted = objects.number(body, "spec", "replicas", default=1)
+            names = ("updatedReplicas", "availableReplicas")
+        case "StatefulSet":
+            wanted = objects.number(body, "spec", "replicas", default=1)
+            names = ("updatedReplicas", "readyReplicas")
+        case "ReplicaSet":
+            wanted = objects.number(body, "spec", "replicas", default=1)
+            names = ("readyReplicas", "availableReplicas")
+        case "DaemonSet":
+            wanted = objects.number(state, "desiredNumberScheduled")
+            names = ("updatedNumberScheduled", "numberAvailable")
+        case _:
+            return 0, 0
+    ready = min(objects.number(state, name) for name in names) if current else 0
+    return min(ready, wanted), wanted
+
+
+def _part(item: manifest.Manifest, seen: Seen) -> _Part:
+    body = seen.objects.get(item.key)
+    if body is None:
+        return _Part(0, 1, f"{item.name}: is gone", hopeless=f"{item.key.title} is gone")
+    judged = health.assess(body)
+    ready, total = counts(body)
+    if judged.status in (status.HealthStatus.HEALTHY, status.HealthStatus.UNKNOWN):
+        return _Part(ready, total) if total else _Part(1, 1)
+    if judged.status is status.HealthStatus.SUSPENDED and item.kind != "Deployment":
+        return _Part(1, 1)
+    trouble, image_trouble = _pod_trouble(body, seen.pods)
+    missing = "; ".join(filter(None, (f"{item.name}: {judged.reason}", trouble)))
+    is_final = item.kind in _FINAL_KINDS and judged.status in (
+        status.HealthStatus.DEGRADED,
+        status.HealthStatus.SUSPENDED,
+    )
+    return _Part(ready, total or 1, missing, missing if is_final else "", image_trouble)
+
+
+def _pod_trouble(
+    workload: json.JsonObject, pods: Mapping[tuple[str, str], json.JsonObject]
+) -> tuple[str, str]:
+    """Return the first trouble of a pod of the newest revision, and the first with an image."""
+    trouble = image = ""
+    for (_, name), pod in sorted(pods.items()):
+        if not _is_newest(workload, pod):
+            continue
+        reason = pod_reason(pod)
+        if reason in IMAGE_TROUBLE:
+            image = image or f"pod {name}: {reason}"
+        trouble = trouble or (f"pod {name}: {reason}" if reason else "")
+    return image or trouble, image
+
+
+def pod_reason(pod: json.JsonObject) -> str:
+    """Return why `pod` does not run, in the word the cluster uses; empty when it gives none."""
+    state = objects.mapping(pod, "status")
+    for kind in ("initContainerStatuses", "containerStatuses"):
+        for container in objects.mappings(state, kind):
+            reason = objects.text(container, "state", "waiting", "reason")
+            if reason and reason not in ("ContainerCreating", "PodInitializing"):
+                return reason
+    for condition in objects.mappings(state, "conditions"):
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return objects.text(condition, "reason")
+    return objects.text(state, "reason")
+
+
+def is_ready_pod(pod: json.JsonObject) -> bool:
+    """Whether `pod` can take traffic: ready and not on its way out."""
+    return "deletionTimestamp" not in pod["metadata"] and any(
+        condition.get("type") == "Ready" and condition.get("status") == "True"
+        for condition in objects.mappings(pod, "status", "conditions")
+    )
+
+
+def pod_selector(workload: json.JsonObject) -> dict[str, str]:
+    """Return the labels by which `workload` selects its pods; empty when it selects otherwise."""
+    if workload.get("kind") == "Pod":
+        return {}
+    return dict(objects.mapping(workload, "spec", "selector", "matchLabels"))
+
+
+def _is_newest(workload: json.JsonObject, pod: json.JsonObject) -> bool:
+    """Whether `pod` was made from the workload's present template, told by its images.
+
+    The revision's hash would take another list of ReplicaSets. Containers that were
+    injected into the pod do not matter.
+    """
+    metadata = pod["metadata"]
+    if (
+        metadata.get("namespace") != workload["metadata"].get("namespace")
+        or "deletionTimestamp" in metadata
+        or not selectors.matches(pod_selector(workload), objects.mapping(metadata, "labels"))
+    ):
+        return False
+    wanted = _images(objects.mapping(workload, "spec", "template", "spec"))
+    return wanted.items() <= _images(objects.mapping(pod, "spec")).items()
+
+
+def _images(spec: json.JsonObject) -> dict[str, str]:
+    return {
+        objects.text(container, "name"): objects.text(container, "image")
+        for kind in ("initContainers", "containers")
+        for container in objects.mappings(spec, kind)
+    }
