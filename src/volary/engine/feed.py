@@ -68,6 +68,15 @@ class RollbackStarted(RunEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRefused(RunEvent):
+    """Somebody asked for something that cannot be done now."""
+
+    event: ClassVar[str] = "request-refused"
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished(RunEvent):
     """The run has ended; always the last event."""
 

@@ -1,0 +1,272 @@
+"""Carries out a run in this process.
+
+One loop takes events in order, asks the machine what follows, has the step remembered,
+tells the observers, and only then carries out the commands. Each task runs beside it in
+one task group. Nothing here decides anything about the run.
+
+Being cancelled from outside is *shutting down*, not cancelling the run: its state stays
+as it was remembered, and a later runner goes on from it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from volary.engine import (
+    commands,
+    events,
+    executor,
+    feed,
+    journal,
+    machine,
+    narration,
+    reporting,
+    state,
+)
+from volary.model import clock as clocks
+from volary.model import errors
+from volary.model import outcome as outcomes
+from volary.model import status as words
+
+_LOG = logging.getLogger(__name__)
+
+#: How long a sleep lasts at most, so that a clock that jumped is noticed.
+_LONGEST_SLEEP = timedelta(seconds=60)
+
+_Key = tuple[str, str, int]
+_Answer = asyncio.Future[str]
+
+
+class Runner:
+    """Carries out one run; make one per run.
+
+    Args:
+        run: A planned run, or one that an earlier process left behind.
+        performer: Carries out the tasks.
+        clock: Where the times of events come from.
+        keeper: Remembers each step; in memory when not given.
+        observers: Told every event in order; one that raises is told nothing more.
+    """
+
+    def __init__(
+        self,
+        run: state.Run,
+        performer: executor.StageExecutor,
+        *,
+        clock: clocks.Clock,
+        keeper: journal.Journal | None = None,
+        observers: Sequence[feed.Observer] = (),
+    ) -> None:
+        self._run = run
+        self._performer = performer
+        self._clock = clock
+        self._journal: journal.Journal = keeper or journal.MemoryJournal()
+        self._observers = list(observers)
+        # Not bounded by itself: each task has at most two events in it, each person one.
+        self._inbox: asyncio.Queue[tuple[events.Event, _Answer | None]] = asyncio.Queue()
+        self._tasks: dict[_Key, asyncio.Task[None]] = {}
+        self._flags: dict[_Key, executor.StopFlag] = {}
+        self._reporters: dict[_Key, reporting.TaskReporter] = {}
+        self._begun: set[_Key] = set()
+        self._broken_off: set[_Key] = set()
+        self._alarm = _Alarm(clock)
+        self._number = 0
+        self._interrupts = 0
+
+    @property
+    def run(self) -> state.Run:
+        """The run as it is now."""
+        return self._run
+
+    async def carry_out(self) -> state.Run:
+        """Carry the run out to its end and return it; call it once."""
+        async with asyncio.TaskGroup() as group:
+            alarm = group.create_task(self._keep_time())
+            if self._run.status is words.RunStatus.PLANNED:
+                self._post(events.Start(self._clock.now()))
+            else:
+                self._carry_out_commands(group, machine.outstanding(self._run))
+            while not self._run.is_final:
+                event, answer = await self._inbox.get()
+                await self._take(group, event, answer)
+            alarm.cancel()
+            # Only tasks that were counted as lost can be left; they are broken off again.
+            for task in self._tasks.values():
+                task.cancel()
+        self._refuse_the_rest()
+        return self._run
+
+    async def request(self, event: events.Event) -> str:
+        """Ask for something in somebody's name.
+
+        Returns:
+            Why it cannot be done, in one sentence; empty when it was taken.
+        """
+        if self._run.is_final:
+            return machine.advance(self._run, event).refusal
+        answer: _Answer = asyncio.get_running_loop().create_future()
+        self._inbox.put_nowait((event, answer))
+        return await answer
+
+    def interrupt(self, by: str, *, rollback: bool = False) -> None:
+        """Cancel politely the first time, at once from the second time on (Ctrl-C)."""
+        self._interrupts += 1
+        now = self._interrupts > 1
+        self._post(events.Cancel(self._clock.now(), by, rollback=rollback, now=now))
+
+    def _post(self, event: events.Event) -> None:
+        self._inbox.put_nowait((event, None))
+
+    async def _take(
+        self, group: asyncio.TaskGroup, event: events.Event, answer: _Answer | None
+    ) -> None:
+        if isinstance(event, events.TaskProgressed):
+            reporter = self._reporters.get((event.stage, event.target, event.attempt))
+            event = reporter.newest(event) if reporter else event
+        before = self._run
+        step = machine.advance(before, event)
+        if step.run is not before:
+            await self._journal.keep(journal.Record(event, step))
+            self._run = step.run
+        if answer is not None and not answer.done():
+            answer.set_result(step.refusal)
+        if step.refusal:
+            self._tell(feed.RequestRefused(at=event.at, run=before.id, reason=step.refusal))
+        for told in narration.between(before, step.run, event.at):
+            self._tell(told)
+        self._carry_out_commands(group, step.commands)
+
+    def _carry_out_commands(self, group: asyncio.TaskGroup, orders: machine.Commands) -> None:
+        for command in orders:
+            match command:
+                case commands.StartTask():
+                    self._start(group, command)
+                case commands.StopTask():
+                    self._stop(command)
+                case commands.WakeAt():
+                    self._alarm.set(command.at)
+                case commands.Release():
+                    _LOG.debug("run %s ended: %s", self._run.id, command.status)
+                case _:
+                    assert_never(command)
+
+    def _start(self, group: asyncio.TaskGroup, command: commands.StartTask) -> None:
+        stage = self._run.stage(command.stage)
+        if stage is None:
+            raise AssertionError(f"the run has no stage {command.stage}")
+        key = (command.stage, command.target, command.attempt)
+        context = executor.TaskContext(
+            run_id=self._run.id,
+            application=self._run.application,
+            commit=self._run.commit,
+            running_commit=self._run.running_commit,
+            stage_id=command.stage,
+            stage=stage.stage,
+            target=command.target,
+            attempt=command.attempt,
+            deadline=command.deadline,
+        )
+        voice = reporting.Voice(
+            self._run.id, stage.stage.name.value, command, self._clock, self._tell, self._post
+        )
+        self._flags[key] = context.stop
+        self._reporters[key] = reporting.TaskReporter(voice)
+        self._tasks[key] = group.create_task(self._perform(key, context), name=" ".join(key[:2]))
+
+    def _stop(self, command: commands.StopTask) -> None:
+        key = (command.stage, command.target, command.attempt)
+        if key in self._flags:
+            self._flags[key].raise_flag(command.reason)
+        if key in self._tasks and command.how is state.Stopping.NOW:
+            self._broken_off.add(key)
+            # One that has not had its first turn would vanish without a word; it looks itself.
+            if key in self._begun:
+                self._tasks[key].cancel()
+
+    async def _perform(self, key: _Key, context: executor.TaskContext) -> None:
+        self._begun.add(key)
+        reporter = self._reporters[key]
+        outcome = await self._outcome(key, context, reporter)
+        reporter.close()
+        for held in (self._tasks, self._flags, self._reporters):
+            held.pop(key, None)
+        self._begun.discard(key)
+        self._broken_off.discard(key)
+        self._post(events.TaskFinished(self._clock.now(), *key, outcome))
+
+    async def _outcome(
+        self, key: _Key, context: executor.TaskContext, reporter: reporting.TaskReporter
+    ) -> outcomes.Outcome:
+        """Have the task carried out; whatever it raises becomes an outcome of its own."""
+        if key in self._broken_off:
+            return outcomes.Outcome(words.TaskStatus.CANCELLED, "broken off before it began")
+        try:
+            return await self._performer.execute(context, reporter)
+        except asyncio.CancelledError:
+            if not self._was_broken_off(key):
+                raise
+            return outcomes.Outcome(words.TaskStatus.CANCELLED, "broken off", touched=True)
+        except errors.VolaryError as error:
+            return state.lost(str(error))
+        except Exception as error:  # noqa: BLE001 (a bug in one stage must not harm the others)
+            _LOG.exception("stage %s failed on %s by a bug", context.stage_id, context.target)
+            return state.lost(f"internal error ({type(error).__name__}), see the log")
+
+    def _was_broken_off(self, key: _Key) -> bool:
+        """Say whether a cancellation came from us alone, and then take it back."""
+        task = asyncio.current_task()
+        return key in self._broken_off and task is not None and task.uncancel() == 0
+
+    async def _keep_time(self) -> None:
+        while True:
+            await self._alarm.wait()
+            self._post(events.TimePassed(self._clock.now()))
+
+    def _tell(self, event: feed.RunEvent) -> None:
+        self._number += 1
+        numbered = replace(event, number=self._number)
+        for observer in tuple(self._observers):
+            try:
+                observer.notify(numbered)
+            except Exception:  # noqa: BLE001 (a broken view must not harm the run)
+                _LOG.exception("an observer failed and is told nothing more")
+                self._observers.remove(observer)
+
+    def _refuse_the_rest(self) -> None:
+        """Answer those who asked after the end."""
+        while not self._inbox.empty():
+            event, answer = self._inbox.get_nowait()
+            if answer is not None and not answer.done():
+                answer.set_result(machine.advance(self._run, event).refusal)
+
+
+class _Alarm:
+    """Wakes once at the time that was set last."""
+
+    def __init__(self, clock: clocks.Clock) -> None:
+        self._clock = clock
+        self._at: datetime | None = None
+        self._changed = asyncio.Event()
+
+    def set(self, at: datetime | None) -> None:
+        self._at = at
+        self._changed.set()
+
+    async def wait(self) -> None:
+        """Return when the clock has reached the time; it is then set no more."""
+        while self._at is None or self._clock.now() < self._at:
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(self._delay()):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+        self._at = None
+
+    def _delay(self) -> float | None:
+        if self._at is None:
+            return None
+        return min(self._at - self._clock.now(), _LONGEST_SLEEP).total_seconds()
