@@ -1,0 +1,137 @@
+"""The options (``with``) of every stage, as pydantic models with a description each."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import pydantic
+from pydantic import Field
+
+from volary.config import sections, values
+from volary.model import stage
+
+#: Prefix of the same names in PipeCD's multi-cluster plugin.
+_MULTI = "K8S_MULTI_"
+
+#: PipeCD's stages that are not carried out yet. A stage is never skipped in silence.
+LATER = ("WAIT_APPROVAL", "ANALYSIS", "SCRIPT_RUN")
+
+
+class _OnTargets(sections.Section):
+    multi_targets: list[values.ClusterName] = Field(
+        default_factory=list, description="Clusters the stage is limited to; empty: all."
+    )
+
+
+class Sync(_OnTargets):
+    """Apply everything at once."""
+
+    add_variant_label_to_selector: pydantic.StrictBool = Field(
+        default=False, description="Put the primary variant's label into workload selectors."
+    )
+    prune: pydantic.StrictBool = Field(
+        default=False, description="Remove what Volary applied earlier and Git no longer contains."
+    )
+
+
+class PrimaryRollout(Sync):
+    """Bring the new version to primary; traffic returns when it is ready."""
+
+    suffix: values.DnsLabel = Field(
+        default="", description="Suffix of the generated Service; empty: the primary's label value."
+    )
+    create_service: pydantic.StrictBool = Field(
+        default=False, description="Generate a Service that selects primary only."
+    )
+
+
+class BaselineRollout(_OnTargets):
+    """Run the current version beside primary, for a fair comparison."""
+
+    replicas: values.Replicas | None = Field(
+        default=None,
+        description="Pods: `2`, or a percentage of the workload's replicas, rounded up: `10%`. "
+        "Default: one pod. More than 100% is allowed (with a warning), up to 1000%.",
+    )
+    suffix: values.DnsLabel = Field(
+        default="", description="Suffix of generated names; empty: the variant's label value."
+    )
+    create_service: pydantic.StrictBool = Field(
+        default=False, description="Generate a Service that selects this variant only."
+    )
+
+
+class PatchTarget(sections.Section):
+    """The manifest to patch."""
+
+    kind: sections.Text = Field(description="Kind of the manifest.")
+    name: sections.Text = Field(description="Name of the manifest.")
+    document_root: str = Field(
+        default="",
+        description="Path of a string that holds a YAML document to patch; empty: the manifest.",
+    )
+
+
+class PatchOperation(sections.Section):
+    """Replace one node."""
+
+    op: Literal["yaml-replace"] = Field(default="yaml-replace", description="What to do.")
+    path: sections.Text = Field(description="Path of the node, such as `$.spec.replicas`.")
+    value: str = Field(default="", description="The new text of the node.")
+
+
+class Patch(sections.Section):
+    """Operations on one manifest."""
+
+    target: PatchTarget = Field(description="The manifest to patch.")
+    ops: list[PatchOperation] = Field(default_factory=list, description="Operations in order.")
+
+
+class CanaryRollout(BaselineRollout):
+    """Run the new version beside primary."""
+
+    patches: list[Patch] = Field(
+        default_factory=list, description="Changes to the canary's manifests, in order."
+    )
+
+
+class Clean(_OnTargets):
+    """Remove the variant; traffic it still gets is given back to primary first."""
+
+
+class Traffic(_OnTargets):
+    """Divide traffic between variants; the percentages add up to 100."""
+
+    all: Literal["", "primary", "canary", "baseline"] = Field(
+        default="", description="Send everything to this variant, instead of percentages."
+    )
+    primary: values.Percentage | None = Field(
+        default=None,
+        description="Percentage for primary. PipeCD's dialect: the rest when left out.",
+    )
+    canary: values.Percentage = Field(default=0, description="Percentage for canary.")
+    baseline: values.Percentage = Field(
+        default=0, description="Percentage for baseline (not with `podselector`)."
+    )
+
+
+class Wait(sections.Section):
+    """Wait before the next stage."""
+
+    duration: values.Duration = Field(description="How long, more than 0.")
+
+
+BY_NAME: Mapping[stage.StageName, type[sections.Section]] = {
+    stage.StageName.SYNC: Sync,
+    stage.StageName.PRIMARY_ROLLOUT: PrimaryRollout,
+    stage.StageName.CANARY_ROLLOUT: CanaryRollout,
+    stage.StageName.CANARY_CLEAN: Clean,
+    stage.StageName.BASELINE_ROLLOUT: BaselineRollout,
+    stage.StageName.BASELINE_CLEAN: Clean,
+    stage.StageName.TRAFFIC_ROUTING: Traffic,
+    stage.StageName.WAIT: Wait,
+}
+
+
+def canonical(name: str) -> str:
+    """Return our word for a stage name: ``K8S_MULTI_X`` is ``K8S_X``."""
+    return f"K8S_{name.removeprefix(_MULTI)}" if name.startswith(_MULTI) else name

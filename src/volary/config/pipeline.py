@@ -1,0 +1,145 @@
+"""Turns the entries of ``pipeline.stages`` into stages, with the checks of each on its own.
+
+A stage that Volary does not carry out is an error in both dialects: passing over
+an approval or an analysis in silence would be dangerous.
+"""
+
+from datetime import timedelta
+from typing import cast
+
+from volary.config import options, sections, shape, traffic, yaml
+from volary.model import application, stage
+
+_NAMES = tuple(name.value for name in options.BY_NAME)
+
+
+def convert(
+    reading: shape.Reading,
+    entries: list[sections.StageEntry],
+    method: application.RoutingMethod,
+    path: yaml.Path,
+) -> tuple[stage.Stage, ...]:
+    """Return the stages that could be read; problems of the others are noted."""
+    found = (_stage(reading, entry, method, (*path, i)) for i, entry in enumerate(entries))
+    return tuple(each for each in found if each is not None)
+
+
+def _stage(
+    reading: shape.Reading,
+    entry: sections.StageEntry,
+    method: application.RoutingMethod,
+    path: yaml.Path,
+) -> stage.Stage | None:
+    name = _name(reading, entry.name, (*path, "name"))
+    if name is None:
+        return None
+    at = (*path, "with")
+    read = reading.read(options.BY_NAME[name], entry.with_, at)
+    check_duration(reading, entry.timeout, (*path, "timeout"))
+    if read is None:
+        return None
+    converted = _options(reading, name, read, method, at)
+    if converted is None:
+        return None
+    return stage.Stage(
+        name=name,
+        options=converted,
+        index=cast("int", path[-1]),
+        description=entry.desc,
+        timeout=entry.timeout,
+        targets=tuple(getattr(read, "multi_targets", ())),
+    )
+
+
+def _name(reading: shape.Reading, name: str, path: yaml.Path) -> stage.StageName | None:
+    canonical = options.canonical(name)
+    if canonical == stage.StageName.ROLLBACK:
+        hint = "remove it; planner.autoRollback decides whether failed runs are rolled back"
+        reading.error(path, f"{name} must not be listed: Volary adds it when it is needed", hint)
+    elif canonical in options.LATER:
+        reading.error(
+            path,
+            f"the stage {name} is not carried out yet, and passing over it would be dangerous",
+            "remove the stage",
+        )
+    elif canonical not in _NAMES:
+        reading.error(path, f"unknown stage {name}", shape.did_you_mean(canonical, _NAMES))
+    else:
+        return stage.StageName(canonical)
+    return None
+
+
+def check_duration(reading: shape.Reading, read: timedelta, path: yaml.Path) -> None:
+    """Note a duration of nothing, and numbers, which are nanoseconds in PipeCD."""
+    written = reading.written(path)
+    if isinstance(written, int | float) and 0 < written < 1_000_000_000:
+        message = f"{written} means {written} nanoseconds"
+        reading.lenient(path, message, f"write a unit: {written}s")
+    elif read <= timedelta(0):
+        reading.error(path, "must be more than 0")
+
+
+def _options(
+    reading: shape.Reading,
+    name: stage.StageName,
+    read: sections.Section,
+    method: application.RoutingMethod,
+    path: yaml.Path,
+) -> stage.StageOptions | None:
+    match read:
+        case options.Traffic():
+            return traffic.convert(reading, read, method, path)
+        case options.PrimaryRollout():
+            return stage.PrimaryRolloutOptions(
+                suffix=read.suffix,
+                create_service=read.create_service,
+                add_variant_label_to_selector=read.add_variant_label_to_selector,
+                prune=read.prune,
+            )
+        case options.Sync():
+            return stage.SyncOptions(read.add_variant_label_to_selector, read.prune)
+        case options.BaselineRollout():
+            return _variant(reading, read, path)
+        case options.Clean():
+            return stage.CleanOptions()
+        case options.Wait():
+            check_duration(reading, read.duration, (*path, "duration"))
+            return stage.WaitOptions(read.duration)
+    raise AssertionError(f"no options for {name}")
+
+
+def _variant(
+    reading: shape.Reading, read: options.BaselineRollout, path: yaml.Path
+) -> stage.VariantRolloutOptions:
+    _check_replicas(reading, read.replicas, (*path, "replicas"))
+    replicas = read.replicas if read.replicas and read.replicas.number else None
+    return stage.VariantRolloutOptions(
+        replicas=replicas,
+        suffix=read.suffix,
+        create_service=read.create_service,
+        patches=_patches(read.patches) if isinstance(read, options.CanaryRollout) else (),
+    )
+
+
+def _check_replicas(
+    reading: shape.Reading, replicas: stage.Replicas | None, path: yaml.Path
+) -> None:
+    written = reading.written(path)
+    if isinstance(written, float):
+        reading.lenient(path, f"{written} is not a whole number; {int(written)} is used")
+    elif written is not None and (replicas is None or not replicas.number):
+        reading.lenient(path, "zero pods are not possible; PipeCD's default of 1 is used")
+    elif replicas and replicas.is_percentage and replicas.number > 100:
+        reading.warn(path, f"{replicas} is more pods than primary has")
+
+
+def _patches(read: list[options.Patch]) -> tuple[stage.Patch, ...]:
+    return tuple(
+        stage.Patch(
+            kind=each.target.kind,
+            name=each.target.name,
+            operations=tuple(stage.PatchOperation(op.path, op.value) for op in each.ops),
+            document_root=each.target.document_root,
+        )
+        for each in read
+    )

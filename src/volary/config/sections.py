@@ -1,0 +1,380 @@
+"""The fields of application files, as pydantic models with a description each.
+
+Both dialects are made of the same sections; `pipecd` nests the Kubernetes part
+under ``spec.plugins``, `volary` has it directly under ``spec``. The schema for
+editors and the reference page are made from these models.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, ClassVar, Literal
+
+import pydantic
+from pydantic import Field, alias_generators
+
+from volary.config import values
+from volary.model import application
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class Section(pydantic.BaseModel):
+    """An object of a file; names are written in camelCase."""
+
+    model_config = pydantic.ConfigDict(
+        alias_generator=alias_generators.to_camel, extra="forbid", frozen=True
+    )
+
+    #: PipeCD's fields that are not carried out yet, with what they would do.
+    later: ClassVar[Mapping[str, str]] = {}
+    #: Fields that people write here by mistake, with where they belong.
+    misplaced: ClassVar[Mapping[str, str]] = {}
+
+
+class ObjectReference(Section):
+    """Points at manifests by kind and name."""
+
+    kind: str = Field(default="", description="Kind; empty: the usual one for the place.")
+    name: str = Field(default="", description="Name; empty: any.")
+
+
+class HelmChart(Section):
+    """A chart in the repository."""
+
+    later: ClassVar[Mapping[str, str]] = {
+        "gitRemote": "charts from another Git repository",
+        "ref": "charts from another Git repository",
+        "repository": "charts from a chart repository",
+        "name": "charts from a chart repository",
+        "version": "charts from a chart repository",
+    }
+
+    path: Annotated[values.RelativePath, Field(min_length=1)] = Field(
+        description="The chart's directory, relative to the application's directory."
+    )
+
+
+class HelmOptions(Section):
+    """How the chart is rendered."""
+
+    release_name: str = Field(
+        default="", description="Release name; empty: the application's name."
+    )
+    set_values: dict[str, str] = Field(
+        default_factory=dict, description="Values, as for helm's `--set`."
+    )
+    value_files: list[values.RelativePath] = Field(
+        default_factory=list, description="Value files in the repository, later ones win."
+    )
+    set_files: dict[str, values.RelativePath] = Field(
+        default_factory=dict, description="Values read from files, as for helm's `--set-file`."
+    )
+    api_versions: list[str] = Field(
+        default_factory=list, description="API versions the chart may count on."
+    )
+    kube_version: str = Field(default="", description="Kubernetes version the chart may count on.")
+
+
+class TargetReference(Section):
+    """Names one cluster of the fleet."""
+
+    later: ClassVar[Mapping[str, str]] = {"labels": "choosing a cluster by labels here"}
+
+    name: Text = Field(description="The cluster's name in the fleet.")
+
+
+class TargetInput(Section):
+    """What one cluster renders differently."""
+
+    later: ClassVar[Mapping[str, str]] = {
+        "kubectlVersion": "choosing a kubectl version",
+        "kustomizeVersion": "choosing a kustomize version",
+    }
+
+    target: TargetReference = Field(description="The cluster.")
+    manifests: list[values.RelativePath] = Field(
+        default_factory=list, description="Instead of `input.manifests`."
+    )
+    kustomize_dir: values.RelativePath = Field(
+        default="", description="The cluster's overlay; empty: the application's directory."
+    )
+    kustomize_options: dict[str, str] = Field(
+        default_factory=dict, description="Instead of `input.kustomizeOptions`."
+    )
+
+
+class Input(Section):
+    """Where manifests come from."""
+
+    later: ClassVar[Mapping[str, str]] = {
+        "kubectlVersion": "choosing a kubectl version",
+        "kustomizeVersion": "choosing a kustomize version",
+        "helmVersion": "choosing a helm version",
+    }
+
+    manifests: list[values.RelativePath] = Field(
+        default_factory=list,
+        description="Files relative to the application's directory, in order. Empty: every YAML "
+        "and JSON file directly in it, by name.",
+    )
+    namespace: values.DnsLabel = Field(
+        default="", description="Forced onto every namespaced manifest; empty: as written."
+    )
+    auto_create_namespace: pydantic.StrictBool = Field(
+        default=False, description="Create the manifests' namespaces when they are missing."
+    )
+    kustomize_options: dict[str, str] = Field(
+        default_factory=dict,
+        description="Flags for kustomize without leading `--`; an empty value is a bare flag.",
+    )
+    helm_chart: HelmChart | None = Field(
+        default=None, description="Render this chart instead of plain files or kustomize."
+    )
+    helm_options: HelmOptions = Field(
+        default_factory=HelmOptions, description="How the chart is rendered."
+    )
+    multi_targets: list[TargetInput] = Field(
+        default_factory=list,
+        description="What single clusters render differently. When it is not empty, only the "
+        "clusters listed here are deployed to.",
+    )
+
+
+class QuickSync(Section):
+    """Options of a quick sync."""
+
+    add_variant_label_to_selector: pydantic.StrictBool = Field(
+        default=False, description="Put the primary variant's label into workload selectors."
+    )
+    prune: pydantic.StrictBool = Field(
+        default=False, description="Remove what Volary applied earlier and Git no longer contains."
+    )
+    multi_targets: list[values.ClusterName] = Field(
+        default_factory=list, description="Clusters a quick sync is limited to; empty: all."
+    )
+
+
+class VariantLabel(Section):
+    """The label that tells variants apart."""
+
+    key: values.LabelKey = Field(
+        default="pipecd.dev/variant", description="Key of the label.", min_length=1
+    )
+    primary_value: values.LabelValue = Field(
+        default="primary", description="Value for primary.", min_length=1
+    )
+    canary_value: values.LabelValue = Field(
+        default="canary", description="Value for canary.", min_length=1
+    )
+    baseline_value: values.LabelValue = Field(
+        default="baseline", description="Value for baseline.", min_length=1
+    )
+
+
+class VirtualService(Section):
+    """Points at the VirtualService to edit."""
+
+    kind: Literal["", "VirtualService"] = Field(
+        default="", description="Only `VirtualService`; may be left out."
+    )
+    name: str = Field(default="", description="Name; empty: the `service` reference, or the first.")
+
+
+class Istio(Section):
+    """Options of the Istio router."""
+
+    editable_routes: list[Text] = Field(
+        default_factory=list, description="Names of HTTP routes that may be changed; empty: all."
+    )
+    host: str = Field(
+        default="",
+        description="Destination host that carries the variants; empty: `service.name`. "
+        "(PipeCD reads but never uses it.)",
+    )
+    virtual_service: VirtualService = Field(
+        default_factory=VirtualService, description="The VirtualService to edit."
+    )
+
+
+class TrafficRouting(Section):
+    """How traffic is divided between variants."""
+
+    method: application.RoutingMethod = Field(
+        default=application.RoutingMethod.POD_SELECTOR,
+        description="`podselector` switches the Service's selector; `istio` sets weights in a "
+        "VirtualService.",
+    )
+    istio: Istio = Field(default_factory=Istio, description="Options of the Istio router.")
+
+
+class Kubernetes(Section):
+    """The Kubernetes part of an application."""
+
+    input: Input = Field(default_factory=Input, description="Where manifests come from.")
+    quick_sync: QuickSync = Field(default_factory=QuickSync, description="Options of a quick sync.")
+    workloads: list[ObjectReference] = Field(
+        default_factory=list,
+        description="Workloads that get variants; empty kind: `Deployment`. Empty list: every "
+        "Deployment; when there is none, every StatefulSet.",
+    )
+    service: ObjectReference = Field(
+        default_factory=ObjectReference,
+        description="The Service that carries the traffic; empty: the first.",
+    )
+    variant_label: VariantLabel = Field(
+        default_factory=VariantLabel, description="The label that tells variants apart."
+    )
+    traffic_routing: TrafficRouting = Field(
+        default_factory=TrafficRouting, description="How traffic is divided between variants."
+    )
+
+
+class Planner(Section):
+    """How the strategy is chosen."""
+
+    always_use_pipeline: pydantic.StrictBool = Field(
+        default=False, description="Run the pipeline for every change."
+    )
+    auto_rollback: pydantic.StrictBool = Field(
+        default=True, description="Roll touched clusters back when a stage fails."
+    )
+
+
+class CommitMatcher(Section):
+    """Regular expressions on the first line of the commit message."""
+
+    quick_sync: str = Field(default="", description="A match forces a quick sync.")
+    pipeline: str = Field(default="", description="A match forces the pipeline; looked at first.")
+
+
+class StageEntry(Section):
+    """One step of the pipeline."""
+
+    later: ClassVar[Mapping[str, str]] = {"skipOn": "skipping a stage by commit"}
+    misplaced: ClassVar[Mapping[str, str]] = {"id": "stages are known by their position"}
+
+    name: Text = Field(description="Name of the stage; `K8S_MULTI_*` means the same as `K8S_*`.")
+    desc: str = Field(default="", description="Shown beside the stage.")
+    timeout: values.Duration = Field(
+        default=timedelta(hours=6), description="Limit of the stage on each cluster."
+    )
+    with_: dict[str, object] = Field(
+        default_factory=dict, alias="with", description="Options of the stage."
+    )
+
+
+class Pipeline(Section):
+    """Steps that are taken one after another, each on all targets in parallel."""
+
+    stages: list[StageEntry] = Field(
+        default_factory=list, description="The stages in order; empty: no pipeline."
+    )
+
+
+_NOT_YET = {
+    "trigger": "automatic triggers",
+    "postSync": "deployment chains",
+    "encryption": "encrypted secrets",
+    "attachment": "attached files",
+    "notification": "notifications",
+    "eventWatcher": "event watching",
+    "driftDetection": "drift detection",
+    "waves": "waves of clusters",
+    "placement": "placement",
+}
+
+
+class Spec(Section):
+    """What both dialects have directly under ``spec``."""
+
+    later: ClassVar[Mapping[str, str]] = _NOT_YET
+
+    description: str = Field(default="", description="What the application is.")
+    planner: Planner = Field(default_factory=Planner, description="How the strategy is chosen.")
+    commit_matcher: CommitMatcher = Field(
+        default_factory=CommitMatcher, description="Commit messages that force a strategy."
+    )
+    pipeline: Pipeline = Field(default_factory=Pipeline, description="The steps of a rollout.")
+    timeout: values.Duration = Field(
+        default=timedelta(hours=6), description="Limit of a whole run."
+    )
+
+
+_BELONGS = "PipeCD reads it under spec.plugins.kubernetes_multicluster"
+
+
+class Plugins(Section):
+    """PipeCD's plugins; Volary takes the place of the two Kubernetes ones."""
+
+    kubernetes_multicluster: Kubernetes | None = Field(
+        default=None,
+        alias="kubernetes_multicluster",
+        description="Options of the multi-cluster plugin.",
+    )
+    kubernetes: Kubernetes | None = Field(
+        default=None, description="Options of the single-cluster plugin; read the same way."
+    )
+
+
+class PipecdSpec(Spec):
+    """``spec`` in PipeCD's dialect."""
+
+    misplaced: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ["input", "quickSync", "workloads", "service", "variantLabel", "trafficRouting"], _BELONGS
+    )
+
+    name: str = Field(default="", description="Name; empty: the directory's name.")
+    labels: dict[str, str] = Field(default_factory=dict, description="Free labels.")
+    plugins: Plugins = Field(default_factory=Plugins, description="Options by plugin.")
+
+
+class PipecdFile(Section):
+    """An application file in PipeCD's dialect."""
+
+    api_version: Literal["pipecd.dev/v1beta1"] = Field(description="The dialect.")
+    kind: Literal["Application", "KubernetesApp"] = Field(
+        description="`KubernetesApp` is PipeCD's old word for it."
+    )
+    spec: PipecdSpec = Field(default_factory=PipecdSpec, description="The application.")
+
+
+class Metadata(Section):
+    """Name and labels of an application."""
+
+    name: str = Field(default="", description="Name; empty: the directory's name.")
+    labels: dict[str, str] = Field(default_factory=dict, description="Free labels.")
+
+
+class Targets(Section):
+    """Which clusters of the fleet the application is for."""
+
+    names: list[values.ClusterName] = Field(
+        default_factory=list, description="Clusters by name. Not together with `matchLabels`."
+    )
+    match_labels: dict[str, str] = Field(
+        default_factory=dict, description="Clusters that carry all of these labels."
+    )
+
+
+class VolarySpec(Kubernetes, Spec):
+    """``spec`` in Volary's own dialect."""
+
+    misplaced: ClassVar[Mapping[str, str]] = {
+        "name": "it belongs under metadata",
+        "labels": "it belongs under metadata",
+        "plugins": "its fields stand directly under spec in this dialect",
+    }
+
+    targets: Targets = Field(
+        default_factory=Targets,
+        description="Which clusters of the fleet the application is for; empty: all.",
+    )
+
+
+class VolaryFile(Section):
+    """An application file in Volary's own dialect."""
+
+    api_version: Literal["volary.dev/v1"] = Field(description="The dialect.")
+    kind: Literal["Application"] = Field(description="What the file describes.")
+    metadata: Metadata = Field(default_factory=Metadata, description="Name and labels.")
+    spec: VolarySpec = Field(default_factory=VolarySpec, description="The application.")

@@ -1,0 +1,229 @@
+"""Compares what a file says with the sections it may contain, and says everything that is wrong.
+
+The two dialects differ here and nowhere deeper. PipeCD decodes with Go's JSON
+rules: keys in any case, unknown fields ignored (a warning for us), zero values
+replaced by defaults. Our own dialect is strict: a typo is an error.
+"""
+
+import difflib
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TypeVar
+
+import pydantic
+from pydantic import fields
+
+from volary.config import sections, values, yaml
+from volary.model import application, problem
+
+S = TypeVar("S", bound=sections.Section)
+
+
+@dataclass(slots=True)
+class Reading:
+    """One document being read in a dialect, and the problems found so far."""
+
+    document: yaml.Document
+    dialect: application.Dialect = application.Dialect.VOLARY
+    problems: list[problem.Problem] = field(default_factory=list)
+    #: Paths in the words of the model to paths as written, where they differ.
+    _written: dict[yaml.Path, str] = field(default_factory=dict)
+
+    @property
+    def is_pipecd(self) -> bool:
+        """The file follows PipeCD's schema."""
+        return self.dialect is application.Dialect.PIPECD
+
+    @property
+    def has_errors(self) -> bool:
+        """Something was found that the user must fix."""
+        return any(each.severity is problem.Severity.ERROR for each in self.problems)
+
+    def where(self, path: yaml.Path) -> problem.Location:
+        """Return the place of `path`, which is in the words of the model."""
+        return self.document.where(self._as_written(path))
+
+    def written(self, path: yaml.Path) -> object:
+        """Return what the file says at `path`; None when nothing."""
+        value = self.document.value
+        for step in self._as_written(path):
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return value
+
+    def _as_written(self, path: yaml.Path) -> yaml.Path:
+        return tuple(self._written.get(path[: i + 1], path[i]) for i in range(len(path)))
+
+    def error(self, path: yaml.Path, message: str, hint: str = "") -> None:
+        """Note something that must be fixed."""
+        self.problems.append(problem.Problem(message, self.where(path), hint))
+
+    def warn(self, path: yaml.Path, message: str, hint: str = "") -> None:
+        """Note something that the user should know."""
+        warning = problem.Severity.WARNING
+        self.problems.append(problem.Problem(message, self.where(path), hint, warning))
+
+    def lenient(self, path: yaml.Path, message: str, hint: str = "") -> None:
+        """Note something that PipeCD lets pass: a warning there, an error in our dialect."""
+        (self.warn if self.is_pipecd else self.error)(path, message, hint)
+
+    def read(self, section: type[S], value: object, path: yaml.Path) -> S | None:
+        """Return `value` as `section`; None when it has errors, which are noted then."""
+        cleaned = self._clean(section, value, path)
+        try:
+            return section.model_validate(cleaned)
+        except pydantic.ValidationError as error:
+            for detail in error.errors():
+                self._note(detail, path)
+            return None
+
+    def _clean(self, section: type[sections.Section], value: object, path: yaml.Path) -> object:
+        """Return `value` with the model's keys only, and note all others."""
+        if not isinstance(value, Mapping):
+            return value
+        cleaned: dict[str, object] = {}
+        for key, inner in self._in_order(section, value):
+            found = _find(section, key, any_case=self.is_pipecd)
+            if found is None:
+                self._unknown(section, key, (*path, key))
+                continue
+            name, info = found
+            here = (*path, name)
+            if key != name:
+                self._written[here] = key
+            if inner is None or (self.is_pipecd and _is_zero(inner, info)):
+                continue  # Go cannot tell zero from unset
+            cleaned[name] = self._clean_field(info, inner, here)
+        return cleaned
+
+    def _in_order(
+        self, section: type[sections.Section], value: Mapping[str, object]
+    ) -> Iterable[tuple[str, object]]:
+        """Exact keys last: Go prefers them over those that match in another case."""
+        names = set(aliases(section))
+        return sorted(value.items(), key=lambda item: item[0] in names)
+
+    def _clean_field(self, info: fields.FieldInfo, value: object, path: yaml.Path) -> object:
+        inner = section_of(info.annotation)
+        if inner is None:
+            return value
+        if isinstance(value, list):
+            return [self._clean(inner, item, (*path, i)) for i, item in enumerate(value)]
+        return self._clean(inner, value, path)
+
+    def _unknown(self, section: type[sections.Section], key: str, path: yaml.Path) -> None:
+        later, misplaced = _lookup(section.later, key), _lookup(section.misplaced, key)
+        if later:
+            ignored = "; it is ignored" if self.is_pipecd else ""
+            self.lenient(path, f"{key} ({later}) is not carried out yet{ignored}")
+        elif misplaced:
+            self.lenient(path, f"{key} is ignored here: {misplaced}", f"move or remove {key}")
+        elif section is sections.Plugins:
+            if key == "wait":  # it has no options, and WAIT is carried out
+                return
+            self.lenient(path, f"the plugin {key} is not carried out; its options are ignored")
+        else:
+            self.lenient(path, f"unknown field {key}", did_you_mean(key, aliases(section)))
+
+    def _note(self, detail: typing.Any, path: yaml.Path) -> None:
+        location = (*path, *(step for step in detail["loc"] if step != "[key]"))
+        message, hint = _explain(detail)
+        self.error(location, message, hint)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return a hint that names the closest word; without a close one, all of them."""
+    known = list(known)
+    by_lower = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(word.lower(), list(by_lower), n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {by_lower[close[0]]}?"
+    return f"known here: {', '.join(known)}" if known else "nothing may be written here"
+
+
+def aliases(section: type[sections.Section]) -> list[str]:
+    """Return the names of a section's fields as they are written."""
+    return [info.alias or name for name, info in section.model_fields.items()]
+
+
+def section_of(annotation: object) -> type[sections.Section] | None:
+    """Return the section inside an annotation such as ``list[Input]`` or ``Input | None``."""
+    if isinstance(annotation, type) and issubclass(annotation, sections.Section):
+        return annotation
+    if typing.get_origin(annotation) in {list, types.UnionType, typing.Union}:
+        found = (section_of(each) for each in typing.get_args(annotation))
+        return next((each for each in found if each is not None), None)
+    return None
+
+
+def _find(
+    section: type[sections.Section], key: str, *, any_case: bool
+) -> tuple[str, fields.FieldInfo] | None:
+    named = {info.alias or name: info for name, info in section.model_fields.items()}
+    if key in named:
+        return key, named[key]
+    if any_case:
+        for name, info in named.items():
+            if name.lower() == key.lower():
+                return name, info
+    return None
+
+
+def _lookup(table: Mapping[str, str], key: str) -> str:
+    return next((text for name, text in table.items() if name.lower() == key.lower()), "")
+
+
+def _is_zero(value: object, info: fields.FieldInfo) -> bool:
+    """Say whether Go would replace the value by the default; three-state booleans keep false."""
+    if info.is_required() or isinstance(value, Mapping | list):
+        return False
+    if isinstance(value, bool):
+        return not value and info.default is not True
+    if info.annotation is timedelta and isinstance(value, str) and value:
+        try:
+            return not values.duration(value)
+        except ValueError:
+            return False
+    return value in ("", 0)
+
+
+_NAMES = {str: "text", bool: "true or false", int: "a number", float: "a number"}
+_EXPECTED = {
+    "string_type": "must be text",
+    "bool_type": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+}
+
+
+def _explain(detail: typing.Any) -> tuple[str, str]:
+    """Put pydantic's finding into the user's words."""
+    kind, given = detail["type"], detail["input"]
+    if kind == "missing":
+        return "is required", ""
+    if kind == "string_too_short":
+        return "must not be empty", ""
+    if kind in {"literal_error", "enum"}:
+        expected = detail["ctx"]["expected"].replace("'' or ", "").replace("'', ", "")
+        return f"must be {expected}, not {given!r}", ""
+    if kind == "value_error":
+        return str(detail["ctx"]["error"]), ""
+    if kind in _EXPECTED:
+        is_scalar = kind == "string_type" and isinstance(given, bool | int | float)
+        hint = "put it in quotes" if is_scalar else ""
+        return f"{_EXPECTED[kind]}, not {_name(given)}", hint
+    return str(detail["msg"]), ""
+
+
+def _name(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    return _NAMES.get(type(value), "nothing")

@@ -1,0 +1,72 @@
+"""Reads the weights of a traffic stage and checks them against the router."""
+
+from volary.config import options, shape, yaml
+from volary.model import application, stage
+
+
+def convert(
+    reading: shape.Reading,
+    read: options.Traffic,
+    method: application.RoutingMethod,
+    path: yaml.Path,
+) -> stage.TrafficOptions | None:
+    """Return the weights; None when they cannot be used, which is noted then.
+
+    Weights that do not add up to 100 are an error in both dialects (PipeCD sends
+    whatever is missing to primary, or to nobody). One form that PipeCD's Istio
+    router documents is kept in its dialect: without ``primary``, primary takes the rest.
+    """
+    weights = _weights(reading, read, method, path)
+    if weights is None:
+        return None
+    if method is application.RoutingMethod.POD_SELECTOR:
+        message = unsupported_by_pod_selector(weights)
+        if message:
+            reading.error(path, message, "use method istio to divide traffic")
+            return None
+    return weights
+
+
+def unsupported_by_pod_selector(weights: stage.TrafficOptions) -> str:
+    """Return why a Service's selector cannot do this, in PipeCD's words; empty when it can."""
+    if weights.baseline > 0:
+        return "PodSelector method does not support baseline variant"
+    if 100 not in (weights.primary, weights.canary):
+        return (
+            "PodSelector requires either primary or canary to be 100% "
+            f"(primary={weights.primary}, canary={weights.canary})"
+        )
+    return ""
+
+
+def _weights(
+    reading: shape.Reading,
+    read: options.Traffic,
+    method: application.RoutingMethod,
+    path: yaml.Path,
+) -> stage.TrafficOptions | None:
+    others = read.canary + read.baseline
+    if read.all:
+        if read.primary or others:
+            reading.lenient(path, "all and single percentages are both given", "keep one of them")
+        return stage.TrafficOptions(
+            **{name: 100 * (read.all == name) for name in ("primary", "canary", "baseline")}
+        )
+    primary = read.primary or 0
+    if read.primary is None and reading.is_pipecd and _rest_is_implied(method, others):
+        primary = 100 - others
+    total = primary + others
+    if total != 100:
+        hint = f"add primary: {100 - others}" if 0 < others <= 100 and not primary else ""
+        reading.error(
+            path,
+            f"weights must add up to 100, not {total} "
+            f"(primary={primary}, canary={read.canary}, baseline={read.baseline})",
+            hint,
+        )
+        return None
+    return stage.TrafficOptions(primary, read.canary, read.baseline)
+
+
+def _rest_is_implied(method: application.RoutingMethod, others: int) -> bool:
+    return method is application.RoutingMethod.ISTIO and 0 < others <= 100
