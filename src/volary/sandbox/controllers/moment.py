@@ -1,0 +1,40 @@
+"""The time as controllers see it: one reading for dates, one for durations."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An instant of a sandbox.
+
+    Dates in objects are those of the wall clock, so that ages shown by kubectl
+    are right. Durations (pull, back-off, deadlines) are measured in sandbox
+    seconds, which run `speed` times as fast. Dates in Kubernetes have whole
+    seconds only, too coarse to measure anything in a fast sandbox.
+    """
+
+    #: Aware, UTC.
+    now: datetime
+    #: Sandbox seconds since some fixed instant.
+    seconds: float
+
+    @property
+    def stamp(self) -> str:
+        """The date as Kubernetes writes it, ``2026-01-31T12:00:00Z``."""
+        return stamp(self.now)
+
+
+def stamp(when: datetime) -> str:
+    """Write a date as ``metav1.Time`` does: UTC, whole seconds."""
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro_stamp(when: datetime) -> str:
+    """Write a date as ``metav1.MicroTime`` does: UTC, microseconds."""
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def parse(text: str) -> datetime:
+    """Read a date written by `stamp` or `micro_stamp`."""
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
