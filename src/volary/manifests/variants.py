@@ -1,0 +1,222 @@
+"""What each variant of an application consists of (PipeCD: sections 3.8 to 3.12).
+
+The primary is the whole set. A canary or baseline is a copy of the workloads, of
+every ConfigMap and Secret, and of the Services if asked for; nothing else is
+copied. Copies have a suffix in their name and the variant label in their
+selectors, so they never touch what the primary owns.
+
+All functions return manifests without marks: `tracking.mark_all` comes last.
+"""
+
+from collections.abc import Sequence
+
+from volary.manifests import (
+    hashing,
+    names,
+    objects,
+    patches,
+    references,
+    replicas,
+    selectors,
+    services,
+    workloads,
+)
+from volary.model import application, errors, manifest, problem, stage
+from volary.model import variant as variant_words
+
+Variant = variant_words.Variant
+
+
+def primary(
+    manifests: Sequence[manifest.Manifest],
+    app: application.Application,
+    options: stage.PrimaryRolloutOptions | stage.SyncOptions,
+) -> list[manifest.Manifest]:
+    """Return everything that a sync or the primary's rollout applies.
+
+    Raises:
+        UserError: When a Service is to be made and there is none, or a name is taken.
+    """
+    label = app.variant_label
+    result = list(manifests)
+    if options.add_variant_label_to_selector:
+        # PipeCD forgets `workloads` in the primary's rollout.
+        chosen = workloads.find(result, app.workloads)
+        result = selectors.label_workloads(result, chosen, label.key, label.primary_value)
+    if isinstance(options, stage.PrimaryRolloutOptions) and options.create_service:
+        suffix = options.suffix or label.primary_value
+        copies = _services(manifests, app, Variant.PRIMARY, suffix)
+        check_free(copies, manifests)
+        result += copies
+    never_pipecds = app.dialect is application.Dialect.VOLARY
+    return hashing.annotate(result, include_projected=never_pipecds)
+
+
+def canary(
+    manifests: Sequence[manifest.Manifest],
+    app: application.Application,
+    options: stage.VariantRolloutOptions,
+) -> list[manifest.Manifest]:
+    """Return the canary: Services if asked for, ConfigMaps, Secrets, workloads.
+
+    `manifests` are the target source's. Patches are applied to them before copying.
+
+    Raises:
+        UserError: When there is nothing to copy, a kind cannot be copied, a patch does
+            not fit, or a name is taken or too long.
+    """
+    patched = patches.apply(manifests, options.patches)
+    return _copies(patched, app, options, Variant.CANARY)
+
+
+def baseline(
+    manifests: Sequence[manifest.Manifest],
+    app: application.Application,
+    options: stage.VariantRolloutOptions,
+) -> list[manifest.Manifest]:
+    """Return the baseline, built like the canary without patches.
+
+    `manifests` are the running source's, `app` is the target's (PipeCD: baseline).
+
+    Raises:
+        UserError: As `canary` does.
+    """
+    return _copies(manifests, app, options, Variant.BASELINE)
+
+
+def check_free(copies: Sequence[manifest.Manifest], manifests: Sequence[manifest.Manifest]) -> None:
+    """Check that no copy has the name of an object that the primary owns.
+
+    Raises:
+        UserError: With a problem for each that has.
+    """
+    owned = {item.key for item in manifests}
+    taken = [item for item in copies if item.key in owned]
+    if taken:
+        raise errors.UserError(
+            *(
+                problem.Problem(
+                    f"the variant's {item.key.title} would overwrite the primary's of that name",
+                    item.origin,
+                    hint="choose another suffix in the stage's options",
+                )
+                for item in taken
+            )
+        )
+
+
+def _copies(
+    manifests: Sequence[manifest.Manifest],
+    app: application.Application,
+    options: stage.VariantRolloutOptions,
+    variant: variant_words.Variant,
+) -> list[manifest.Manifest]:
+    title = variant.name
+    suffix = options.suffix or app.variant_label.value(variant)
+    names.check_suffix(suffix)
+    chosen = workloads.find(manifests, app.workloads)
+    if not chosen:
+        raise errors.user_error(
+            f"unable to find any workload manifests for {title} variant",
+            hint="without `workloads` every Deployment is taken, else every StatefulSet",
+        )
+    _check_kinds(chosen, title)
+    made = _services(manifests, app, variant, suffix) if options.create_service else []
+    configs = [item for item in manifests if _is_config(item)]
+    copies = made + [_without_status(names.add_suffix(item, suffix)) for item in configs]
+    for item in chosen:
+        copy = _workload(item, app, options, variant)
+        copies.append(_follow_service(_rename(copy, item, configs, suffix), made, suffix))
+    check_free(copies, manifests)
+    return copies
+
+
+def _check_kinds(chosen: Sequence[manifest.Manifest], title: str) -> None:
+    wrong = [item for item in chosen if not workloads.has_replicas(item)]
+    if wrong:
+        raise errors.UserError(
+            *(
+                problem.Problem(
+                    f"unsupported workload kind {item.kind} for {title} variant: {item.name}",
+                    item.origin,
+                    hint="only Deployments and StatefulSets of the group apps can have variants; "
+                    "name them in `workloads`",
+                )
+                for item in wrong
+            )
+        )
+
+
+def _services(
+    manifests: Sequence[manifest.Manifest],
+    app: application.Application,
+    variant: variant_words.Variant,
+    suffix: str,
+) -> list[manifest.Manifest]:
+    found = services.find(manifests, app.service)
+    if not found:
+        named = f' for name="{app.service.name}"' if app.service.name else ""
+        raise errors.user_error(
+            f"unable to find any service{named} for {variant.name} variant",
+            hint="createService copies the Service that service.name points at",
+        )
+    key, value = app.variant_label.key, app.variant_label.value(variant)
+    return [services.variant(item, suffix=suffix, key=key, value=value) for item in found]
+
+
+def _workload(
+    item: manifest.Manifest,
+    app: application.Application,
+    options: stage.VariantRolloutOptions,
+    variant: variant_words.Variant,
+) -> manifest.Manifest:
+    label = app.variant_label
+    suffix = options.suffix or label.value(variant)
+    copy = names.add_suffix(item, suffix)
+    copy = selectors.label_workload(copy, label.key, label.value(variant))
+    # A workload without `replicas` has one pod; PipeCD then ignores even an absolute wish.
+    count = replicas.calculate(options.replicas, workloads.replicas(item.body))
+    spec = {**objects.mapping(copy.body, "spec"), "replicas": count}
+    return _without_status(copy.with_body({**copy.body, "spec": spec}))
+
+
+def _rename(
+    copy: manifest.Manifest,
+    original: manifest.Manifest,
+    configs: Sequence[manifest.Manifest],
+    suffix: str,
+) -> manifest.Manifest:
+    """Let the copy read the copied ConfigMaps and Secrets."""
+    near = [item for item in configs if _may_read(original, item)]
+    body = objects.duplicate(copy.body)
+    references.rename(
+        objects.branch(body, "spec", "template", "spec"),
+        [item.name for item in near if item.kind == references.CONFIG_MAP],
+        [item.name for item in near if item.kind == references.SECRET],
+        suffix,
+    )
+    return copy.with_body(body)
+
+
+def _may_read(workload: manifest.Manifest, config: manifest.Manifest) -> bool:
+    """Say whether both are in one namespace; one that is not written may be the same."""
+    return not workload.namespace or config.namespace in ("", workload.namespace)
+
+
+def _follow_service(
+    copy: manifest.Manifest, made: Sequence[manifest.Manifest], suffix: str
+) -> manifest.Manifest:
+    """Let a StatefulSet's pods get their names from the copied Service, if there is one."""
+    name = objects.text(copy.body, "spec", "serviceName")
+    if not name or f"{name}-{suffix}" not in [item.name for item in made]:
+        return copy
+    spec = {**objects.mapping(copy.body, "spec"), "serviceName": f"{name}-{suffix}"}
+    return copy.with_body({**copy.body, "spec": spec})
+
+
+def _is_config(item: manifest.Manifest) -> bool:
+    return not item.group and item.kind in (references.CONFIG_MAP, references.SECRET)
+
+
+def _without_status(item: manifest.Manifest) -> manifest.Manifest:
+    return item.with_body({key: value for key, value in item.body.items() if key != "status"})
