@@ -20,16 +20,17 @@ def convert(
     path: yaml.Path,
 ) -> tuple[stage.Stage, ...]:
     """Return the stages that could be read; problems of the others are noted."""
-    found = (_stage(reading, entry, method, (*path, i)) for i, entry in enumerate(entries))
+    found = (convert_one(reading, entry, method, (*path, i)) for i, entry in enumerate(entries))
     return tuple(each for each in found if each is not None)
 
 
-def _stage(
+def convert_one(
     reading: shape.Reading,
     entry: sections.StageEntry,
     method: application.RoutingMethod,
     path: yaml.Path,
 ) -> stage.Stage | None:
+    """Return the stage at `path`, which ends with its index; None when it has an error."""
     name = _name(reading, entry.name, (*path, "name"))
     if name is None:
         return None

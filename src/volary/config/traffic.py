@@ -1,7 +1,9 @@
 """Reads the weights of a traffic stage and checks them against the router."""
 
+from typing import assert_never
+
 from volary.config import options, shape, yaml
-from volary.model import application, stage
+from volary.model import application, stage, variant
 
 
 def convert(
@@ -70,3 +72,16 @@ def _weights(
 
 def _rest_is_implied(method: application.RoutingMethod, others: int) -> bool:
     return method is application.RoutingMethod.ISTIO and 0 < others <= 100
+
+
+def share(weights: stage.TrafficOptions, which: variant.Variant) -> int:
+    """Return the percentage of one variant."""
+    match which:
+        case variant.Variant.PRIMARY:
+            return weights.primary
+        case variant.Variant.CANARY:
+            return weights.canary
+        case variant.Variant.BASELINE:
+            return weights.baseline
+        case _:
+            assert_never(which)

@@ -1,0 +1,212 @@
+"""Reads an application file, in PipeCD's dialect or our own, into the model.
+
+`parse` never raises for what a user wrote: everything comes back as problems, all
+at once, each with file, line, path and mostly a hint.
+"""
+
+import posixpath
+import re
+from dataclasses import dataclass
+
+from volary.config import checks, convert, pipeline, sections, shape, values, yaml
+from volary.model import application as applications
+from volary.model import errors, problem
+
+#: PipeCD's old kinds that are not about Kubernetes.
+_FOREIGN_KINDS = ("TerraformApp", "LambdaApp", "CloudRunApp", "ECSApp")
+_FILE_NAMES = re.compile(r"(.+\.)?pipecd\.yaml|volary\.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a file says and what is wrong with it."""
+
+    #: None when there is an error.
+    application: applications.Application | None
+    #: Errors and warnings in the order of the file.
+    problems: tuple[problem.Problem, ...] = ()
+    #: The document, to find the lines of problems that show later; None when unreadable.
+    document: yaml.Document | None = None
+    #: Where the Kubernetes part is: ``spec`` or ``spec.plugins.<name>``.
+    base: yaml.Path = ("spec",)
+
+    def require(self) -> applications.Application:
+        """Return the application.
+
+        Raises:
+            UserError: There are errors; carries all of them.
+        """
+        if self.application is None:
+            raise errors.UserError(*(e for e in self.problems if is_error(e)))
+        return self.application
+
+
+def is_file_name(path: str) -> bool:
+    """Say whether a file is an application file, by its name."""
+    return _FILE_NAMES.fullmatch(posixpath.basename(path)) is not None
+
+
+def is_error(each: problem.Problem) -> bool:
+    """Say whether a problem stops the work."""
+    return each.severity is problem.Severity.ERROR
+
+
+def parse(text: str, *, file: str, default_name: str, directory: str | None = None) -> Loaded:
+    """Read an application file.
+
+    Args:
+        text: The file's text.
+        file: Its name as the user knows it, for problems.
+        default_name: Name of an application that gives itself none, usually its directory's.
+        directory: The application's directory in the repository; with it, paths that
+            leave the repository are found here, and not only when they are opened.
+    """
+    try:
+        documents = yaml.load_all(text, file)
+    except errors.UserError as error:
+        return Loaded(None, error.problems)
+    if len(documents) != 1:
+        count = "is empty" if not documents else f"has {len(documents)} documents"
+        message = f"the file {count}; an application file has one document"
+        return Loaded(None, (problem.Problem(message, problem.Location(file)),))
+    reading = shape.Reading(documents[0])
+    return _parse(reading, default_name, directory)
+
+
+def _parse(reading: shape.Reading, default_name: str, directory: str | None) -> Loaded:
+    dialect = _dialect(reading)
+    if dialect is None:
+        return Loaded(None, tuple(reading.problems), reading.document)
+    reading.dialect = dialect
+    if dialect is applications.Dialect.PIPECD:
+        found, base = _pipecd(reading, default_name, directory)
+    else:
+        found, base = _volary(reading, default_name, directory)
+    if found is None:
+        _look_at_stages(reading, base)
+    unique = dict.fromkeys(reading.problems)
+    problems = tuple(sorted(unique, key=lambda each: each.where.line))
+    return Loaded(None if reading.has_errors else found, problems, reading.document, base)
+
+
+def _look_at_stages(reading: shape.Reading, base: yaml.Path) -> None:
+    """Find the problems of stages although something else in the file is wrong."""
+    at = ("spec", "pipeline", "stages")
+    written = reading.written(at)
+    routing_at = (*base, "trafficRouting")
+    routing = reading.read(sections.TrafficRouting, reading.written(routing_at) or {}, routing_at)
+    if not isinstance(written, list) or routing is None:
+        return
+    for i, item in enumerate(written):
+        entry = reading.read(sections.StageEntry, item, (*at, i))
+        if entry is not None:
+            pipeline.convert_one(reading, entry, routing.method, (*at, i))
+
+
+def _dialect(reading: shape.Reading) -> applications.Dialect | None:
+    value = reading.document.value
+    if not isinstance(value, dict):
+        reading.error((), "an application file must be an object")
+        return None
+    version, kind = value.get("apiVersion"), value.get("kind")
+    known = [each.value for each in applications.Dialect]
+    if version not in known:
+        message = f"unsupported version: {version}" if version else "apiVersion is required"
+        reading.error(("apiVersion",), message, f"write {' or '.join(known)}")
+        return None
+    dialect = applications.Dialect(version)
+    if not kind:
+        reading.error(("kind",), "kind is required", "write kind: Application")
+        return None
+    if dialect is applications.Dialect.PIPECD and kind == "KubernetesApp":
+        message = "the kind KubernetesApp is deprecated and read as Application"
+        reading.warn(("kind",), message, "write kind: Application")
+    elif kind in _FOREIGN_KINDS:
+        reading.error(("kind",), f"{kind} is not about Kubernetes")
+        return None
+    elif kind != "Application":
+        message = f"invalid application kind, got: {kind}"
+        reading.error(("kind",), message, "write kind: Application")
+        return None
+    return dialect
+
+
+def _pipecd(
+    reading: shape.Reading, default_name: str, directory: str | None
+) -> tuple[applications.Application | None, yaml.Path]:
+    read = reading.read(sections.PipecdFile, reading.document.value, ())
+    written = reading.written(("spec", "plugins"))
+    names = {name.lower() for name in written} if isinstance(written, dict) else set()
+    is_single = "kubernetes" in names and "kubernetes_multicluster" not in names
+    base = ("spec", "plugins", "kubernetes" if is_single else "kubernetes_multicluster")
+    if read is None:
+        return None, base
+    plugins = read.spec.plugins
+    if {"kubernetes", "kubernetes_multicluster"} <= names:
+        hint = "keep kubernetes_multicluster"
+        reading.error(("spec", "plugins"), "both Kubernetes plugins are configured", hint)
+    kubernetes = plugins.kubernetes_multicluster or plugins.kubernetes or sections.Kubernetes()
+    name = read.spec.name or default_name
+    _check_name(reading, name, ("spec", "name"))
+    metadata = sections.Metadata.model_construct(name=name, labels=read.spec.labels)
+    built = _build(reading, metadata, read.spec, kubernetes, applications.TargetSelector())
+    checks.check(reading, built, kubernetes, base, directory)
+    return built, base
+
+
+def _volary(
+    reading: shape.Reading, default_name: str, directory: str | None
+) -> tuple[applications.Application | None, yaml.Path]:
+    base = ("spec",)
+    read = reading.read(sections.VolaryFile, reading.document.value, ())
+    if read is None:
+        return None, base
+    name = read.metadata.name or default_name
+    _check_name(reading, name, ("metadata", "name"))
+    if read.spec.targets.names and read.spec.targets.match_labels:
+        message = "names and matchLabels are both given"
+        reading.error(("spec", "targets"), message, "keep one of them")
+    metadata = sections.Metadata.model_construct(name=name, labels=read.metadata.labels)
+    selector = convert.targets(read.spec.targets)
+    built = _build(reading, metadata, read.spec, read.spec, selector)
+    checks.check(reading, built, read.spec, base, directory)
+    return built, base
+
+
+def _check_name(reading: shape.Reading, name: str, path: yaml.Path) -> None:
+    try:
+        values.label_value(name)
+    except ValueError as error:
+        reading.error(path, f"the name {name!r} cannot be a label: it {error}")
+    if not name:
+        reading.error(path, "the application has no name")
+
+
+def _build(
+    reading: shape.Reading,
+    metadata: sections.Metadata,
+    spec: sections.Spec,
+    kubernetes: sections.Kubernetes,
+    targets: applications.TargetSelector,
+) -> applications.Application:
+    pipeline.check_duration(reading, spec.timeout, ("spec", "timeout"))
+    routing = convert.traffic_routing(kubernetes.traffic_routing)
+    at = ("spec", "pipeline", "stages")
+    return applications.Application(
+        name=metadata.name,
+        dialect=reading.dialect,
+        labels=metadata.labels,
+        description=spec.description,
+        targets=targets,
+        input=convert.inputs(kubernetes.input),
+        quick_sync=convert.quick_sync(kubernetes.quick_sync),
+        quick_sync_targets=tuple(kubernetes.quick_sync.multi_targets),
+        workloads=tuple(convert.reference(each) for each in kubernetes.workloads),
+        service=convert.reference(kubernetes.service),
+        variant_label=convert.variant_label(kubernetes.variant_label),
+        traffic_routing=routing,
+        pipeline=pipeline.convert(reading, spec.pipeline.stages, routing.method, at),
+        planner=convert.planner(spec.planner),
+        commit_matcher=convert.commit_matcher(spec.commit_matcher),
+        timeout=spec.timeout,
+    )

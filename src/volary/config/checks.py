@@ -1,0 +1,217 @@
+"""What only shows when the parts of one application file are seen together."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from volary.config import sections, shape, traffic, values, yaml
+from volary.model import application, stage, variant
+
+_VARIANT_KINDS = ("", "Deployment", "StatefulSet")
+_ROLLOUTS = {
+    variant.Variant.CANARY: stage.StageName.CANARY_ROLLOUT,
+    variant.Variant.BASELINE: stage.StageName.BASELINE_ROLLOUT,
+}
+_CLEANS = {
+    variant.Variant.CANARY: stage.StageName.CANARY_CLEAN,
+    variant.Variant.BASELINE: stage.StageName.BASELINE_CLEAN,
+}
+_PROMOTIONS = (stage.StageName.PRIMARY_ROLLOUT, stage.StageName.SYNC)
+_STAGES: yaml.Path = ("spec", "pipeline", "stages")
+
+
+def check(
+    reading: shape.Reading,
+    app: application.Application,
+    kubernetes: sections.Kubernetes,
+    base: yaml.Path,
+    directory: str | None,
+) -> None:
+    """Note every problem of the whole application; `base` is where its Kubernetes part is."""
+    _check_input(reading, app.input, (*base, "input"))
+    _check_inside(reading, kubernetes, base, directory)
+    _check_names(reading, app.quick_sync_targets, (*base, "quickSync", "multiTargets"))
+    _check_variant_label(reading, app, (*base, "variantLabel"))
+    _check_workloads(reading, app, (*base, "workloads"))
+    _check_routing(reading, app, base)
+    _check_expressions(reading, app)
+    _check_order(reading, app.pipeline)
+    for each in app.pipeline:
+        _check_names(reading, each.targets, (*_STAGES, each.index, "with", "multiTargets"))
+
+
+def _check_input(reading: shape.Reading, read: application.Input, path: yaml.Path) -> None:
+    if read.helm_chart and read.kustomize_options:
+        reading.error(path, "helmChart and kustomizeOptions are mutually exclusive")
+    helm = read.helm_options != application.HelmOptions()
+    if helm and not read.helm_chart:
+        reading.warn((*path, "helmOptions"), "helmOptions have no effect without helmChart")
+    seen: set[str] = set()
+    for i, each in enumerate(read.multi_targets):
+        if each.target in seen:
+            here = (*path, "multiTargets", i, "target", "name")
+            reading.error(here, f"the target {each.target} is listed twice", "join the entries")
+        seen.add(each.target)
+
+
+def _check_inside(
+    reading: shape.Reading, kubernetes: sections.Kubernetes, base: yaml.Path, directory: str | None
+) -> None:
+    """Note paths that lead out of the repository, as far as that can be known."""
+    if directory is None:
+        return
+    for path, text in _paths(kubernetes.input, (*base, "input")):
+        if values.leaves(directory, text):
+            reading.error(path, f"{text} leaves the repository")
+
+
+def _paths(read: sections.Input, base: yaml.Path) -> Iterable[tuple[yaml.Path, str]]:
+    yield from (((*base, "manifests", i), text) for i, text in enumerate(read.manifests))
+    if read.helm_chart:
+        yield (*base, "helmChart", "path"), read.helm_chart.path
+    options = (*base, "helmOptions")
+    files = enumerate(read.helm_options.value_files)
+    yield from (((*options, "valueFiles", i), text) for i, text in files)
+    settings = read.helm_options.set_files.items()
+    yield from (((*options, "setFiles", key), text) for key, text in settings)
+    for i, each in enumerate(read.multi_targets):
+        here = (*base, "multiTargets", i)
+        yield (*here, "kustomizeDir"), each.kustomize_dir
+        yield from (((*here, "manifests", j), text) for j, text in enumerate(each.manifests))
+
+
+def _check_names(reading: shape.Reading, names: Sequence[str], path: yaml.Path) -> None:
+    for name, times in Counter(names).items():
+        if times > 1:
+            reading.lenient(path, f"the target {name} is listed {times} times")
+
+
+def _check_variant_label(
+    reading: shape.Reading, app: application.Application, path: yaml.Path
+) -> None:
+    label = app.variant_label
+    by_value: dict[str, list[str]] = {}
+    for each in variant.Variant:
+        by_value.setdefault(label.value(each), []).append(each.value)
+    for value, owners in by_value.items():
+        if len(owners) > 1:
+            both = " and ".join(owners)
+            reading.error(path, f"{both} have the same label value {value!r}")
+    for each, rollout in _ROLLOUTS.items():
+        uses_default = any(
+            isinstance(step.options, stage.VariantRolloutOptions)
+            and step.name is rollout
+            and not step.options.suffix
+            for step in app.pipeline
+        )
+        if uses_default and not _is_suffix(label.value(each)):
+            reading.error(
+                (*path, f"{each.value}Value"),
+                f"{label.value(each)!r} cannot be a part of names",
+                f"set the suffix of {rollout}",
+            )
+
+
+def _is_suffix(text: str) -> bool:
+    try:
+        values.dns_label(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_workloads(reading: shape.Reading, app: application.Application, path: yaml.Path) -> None:
+    if not any(step.name in _ROLLOUTS.values() for step in app.pipeline):
+        return
+    for i, each in enumerate(app.workloads):
+        if each.kind not in _VARIANT_KINDS:
+            here = (*path, i, "kind")
+            reading.error(
+                here, f"a {each.kind} cannot have variants", "use Deployment or StatefulSet"
+            )
+
+
+def _check_routing(reading: shape.Reading, app: application.Application, base: yaml.Path) -> None:
+    routing = app.traffic_routing
+    routes = [step for step in app.pipeline if step.name is stage.StageName.TRAFFIC_ROUTING]
+    is_istio = routing.method is application.RoutingMethod.ISTIO
+    if routing.istio != application.IstioRouting() and not is_istio:
+        here = (*base, "trafficRouting", "istio")
+        reading.lenient(here, "istio has no effect without method: istio")
+    if is_istio and routes and not (routing.istio.host or app.service.name):
+        here = (*base, "trafficRouting")
+        hint = "set trafficRouting.istio.host or service.name"
+        reading.error(here, "the host whose traffic is divided is not known", hint)
+    if app.service.kind not in ("", "Service") and not is_istio:
+        here = (*base, "service", "kind")
+        reading.lenient(here, f"service must be a Service, not a {app.service.kind}")
+
+
+def _check_expressions(reading: shape.Reading, app: application.Application) -> None:
+    matcher = {"quickSync": app.commit_matcher.quick_sync, "pipeline": app.commit_matcher.pipeline}
+    for name, pattern in matcher.items():
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            message = f"not a regular expression: {error}; it never matches"
+            reading.lenient(("spec", "commitMatcher", name), message)
+
+
+def _check_order(reading: shape.Reading, pipeline: Sequence[stage.Stage]) -> None:
+    for each in _ROLLOUTS:
+        _check_variant_order(reading, pipeline, each)
+    _check_promotion(reading, pipeline)
+    _check_repeated(reading, pipeline)
+
+
+def _check_variant_order(
+    reading: shape.Reading, pipeline: Sequence[stage.Stage], which: variant.Variant
+) -> None:
+    rollout, clean = _ROLLOUTS[which], _CLEANS[which]
+    running = False
+    last: stage.Stage | None = None
+    for step in pipeline:
+        if step.name is rollout:
+            running, last = True, step
+        elif step.name is clean:
+            if not running:
+                reading.warn(_at(step), f"{clean} comes before any {rollout}")
+            running = False
+        elif not running and _share(step, which) > 0:
+            share = f"{_share(step, which)}% of the traffic"
+            message = f"{share} goes to {which.value}, which is not running here"
+            reading.lenient(_at(step), message, f"add {rollout} before it")
+    if running and last is not None:
+        reading.warn(_at(last), f"no {clean} follows: {which.value} keeps running", f"add {clean}")
+
+
+def _check_promotion(reading: shape.Reading, pipeline: Sequence[stage.Stage]) -> None:
+    first = next((s for s in pipeline if s.name is stage.StageName.CANARY_ROLLOUT), None)
+    if first is not None and not any(
+        step.name in _PROMOTIONS and step.index > first.index for step in pipeline
+    ):
+        message = "the new version never becomes primary: no K8S_PRIMARY_ROLLOUT follows"
+        reading.warn(_at(first), message, "add K8S_PRIMARY_ROLLOUT")
+
+
+def _check_repeated(reading: shape.Reading, pipeline: Sequence[stage.Stage]) -> None:
+    """Two equal promotions on the same clusters are a slip; weights and waits may come back."""
+    seen: dict[tuple[object, ...], int] = {}
+    for step in pipeline:
+        if step.name not in _PROMOTIONS:
+            continue
+        same = (step.name, step.options, step.targets)
+        if same in seen:
+            message = f"{step.name} is the same as stage {seen[same] + 1}"
+            reading.warn(_at(step), message, "remove one of them")
+        seen.setdefault(same, step.index)
+
+
+def _share(step: stage.Stage, which: variant.Variant) -> int:
+    if not isinstance(step.options, stage.TrafficOptions):
+        return 0
+    return traffic.share(step.options, which)
+
+
+def _at(step: stage.Stage) -> yaml.Path:
+    return (*_STAGES, step.index)

@@ -1,0 +1,153 @@
+"""An application compared with the fleet it shall be deployed to."""
+
+from collections.abc import Iterable, Iterator
+
+from volary.config import shape, yaml
+from volary.model import application, fleet, problem
+
+_STAGES: yaml.Path = ("spec", "pipeline", "stages")
+
+
+def against_fleet(
+    app: application.Application,
+    clusters: fleet.Fleet,
+    *,
+    document: yaml.Document | None = None,
+    base: yaml.Path = ("spec",),
+) -> tuple[problem.Problem, ...]:
+    """Return what is wrong when `app` is deployed to this fleet.
+
+    Unknown cluster names, labels that choose no cluster, and stages left with no
+    cluster are errors in both dialects (PipeCD ignores all of them). Clusters that
+    ``input.multiTargets`` leaves out are a warning, suspended ones too.
+
+    Args:
+        app: The application.
+        clusters: The fleet.
+        document: The application's file, to name lines.
+        base: Where its Kubernetes part is, see `application.Loaded`.
+    """
+    found = list(_findings(app, clusters, base))
+    return tuple(
+        problem.Problem(text, _where(document, path), hint, severity)
+        for path, text, hint, severity in found
+    )
+
+
+def chosen(app: application.Application, clusters: fleet.Fleet) -> tuple[fleet.Cluster, ...]:
+    """Return the clusters the target selector chooses, suspended ones too, in fleet order."""
+    selector = app.targets
+    if selector.names:
+        return tuple(each for each in clusters.clusters if each.name in selector.names)
+    wanted = selector.match_labels.items()
+    return tuple(each for each in clusters.clusters if wanted <= dict(each.labels).items())
+
+
+def deployed(app: application.Application, clusters: fleet.Fleet) -> tuple[fleet.Cluster, ...]:
+    """Return the chosen clusters that ``input.multiTargets`` leaves (PipeCD: Resolve).
+
+    Unlike PipeCD, in the order of the fleet.
+    """
+    entries = {each.target for each in app.input.multi_targets}
+    found = chosen(app, clusters)
+    return tuple(each for each in found if each.name in entries) if entries else found
+
+
+_Finding = tuple[yaml.Path, str, str, problem.Severity]
+_ERROR, _WARNING = problem.Severity.ERROR, problem.Severity.WARNING
+
+
+def _findings(
+    app: application.Application, clusters: fleet.Fleet, base: yaml.Path
+) -> Iterator[_Finding]:
+    yield from _unknown_names(app, clusters, base)
+    selected = chosen(app, clusters)
+    if not selected and not app.targets.names:
+        labels = ", ".join(f"{k}={v}" for k, v in app.targets.match_labels.items())
+        text = (
+            f"no cluster of the fleet has the labels {labels}" if labels else "the fleet is empty"
+        )
+        yield ("spec", "targets"), text, "", _ERROR
+        return
+    yield from _left_out(app, selected, base)
+    targets = deployed(app, clusters)
+    yield from _suspended(targets)
+    if not any(not each.suspended for each in targets):
+        yield (*base, "input", "multiTargets"), "no cluster is left to deploy to", "", _ERROR
+        return
+    yield from _empty_stages(app, clusters, targets, base)
+
+
+def _limits(
+    app: application.Application, base: yaml.Path
+) -> Iterator[tuple[yaml.Path, tuple[str, ...]]]:
+    """Yield every list of cluster names that limits something."""
+    if app.quick_sync_targets:
+        yield (*base, "quickSync", "multiTargets"), app.quick_sync_targets
+    for each in app.pipeline:
+        if each.targets:
+            yield (*_STAGES, each.index, "with", "multiTargets"), each.targets
+
+
+def _unknown_names(
+    app: application.Application, clusters: fleet.Fleet, base: yaml.Path
+) -> Iterator[_Finding]:
+    named: list[tuple[yaml.Path, str]] = [
+        (("spec", "targets", "names", i), name) for i, name in enumerate(app.targets.names)
+    ]
+    for i, entry in enumerate(app.input.multi_targets):
+        named.append(((*base, "input", "multiTargets", i, "target", "name"), entry.target))
+    for path, names in _limits(app, base):
+        named += [((*path, i), name) for i, name in enumerate(names)]
+    for path, name in named:
+        if name not in clusters.names:
+            hint = shape.did_you_mean(name, clusters.names)
+            yield path, f"unknown target {name}: the fleet has no such cluster", hint, _ERROR
+
+
+def _left_out(
+    app: application.Application, selected: tuple[fleet.Cluster, ...], base: yaml.Path
+) -> Iterator[_Finding]:
+    if not app.input.multi_targets:
+        return
+    path = (*base, "input", "multiTargets")
+    entries = {each.target for each in app.input.multi_targets}
+    left_out = [each.name for each in selected if each.name not in entries]
+    if left_out:
+        text = f"not deployed to {_names(left_out)}: multiTargets has no entry for it"
+        yield path, text, "add an entry with the target's name", _WARNING
+    unselected = [name for name in entries if name not in {each.name for each in selected}]
+    if unselected and (app.targets.names or app.targets.match_labels):
+        text = f"the entry for {_names(sorted(unselected))} has no effect: targets leaves it out"
+        yield path, text, "", _WARNING
+
+
+def _suspended(targets: Iterable[fleet.Cluster]) -> Iterator[_Finding]:
+    names = [each.name for each in targets if each.suspended]
+    if names:
+        yield (), f"not deployed to {_names(names)}: suspended in the fleet", "", _WARNING
+
+
+def _empty_stages(
+    app: application.Application,
+    clusters: fleet.Fleet,
+    targets: tuple[fleet.Cluster, ...],
+    base: yaml.Path,
+) -> Iterator[_Finding]:
+    active = {each.name for each in targets if not each.suspended}
+    for path, names in _limits(app, base):
+        gone = [name for name in names if name in clusters.names and name not in active]
+        if not active.intersection(names):
+            text = f"no cluster is left for this stage: it is limited to {_names(names)}"
+            yield path, text, f"the targets are {_names(sorted(active))}", _ERROR
+        elif gone:
+            text = f"{_names(gone)} is not among the targets of this run"
+            yield path, text, "", _WARNING
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _where(document: yaml.Document | None, path: yaml.Path) -> problem.Location:
+    return document.where(path) if document else problem.Location(path=yaml.dotted(path))

@@ -1,0 +1,162 @@
+"""Reads fleet files: the clusters and how to reach them."""
+
+import posixpath
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import pydantic
+from pydantic import Field
+
+from volary.config import piped, sections, shape, values, yaml
+from volary.model import errors, problem
+from volary.model import fleet as fleets
+
+_API_VERSION = "volary.dev/v1"
+
+
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+Kubeconfig = Annotated[
+    list[sections.Text],
+    pydantic.BeforeValidator(_as_list),
+    pydantic.WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "items": {"type": "string", "minLength": 1}},
+            ],
+            "title": "Kubeconfig",
+        }
+    ),
+]
+
+
+class ClusterEntry(sections.Section):
+    """One cluster."""
+
+    name: values.ClusterName = Field(description="Name of the cluster, unique in the fleet.")
+    labels: dict[str, str] = Field(
+        default_factory=dict, description="Labels such as region, env or zone, to choose by."
+    )
+    kubeconfig: Kubeconfig = Field(
+        default_factory=list,
+        description="A kubeconfig file or a list of them, relative to the fleet file. Empty: "
+        "`KUBECONFIG`, else `~/.kube/config`.",
+    )
+    context: str = Field(
+        default="", description="Context in the kubeconfig; empty: its current context."
+    )
+    in_cluster: pydantic.StrictBool = Field(
+        default=False, description="Use the pod's service account instead of a kubeconfig."
+    )
+    namespaces: list[values.DnsLabel] = Field(
+        default_factory=list, description="Namespaces Volary may work in; empty: all."
+    )
+    suspended: pydantic.StrictBool = Field(
+        default=False, description="Leave the cluster out of new runs."
+    )
+
+
+class FleetFile(sections.Section):
+    """The registered clusters."""
+
+    api_version: Literal["volary.dev/v1"] = Field(
+        default="volary.dev/v1", description="Version of the format."
+    )
+    kind: Literal["Fleet"] = Field(description="What the file describes.")
+    clusters: list[ClusterEntry] = Field(description="The clusters, in the order to show them.")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFleet:
+    """What a fleet file says and what is wrong with it."""
+
+    #: None when there is an error.
+    fleet: fleets.Fleet | None
+    problems: tuple[problem.Problem, ...] = ()
+
+    def require(self) -> fleets.Fleet:
+        """Return the fleet.
+
+        Raises:
+            UserError: There are errors; carries all of them.
+        """
+        if self.fleet is None:
+            raise errors.UserError(*self.problems)
+        return self.fleet
+
+
+def parse(text: str, *, file: str, directory: str = "") -> LoadedFleet:
+    """Read a fleet file, or PipeCD's piped file.
+
+    Args:
+        text: The file's text.
+        file: Its name as the user knows it, for problems.
+        directory: Where it is; relative kubeconfig paths start there.
+    """
+    try:
+        documents = yaml.load_all(text, file)
+    except errors.UserError as error:
+        return LoadedFleet(None, error.problems)
+    if len(documents) != 1 or not isinstance(documents[0].value, dict):
+        message = "a fleet file has one document, an object with kind: Fleet"
+        return LoadedFleet(None, (problem.Problem(message, problem.Location(file)),))
+    reading = shape.Reading(documents[0])
+    is_piped = documents[0].value.get("kind") == "Piped"
+    found = piped.convert(reading, directory) if is_piped else _convert(reading, directory)
+    problems = tuple(sorted(reading.problems, key=lambda each: each.where.line))
+    return LoadedFleet(None if reading.has_errors else found, problems)
+
+
+def from_contexts(names: Iterable[str]) -> fleets.Fleet:
+    """Return a fleet of contexts of the ordinary kubeconfig, each named like its context.
+
+    Raises:
+        UserError: No name, an empty one, or one twice.
+    """
+    chosen = [name.strip() for name in names]
+    twice = sorted({name for name in chosen if chosen.count(name) > 1})
+    if not chosen or "" in chosen:
+        raise errors.user_error("a context has no name", hint="write --contexts us,eu")
+    if twice:
+        raise errors.user_error(f"the context {', '.join(twice)} is named twice")
+    return fleets.Fleet(tuple(fleets.Cluster(name, context=name) for name in chosen))
+
+
+def _convert(reading: shape.Reading, directory: str) -> fleets.Fleet | None:
+    read = reading.read(FleetFile, reading.document.value, ())
+    if read is None:
+        return None
+    if not read.clusters:
+        reading.error(("clusters",), "the fleet has no cluster")
+    seen: set[str] = set()
+    for i, each in enumerate(read.clusters):
+        if each.name in seen:
+            reading.error(("clusters", i, "name"), f"the cluster {each.name} is listed twice")
+        seen.add(each.name)
+        if each.in_cluster and (each.kubeconfig or each.context):
+            message = "inCluster takes neither kubeconfig nor context"
+            reading.error(
+                ("clusters", i, "inCluster"), message, "keep one way to reach the cluster"
+            )
+    return fleets.Fleet(tuple(_cluster(each, directory) for each in read.clusters))
+
+
+def _cluster(read: ClusterEntry, directory: str) -> fleets.Cluster:
+    return fleets.Cluster(
+        name=read.name,
+        labels=read.labels,
+        kubeconfig=tuple(piped.resolve(path, directory) for path in read.kubeconfig),
+        context=read.context,
+        in_cluster=read.in_cluster,
+        namespaces=tuple(read.namespaces),
+        suspended=read.suspended,
+    )
+
+
+def is_file_name(path: str) -> bool:
+    """Say whether a file is a fleet file, by its name."""
+    return posixpath.basename(path) == "fleet.yaml"

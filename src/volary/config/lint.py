@@ -1,0 +1,72 @@
+"""Checks all application and fleet files of a tree at once (``volary lint``)."""
+
+import posixpath
+from collections.abc import Mapping
+
+from volary.config import application, crosscheck, fleet
+from volary.model import fleet as fleets
+from volary.model import problem
+
+
+def check(
+    files: Mapping[str, str], clusters: fleets.Fleet | None = None, *, anchored: bool = False
+) -> tuple[problem.Problem, ...]:
+    """Return every problem, sorted by file and line.
+
+    Args:
+        files: Text by path, with forward slashes; files that are neither application
+            nor fleet files by their name are passed over.
+        clusters: The fleet to compare applications with; None: only the files.
+        anchored: The paths start at the root of the repository, so that paths leading
+            out of it can be told.
+    """
+    found: list[problem.Problem] = []
+    for path, text in files.items():
+        if application.is_file_name(path):
+            found += _application(path, text, clusters, anchored=anchored)
+        elif fleet.is_file_name(path):
+            found += fleet.parse(text, file=path).problems
+    found += _same_names(files)
+    return tuple(sorted(found, key=_position))
+
+
+def _application(
+    path: str, text: str, clusters: fleets.Fleet | None, *, anchored: bool
+) -> tuple[problem.Problem, ...]:
+    loaded = _load(path, text, directory=posixpath.dirname(path) if anchored else None)
+    if loaded.application is None or clusters is None:
+        return loaded.problems
+    compared = crosscheck.against_fleet(
+        loaded.application, clusters, document=loaded.document, base=loaded.base
+    )
+    return (*loaded.problems, *compared)
+
+
+def _same_names(files: Mapping[str, str]) -> list[problem.Problem]:
+    """Two applications with one name would prune each other's objects."""
+    first: dict[str, str] = {}
+    found: list[problem.Problem] = []
+    for path in sorted(path for path in files if application.is_file_name(path)):
+        loaded = _load(path, files[path], directory=None)
+        if loaded.application is None:
+            continue
+        name = loaded.application.name
+        if name in first:
+            message = f"the application {name} is also described by {first[name]}"
+            hint = "give each application its own name"
+            found.append(problem.Problem(message, problem.Location(path), hint))
+        first.setdefault(name, path)
+    return found
+
+
+def _load(path: str, text: str, *, directory: str | None) -> application.Loaded:
+    return application.parse(text, file=path, default_name=default_name(path), directory=directory)
+
+
+def default_name(path: str) -> str:
+    """Return the name an application gets from the place of its file: its directory's name."""
+    return posixpath.basename(posixpath.dirname(path)) or "application"
+
+
+def _position(each: problem.Problem) -> tuple[str, int, str, str]:
+    return each.where.file, each.where.line, each.where.path, each.message
