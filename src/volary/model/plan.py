@@ -1,0 +1,40 @@
+"""What a run is going to do: strategy, the sentence that says why, stages, targets, versions."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from volary.model import stage
+
+
+class Strategy(StrEnum):
+    """Apply everything at once, or take the pipeline's steps."""
+
+    QUICK_SYNC = "quick_sync"
+    PIPELINE = "pipeline"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """An image that the new manifests use."""
+
+    #: Last part of the image's path, ``shop``.
+    name: str
+    #: Tag or shortened digest; empty when the image names none.
+    version: str
+    #: The reference as written.
+    image: str
+    #: Targets that use it, in the plan's order.
+    targets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A decided plan. Rollback is not among the stages; the engine adds it when needed."""
+
+    strategy: Strategy
+    #: Why this strategy, one sentence (PipeCD: summary).
+    summary: str
+    stages: tuple[stage.Stage, ...]
+    #: Names of clusters in the order of the fleet.
+    targets: tuple[str, ...]
+    versions: tuple[Version, ...] = ()

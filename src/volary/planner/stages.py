@@ -1,0 +1,69 @@
+"""The stages of a run. Rollback is the engine's own and never listed here."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from volary.model import application, errors, plan, stage
+
+#: What a stage does, for stages without a description (PipeCD: canonical descriptions).
+DESCRIPTIONS = {
+    stage.StageName.SYNC: "Sync by applying all manifests",
+    stage.StageName.CANARY_ROLLOUT: "Rollout the new version as CANARY to all targets",
+    stage.StageName.CANARY_CLEAN: "Remove all canary resources",
+    stage.StageName.PRIMARY_ROLLOUT: "Rollout the new version as PRIMARY to all targets",
+    stage.StageName.BASELINE_ROLLOUT: "Rollout the current version as BASELINE to all targets",
+    stage.StageName.BASELINE_CLEAN: "Remove all baseline resources",
+    stage.StageName.TRAFFIC_ROUTING: "Update traffic routing percentages for all targets",
+    stage.StageName.WAIT: "Wait before the next stage",
+    stage.StageName.ROLLBACK: "Rollback the deployment",
+}
+
+
+def build(
+    app: application.Application,
+    strategy: plan.Strategy,
+    targets: Sequence[str] | None = None,
+) -> tuple[stage.Stage, ...]:
+    """Return the stages in order, each with a description.
+
+    Args:
+        app: The application at the new commit.
+        strategy: What was decided.
+        targets: Clusters of the run; limits of stages keep only these, because a
+            suspended cluster may be named but is not visited. None: keep limits as written.
+
+    Raises:
+        UserError: A stage is left with no cluster.
+    """
+    match strategy:
+        case plan.Strategy.QUICK_SYNC:
+            chosen: tuple[stage.Stage, ...] = (
+                stage.Stage(stage.StageName.SYNC, app.quick_sync, targets=app.quick_sync_targets),
+            )
+        case plan.Strategy.PIPELINE:
+            chosen = app.pipeline
+        case _:
+            assert_never(strategy)
+    return tuple(
+        replace(
+            each,
+            index=index,
+            description=each.description or DESCRIPTIONS[each.name],
+            targets=_limit(each, targets),
+        )
+        for index, each in enumerate(chosen)
+    )
+
+
+def _limit(each: stage.Stage, targets: Sequence[str] | None) -> tuple[str, ...]:
+    if targets is None or not each.targets:
+        return each.targets
+    left = tuple(name for name in each.targets if name in targets)
+    if not left:  # an empty limit would mean every cluster
+        raise errors.user_error(
+            f"no cluster is left for the stage {each.name}: it is limited to "
+            f"{', '.join(each.targets)}",
+            hint=f"the targets of this run are {', '.join(targets)}",
+        )
+    return left

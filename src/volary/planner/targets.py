@@ -1,0 +1,81 @@
+"""Which clusters a run goes to, and what is odd about the choice."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from volary.config import crosscheck, yaml
+from volary.model import application, errors, fleet, problem, stage
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The clusters of a run and those that were left out on the way."""
+
+    #: In the order of the fleet.
+    targets: tuple[fleet.Cluster, ...]
+    #: Chosen, but suspended in the fleet.
+    suspended: tuple[str, ...] = ()
+    #: Chosen, but without an entry in ``input.multiTargets``.
+    left_out: tuple[str, ...] = ()
+    #: Errors and warnings about names, labels and limits.
+    problems: tuple[problem.Problem, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the targets."""
+        return tuple(each.name for each in self.targets)
+
+    @property
+    def warnings(self) -> tuple[problem.Problem, ...]:
+        """What the user should know but need not change."""
+        return tuple(each for each in self.problems if not _is_error(each))
+
+    def require(self) -> tuple[fleet.Cluster, ...]:
+        """Return the targets.
+
+        Raises:
+            UserError: There are errors, or no target is left; carries all problems.
+        """
+        found = [each for each in self.problems if _is_error(each)]
+        if found:
+            raise errors.UserError(*found)
+        if not self.targets:
+            raise errors.user_error("no cluster is left to deploy to")
+        return self.targets
+
+
+def select(
+    app: application.Application,
+    clusters: fleet.Fleet,
+    *,
+    document: yaml.Document | None = None,
+    base: yaml.Path = ("spec",),
+) -> Selection:
+    """Choose the clusters: the selector, then ``multiTargets``, then without suspended ones.
+
+    Unknown names and limits that leave no cluster are errors, clusters left out are
+    named (PipeCD's Resolve is silent about both).
+
+    Args:
+        app: The application.
+        clusters: The fleet.
+        document: The application's file, to name lines in problems.
+        base: Where its Kubernetes part is, see `config.application.Loaded`.
+    """
+    chosen = crosscheck.chosen(app, clusters)
+    deployed = crosscheck.deployed(app, clusters)
+    return Selection(
+        targets=tuple(each for each in deployed if not each.suspended),
+        suspended=tuple(each.name for each in deployed if each.suspended),
+        left_out=tuple(each.name for each in chosen if each not in deployed),
+        problems=crosscheck.against_fleet(app, clusters, document=document, base=base),
+    )
+
+
+def of_stage(each: stage.Stage, targets: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of a run's targets that a stage visits, in the run's order."""
+    return tuple(name for name in targets if not each.targets or name in each.targets)
+
+
+def _is_error(each: problem.Problem) -> bool:
+    return each.severity is problem.Severity.ERROR
