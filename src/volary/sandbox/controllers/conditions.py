@@ -21,9 +21,7 @@ def without(conditions: Sequence[json.JsonObject], kind: str) -> list[json.JsonO
     return [each for each in conditions if each.get("type") != kind]
 
 
-def put(
-    conditions: Sequence[json.JsonObject], wanted: json.JsonObject
-) -> list[json.JsonObject]:
+def put(conditions: Sequence[json.JsonObject], wanted: json.JsonObject) -> list[json.JsonObject]:
     """Replace the condition of that type, at the end of the list.
 
     Nothing changes when status and reason are as they were; the transition time

@@ -160,9 +160,7 @@ def _surged(look: _Look, allowed: int) -> list[plan.Write]:
 
 
 def _create(look: _Look, node: str) -> plan.Write:
-    announce = plan.Emit(
-        look.owner, "Normal", "SuccessfulCreate", "Created pod: {name}", COMPONENT
-    )
+    announce = plan.Emit(look.owner, "Normal", "SuccessfulCreate", "Created pod: {name}", COMPONENT)
     return plan.Create(_make_for(look.owner, node, look.update), announce)
 
 

@@ -41,8 +41,7 @@ def _desired(budget: json.JsonObject, expected: int) -> int:
     spec = objects.spec(budget)
     if spec.get("maxUnavailable") is not None:
         return max(0, expected - sizes.scaled(spec["maxUnavailable"], expected, up=True))
-    minimum = spec.get("minAvailable", 1)
-    return sizes.scaled(minimum, expected, up=True)
+    return sizes.scaled(spec.get("minAvailable", 1), expected, up=True)
 
 
 def _expected(cluster: view.View, covered: list[json.JsonObject]) -> int:
@@ -70,7 +69,7 @@ def _sized_owner(cluster: view.View, pod: json.JsonObject) -> json.JsonObject | 
 
 
 def _noted(budget: json.JsonObject, allowed: int, at: moment.Moment) -> list[json.JsonObject]:
-    wanted = {
+    wanted: json.JsonObject = {
         "type": "DisruptionAllowed",
         "status": "True" if allowed else "False",
         "reason": "SufficientPods" if allowed else "InsufficientPods",

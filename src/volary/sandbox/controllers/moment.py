@@ -37,4 +37,4 @@ def micro_stamp(when: datetime) -> str:
 
 def parse(text: str) -> datetime:
     """Read a date written by `stamp` or `micro_stamp`."""
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return datetime.fromisoformat(text)

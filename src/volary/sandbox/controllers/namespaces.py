@@ -69,9 +69,13 @@ def _emptied(
     rest = [each for listed in content.values() for each in listed]
     if not rest:
         finalizers = [each for each in objects.spec(found)["finalizers"] if each != _FINALIZER]
-        return plan.Plan((plan.Finalize(objects.changed(found, ("spec", "finalizers"), finalizers)),))
+        return plan.Plan(
+            (plan.Finalize(objects.changed(found, ("spec", "finalizers"), finalizers)),)
+        )
     writes: list[plan.Write] = [
-        plan.Delete(each, propagation="Background") for each in rest if not objects.is_deleting(each)
+        plan.Delete(each, propagation="Background")
+        for each in rest
+        if not objects.is_deleting(each)
     ]
     noted = _noted(found, content, at)
     if noted != (objects.status(found).get("conditions") or []):
@@ -89,22 +93,48 @@ def _noted(
         for each in listed:
             for name in objects.metadata(each).get("finalizers") or ():
                 holders[name] = holders.get(name, 0) + 1
-    counts = ", ".join(f"{kind} has {count} resource instances" for kind, count in remaining.items())
+    counts = ", ".join(
+        f"{kind} has {count} resource instances" for kind, count in remaining.items()
+    )
     kept = ", ".join(f"{name} in {count} resource instances" for name, count in holders.items())
     told = [
-        ("NamespaceDeletionDiscoveryFailure", "False", "ResourcesDiscovered",
-         "All resources successfully discovered"),
-        ("NamespaceDeletionGroupVersionParsingFailure", "False", "ParsedGroupVersions",
-         "All legacy kube types successfully parsed"),
-        ("NamespaceDeletionContentFailure", "False", "ContentDeleted",
-         "All content successfully deleted, may be waiting on finalization"),
-        ("NamespaceContentRemaining", "True", "SomeResourcesRemain",
-         f"Some resources are remaining: {counts}"),
-        ("NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain",
-         f"Some content in the namespace has finalizers remaining: {kept}")
+        (
+            "NamespaceDeletionDiscoveryFailure",
+            "False",
+            "ResourcesDiscovered",
+            "All resources successfully discovered",
+        ),
+        (
+            "NamespaceDeletionGroupVersionParsingFailure",
+            "False",
+            "ParsedGroupVersions",
+            "All legacy kube types successfully parsed",
+        ),
+        (
+            "NamespaceDeletionContentFailure",
+            "False",
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization",
+        ),
+        (
+            "NamespaceContentRemaining",
+            "True",
+            "SomeResourcesRemain",
+            f"Some resources are remaining: {counts}",
+        ),
+        (
+            "NamespaceFinalizersRemaining",
+            "True",
+            "SomeFinalizersRemain",
+            f"Some content in the namespace has finalizers remaining: {kept}",
+        )
         if kept
-        else ("NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers",
-              "All content-preserving finalizers finished"),
+        else (
+            "NamespaceFinalizersRemaining",
+            "False",
+            "ContentHasNoFinalizers",
+            "All content-preserving finalizers finished",
+        ),
     ]
     before = objects.status(found).get("conditions") or []
     return [_timed(each, before, at) for each in told]

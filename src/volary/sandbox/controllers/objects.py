@@ -125,7 +125,9 @@ def changed(obj: json.JsonObject, path: Sequence[str], value: Any) -> json.JsonO
     """Return a copy of `obj` with the field at `path` set; `obj` stays as it is."""
     head, *rest = path
     copy = dict(obj)
-    copy[head] = changed(cast("json.JsonObject", obj.get(head) or {}), rest, value) if rest else value
+    copy[head] = (
+        changed(cast("json.JsonObject", obj.get(head) or {}), rest, value) if rest else value
+    )
     return copy
 
 

@@ -65,8 +65,9 @@ def outdated(
     limit = int(objects.spec(owner).get("revisionHistoryLimit", 10))
     update = objects.name(known.update) if known.update is not None else ""
     idle = [
-        each for each in known.revisions if objects.name(each) not in used
-        and objects.name(each) != update
+        each
+        for each in known.revisions
+        if objects.name(each) not in used and objects.name(each) != update
     ]
     return tuple(plan.Delete(each) for each in idle[: max(0, len(idle) - limit)])
 

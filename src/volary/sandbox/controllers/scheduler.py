@@ -57,9 +57,7 @@ def _term_matches(term: json.JsonObject, node: json.JsonObject) -> bool:
     by_label = {"matchExpressions": term.get("matchExpressions") or []}
     by_field = {"matchExpressions": term.get("matchFields") or []}
     fields = {"metadata.name": objects.name(node)}
-    return selectors.matches(by_label, objects.labels(node)) and selectors.matches(
-        by_field, fields
-    )
+    return selectors.matches(by_label, objects.labels(node)) and selectors.matches(by_field, fields)
 
 
 def _tolerates(toleration: json.JsonObject, taint: json.JsonObject) -> bool:
@@ -81,9 +79,7 @@ def _crowd(cluster: view.View) -> dict[str, int]:
     return crowd
 
 
-def _unschedulable(
-    pod: json.JsonObject, nodes: int, at: moment.Moment
-) -> tuple[plan.Write, ...]:
+def _unschedulable(pod: json.JsonObject, nodes: int, at: moment.Moment) -> tuple[plan.Write, ...]:
     message = f"0/{nodes} nodes are available: none takes the pod."
     noted = {
         "type": "PodScheduled",

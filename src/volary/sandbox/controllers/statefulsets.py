@@ -50,9 +50,7 @@ class _Look:
 
     def is_available(self, ordinal: int) -> bool:
         pod = self.pods.get(ordinal)
-        return (
-            pod is not None and not objects.is_deleting(pod) and self.waits.get(ordinal) == 0
-        )
+        return pod is not None and not objects.is_deleting(pod) and self.waits.get(ordinal) == 0
 
     def revision_for(self, ordinal: int) -> str:
         """The revision a new pod of that number gets: below the partition the current one."""
@@ -201,9 +199,7 @@ def _make(look: _Look, number: int) -> plan.Write:
         own = [each for each in pod["spec"].get("volumes") or () if each.get("name") not in names]
         pod["spec"]["volumes"] = [*volumes, *own]
     message = f"create Pod {name} in StatefulSet {objects.name(look.owner)} successful"
-    return plan.Create(
-        pod, plan.Emit(look.owner, "Normal", "SuccessfulCreate", message, COMPONENT)
-    )
+    return plan.Create(pod, plan.Emit(look.owner, "Normal", "SuccessfulCreate", message, COMPONENT))
 
 
 def _claimed_volumes(cluster: view.View, look: _Look) -> list[plan.Write]:
@@ -237,9 +233,7 @@ def _volume_templates(look: _Look) -> list[json.JsonObject]:
 
 
 def _counted(look: _Look) -> json.JsonObject:
-    living = {
-        number: pod for number, pod in look.pods.items() if not objects.is_deleting(pod)
-    }
+    living = {number: pod for number, pod in look.pods.items() if not objects.is_deleting(pod)}
     updated = sum(_revision(pod) == look.update for pod in living.values())
     current = sum(_revision(pod) == look.current for pod in living.values())
     available = sum(look.is_available(number) for number in living)

@@ -150,13 +150,10 @@ def time_left(deployment: json.JsonObject, *, waited: float) -> float | None:
 def is_complete(deployment: json.JsonObject, status: json.JsonObject) -> bool:
     """Tell whether every pod is of the new template and available."""
     wanted = objects.replicas(deployment)
-    return (
-        all(
-            status.get(field, 0) == wanted
-            for field in ("updatedReplicas", "replicas", "availableReplicas")
-        )
-        and status.get("observedGeneration", 0) >= objects.generation(deployment)
-    )
+    return all(
+        status.get(field, 0) == wanted
+        for field in ("updatedReplicas", "replicas", "availableReplicas")
+    ) and status.get("observedGeneration", 0) >= objects.generation(deployment)
 
 
 def _was_complete(status: json.JsonObject, current: json.JsonObject | None) -> bool:

@@ -32,7 +32,7 @@ def reconcile(cluster: view.View, key: view.Key, at: moment.Moment) -> plan.Plan
     )
     waited = at.seconds - cluster.progressing_since(deployment)
     look = _Look(cluster, deployment, found, at=at, waited=waited)
-    return look.plan()
+    return look.decide()
 
 
 class _Look:
@@ -53,7 +53,7 @@ class _Look:
         self._at = at
         self._waited = waited
 
-    def plan(self) -> plan.Plan:
+    def decide(self) -> plan.Plan:
         deployment, found = self._deployment, self._found
         if objects.is_deleting(deployment):
             return self._status_only()
@@ -74,9 +74,7 @@ class _Look:
         updated = replicasets.refreshed(self._deployment, self._found)
         if updated is not None:
             return [plan.Update(updated)]
-        noted = progress.with_revision(
-            self._deployment, self._found.new, made=False, at=self._at
-        )
+        noted = progress.with_revision(self._deployment, self._found.new, made=False, at=self._at)
         return [plan.UpdateStatus(noted)] if noted is not None else []
 
     def _roll_out(self) -> plan.Plan:
@@ -124,9 +122,7 @@ class _Look:
         status = progress.judged(
             self._deployment, self._found, counted, waited=self._waited, at=self._at
         )
-        if not writes and progress.is_complete(
-            self._deployment, objects.status(self._deployment)
-        ):
+        if not writes and progress.is_complete(self._deployment, objects.status(self._deployment)):
             writes = replicasets.outdated(self._deployment, self._found.old)
         left = progress.time_left(self._deployment, waited=self._waited)
         return plan.Plan((*writes, *self._write(status)), again_after=left)

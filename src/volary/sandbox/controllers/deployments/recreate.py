@@ -9,9 +9,7 @@ from volary.sandbox.controllers.deployments import replicasets
 
 def stop_old(deployment: json.JsonObject, found: replicasets.Family) -> list[plan.Write]:
     """Scale every old ReplicaSet to nothing."""
-    return [
-        write for each in found.active_old for write in replicasets.resize(deployment, each, 0)
-    ]
+    return [write for each in found.active_old for write in replicasets.resize(deployment, each, 0)]
 
 
 def has_old_pods(found: replicasets.Family, pods: Sequence[json.JsonObject]) -> bool:

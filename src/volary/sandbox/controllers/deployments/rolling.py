@@ -1,4 +1,4 @@
-"""RollingUpdate: grow the new ReplicaSet into the surge, shrink the old ones by what is available."""
+"""RollingUpdate: grow the new ReplicaSet into the surge, shrink the old ones as far as it goes."""
 
 from collections.abc import Sequence
 

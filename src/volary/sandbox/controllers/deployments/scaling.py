@@ -30,9 +30,7 @@ def spread(deployment: json.JsonObject, found: replicasets.Family) -> list[plan.
         return list(replicasets.resize(deployment, single, wanted))
     if _is_saturated(deployment, found.new):
         return [
-            write
-            for each in found.active_old
-            for write in replicasets.resize(deployment, each, 0)
+            write for each in found.active_old for write in replicasets.resize(deployment, each, 0)
         ]
     if not sizes.is_rolling(deployment):
         return []
@@ -61,9 +59,7 @@ def _is_saturated(deployment: json.JsonObject, new: json.JsonObject | None) -> b
     )
 
 
-def _share(
-    deployment: json.JsonObject, active: Sequence[json.JsonObject]
-) -> list[plan.Write]:
+def _share(deployment: json.JsonObject, active: Sequence[json.JsonObject]) -> list[plan.Write]:
     wanted = objects.replicas(deployment)
     allowed = wanted + sizes.max_surge(deployment) if wanted > 0 else 0
     to_add = allowed - sizes.total(active)

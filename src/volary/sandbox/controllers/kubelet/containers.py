@@ -1,9 +1,9 @@
 """The state machine of one container; pure, time comes in.
 
-    CREATING ──> RUNNING ──> FINISHED
-        │           │ ^
-        v           v │
-    PULL_ERROR   BACKOFF      PULL_ERROR <──> PULL_BACKOFF ──> RUNNING
+CREATING ──> RUNNING ──> FINISHED
+    │           │ ^
+    v           v │
+PULL_ERROR   BACKOFF      PULL_ERROR <──> PULL_BACKOFF ──> RUNNING
 """
 
 from dataclasses import dataclass, replace
@@ -158,4 +158,4 @@ def _enter(run: Run, stage: Stage, at: moment.Moment, **changes: object) -> Run:
 
 
 def _backoff(tries: int, timing: Timing) -> float:
-    return min(timing.backoff * 2 ** max(0, tries - 1), timing.backoff_limit)
+    return min(timing.backoff * float(2 ** max(0, tries - 1)), timing.backoff_limit)

@@ -49,9 +49,7 @@ class Progress:
     next_at: float | None
 
 
-def advance(
-    pod: json.JsonObject, life: Life, setting: Setting, at: moment.Moment
-) -> Progress:
+def advance(pod: json.JsonObject, life: Life, setting: Setting, at: moment.Moment) -> Progress:
     """Let every container do what is due at `at`."""
     runs = dict(life.runs)
     steps: list[Step] = []

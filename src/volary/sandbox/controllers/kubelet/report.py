@@ -78,11 +78,9 @@ _NOT_PULLED = (
 def _state(
     run: containers.Run | None, image: str, *, has_inits: bool, pod: json.JsonObject
 ) -> json.JsonObject:
-    if run is None:
-        return {"waiting": {"reason": _INITIALISING}}
+    if run is None or run.stage is containers.Stage.CREATING:
+        return {"waiting": {"reason": _INITIALISING if has_inits else _CREATING}}
     match run.stage:
-        case containers.Stage.CREATING:
-            return {"waiting": {"reason": _INITIALISING if has_inits else _CREATING}}
         case containers.Stage.PULL_ERROR:
             return _waiting(run.stage, pull_failure(image))
         case containers.Stage.PULL_BACKOFF:
@@ -168,9 +166,7 @@ def _conditions(
     return [_timed(each, before, at) for each in told] + others
 
 
-def _condition(
-    kind: str, holds: bool, otherwise: tuple[str, str] | None
-) -> json.JsonObject:
+def _condition(kind: str, holds: bool, otherwise: tuple[str, str] | None) -> json.JsonObject:
     told: json.JsonObject = {"type": kind, "status": "True" if holds else "False"}
     if not holds and otherwise is not None:
         told["reason"], told["message"] = otherwise
