@@ -131,10 +131,14 @@ def custom_resource(body: json.JsonObject) -> health.Health:
     reconciling = conditions.find(body, "Reconciling")
     if reconciling and reconciling.is_true:
         return conditions.progressing(reconciling.explain())
+    return _by_readiness(body)
+
+
+def _by_readiness(body: json.JsonObject) -> health.Health:
     ready = conditions.find(body, "Ready")
-    if ready and ready.is_true:
-        return conditions.healthy("ready")
     if ready:
+        if ready.is_true:
+            return conditions.healthy("ready")
         return conditions.progressing(ready.explain())
     if _has_stale_ready(body):
         return conditions.progressing("the newest generation is not judged yet")

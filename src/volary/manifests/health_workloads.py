@@ -55,6 +55,18 @@ def stateful_set(body: json.JsonObject) -> health.Health:
     if objects.text(body, "spec", "updateStrategy", "type") == _ON_DELETE:
         return _on_delete(wanted, updated, min(ready, available))
     partition = objects.number(body, "spec", "updateStrategy", "rollingUpdate", "partition")
+    if waiting := _not_updated(body, wanted, updated, partition):
+        return waiting
+    if min(ready, available) < wanted:
+        return conditions.progressing(f"{min(ready, available)} of {wanted} pods ready")
+    if not partition and _has_two_revisions(body):
+        return conditions.progressing("the new revision is not current yet")
+    return conditions.healthy(f"{ready} of {wanted} pods ready")
+
+
+def _not_updated(
+    body: json.JsonObject, wanted: int, updated: int, partition: int
+) -> health.Health | None:
     expected = max(wanted - partition, 0)
     if updated < expected:
         behind = f", {partition} are held back by the partition" if partition else ""
@@ -62,11 +74,7 @@ def stateful_set(body: json.JsonObject) -> health.Health:
     total = objects.number(body, "status", "replicas")
     if total > wanted:
         return conditions.progressing(f"{_pods(total - wanted, 'surplus')} still there")
-    if min(ready, available) < wanted:
-        return conditions.progressing(f"{min(ready, available)} of {wanted} pods ready")
-    if not partition and _has_two_revisions(body):
-        return conditions.progressing("the new revision is not current yet")
-    return conditions.healthy(f"{ready} of {wanted} pods ready")
+    return None
 
 
 def daemon_set(body: json.JsonObject) -> health.Health:

@@ -125,21 +125,25 @@ def _metadata_problems(
     name = metadata.get("name")
     if not isinstance(name, str) or not name:
         kind = value.get("kind") or "object"
-        generated = bool(metadata.get("generateName"))
+        missing = name in (None, "")
         yield problem.Problem(
-            f"metadata.name of the {kind} is {'missing' if name in (None, '') else 'not a text'}",
-            document.where((*path, "metadata")),
-            hint="generateName makes a new object with every run and cannot be tracked"
-            if generated
-            else "quote a name that looks like a number"
-            if name
-            else "",
+            f"the {kind} has no name" if missing else f"the name of the {kind} is not a text",
+            document.where((*path, "metadata", "name")),
+            hint=_name_hint(metadata),
         )
     if not isinstance(metadata.get("namespace"), str | None):
         place = document.where((*path, "metadata", "namespace"))
         yield problem.Problem("metadata.namespace must be a text", place)
     for field in ("labels", "annotations"):
         yield from _text_problems(document, (*path, "metadata", field), metadata.get(field))
+
+
+def _name_hint(metadata: json.JsonObject) -> str:
+    if metadata.get("name"):
+        return "put it in quotes"
+    if metadata.get("generateName"):
+        return "generateName makes a new object with every run, which cannot be tracked"
+    return ""
 
 
 def _text_problems(

@@ -76,10 +76,11 @@ def decide_prune(
     for body in live:
         if values and objects.text(body, "metadata", "labels", key_of_label) not in values:
             continue
-        considered += 1
+        reason = unprunable(body, application)
+        considered += not reason
         if keys.normalise(keys.of(body), known) in wanted:
             continue
-        reason = unprunable(body, application) or _same_object(body, kept_uids)
+        reason = reason or _same_object(body, kept_uids)
         if reason:
             skipped.append(change.Change(keys.of(body), change.Action.SKIPPED, reason))
         else:

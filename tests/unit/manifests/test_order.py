@@ -1,0 +1,83 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from volary.manifests import order
+from volary.model import manifest, resource
+
+API = {
+    "Namespace": "v1",
+    "CustomResourceDefinition": "apiextensions.k8s.io/v1",
+    "ServiceAccount": "v1",
+    "ConfigMap": "v1",
+    "Service": "v1",
+    "Deployment": "apps/v1",
+    "HorizontalPodAutoscaler": "autoscaling/v2",
+    "Ingress": "networking.k8s.io/v1",
+    "VirtualService": "networking.istio.io/v1",
+    "Thing": "example.com/v1",
+}
+
+
+def make(kind: str, name: str = "a", annotation: str | None = None) -> manifest.Manifest:
+    metadata: dict[str, object] = {"name": name}
+    if annotation is not None:
+        metadata["annotations"] = {order.ORDER: annotation}
+    return manifest.Manifest({"apiVersion": API[kind], "kind": kind, "metadata": metadata})
+
+
+def test_what_others_need_comes_first() -> None:
+    kinds = ["Ingress", "HorizontalPodAutoscaler", "Deployment", "Service", "ConfigMap"]
+    kinds += ["ServiceAccount", "CustomResourceDefinition", "Namespace"]
+    found = order.sort([make(kind) for kind in kinds])
+
+    assert [item.kind for item in found] == list(reversed(kinds))
+
+
+def test_the_annotation_decides_before_the_kind() -> None:
+    found = order.sort(
+        [
+            make("Namespace", "late", "2"),
+            make("Deployment", "plain"),
+            make("Deployment", "first", "-1"),
+            make("ConfigMap", "invalid", "soon"),
+        ]
+    )
+
+    assert [item.name for item in found] == ["first", "invalid", "plain", "late"]
+
+
+def test_one_rank_holds_what_may_be_applied_together() -> None:
+    groups = order.ranks([make("Deployment", "a"), make("ConfigMap"), make("Thing", "b")])
+
+    assert [[item.kind for item in group] for group in groups] == [
+        ["ConfigMap"],
+        ["Deployment", "Thing"],
+    ]
+
+
+def test_services_go_first_then_workloads_then_the_rest() -> None:
+    kinds = ["Namespace", "CustomResourceDefinition", "ConfigMap", "Deployment", "Service"]
+    found = order.for_deletion([make(kind) for kind in kinds])
+
+    assert [item.kind for item in found] == list(reversed(kinds))
+
+
+def test_a_knative_service_is_not_deleted_as_a_service() -> None:
+    assert (
+        order.deletion_rank(resource.ResourceKey("serving.knative.dev", "Service", "x", "a")) == 2
+    )
+    assert order.deletion_rank(resource.ResourceKey("", "Service", "x", "a")) == 0
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(sorted(API)), st.sampled_from(["1", "0", "-3", "x", ""])))
+)
+def test_sorting_is_stable_and_loses_nothing(chosen: list[tuple[str, str]]) -> None:
+    """Manifests of one rank keep the order in which they were written."""
+    items = [make(kind, str(index), text) for index, (kind, text) in enumerate(chosen)]
+    found = order.sort(items)
+
+    assert sorted(item.name for item in found) == sorted(item.name for item in items)
+    ranks = [(order.rank(item), int(item.name)) for item in found]
+    assert ranks == sorted(ranks)
+    assert [item for group in order.ranks(items) for item in group] == found
