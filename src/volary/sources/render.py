@@ -1,0 +1,209 @@
+"""Makes the manifests of an application for one target.
+
+The method is chosen as PipeCD does: a chart if one is named, else kustomize if there is
+a kustomization in the effective directory, else plain files. Renderings are remembered
+by the content they were made from, so targets without differences share one.
+"""
+
+import asyncio
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import assert_never
+
+from volary.manifests import load, namespaces
+from volary.model import application, errors, manifest, problem
+from volary.sources import helm, kustomization, kustomize, plain, programs, tree, workspace
+
+_REMEMBERED = 256
+
+
+class Method(StrEnum):
+    """How manifests were made."""
+
+    PLAIN = "plain"
+    KUSTOMIZE = "kustomize"
+    HELM = "helm"
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The manifests of an application for one target, in load order, without marks."""
+
+    manifests: tuple[manifest.Manifest, ...]
+    method: Method
+    #: Changes whenever one of the objects does; what a run is pinned to.
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What renderings may use."""
+
+    tools: programs.Programs = field(default_factory=programs.find)
+    timeout: timedelta = timedelta(minutes=2)
+    limits: workspace.Limits = field(default_factory=workspace.Limits)
+
+
+class Renderer:
+    """Renders, and remembers; make one per process and share it."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self._settings = settings or Settings()
+        self._known: OrderedDict[Hashable, Rendered] = OrderedDict()
+        self._busy: dict[Hashable, asyncio.Lock] = {}
+        #: How often something was really rendered, for measurements.
+        self.renderings = 0
+
+    async def render(
+        self,
+        files: tree.Tree,
+        described: application.Application,
+        *,
+        directory: str,
+        target: str,
+    ) -> Rendered:
+        """Return the manifests of the application in `directory` for `target`.
+
+        The namespace of the input is forced on them; a target's entry in
+        ``multiTargets`` takes the place of the input's manifests, and of its kustomize
+        options (replaced, not merged; PipeCD: Load).
+
+        Raises:
+            UserError: Something in the repository has to change: all problems of the
+                step that failed. Also for two objects of one key, and for no object.
+        """
+        wanted = _Wanted.choose(described, target)
+        method = await asyncio.to_thread(_method, files, described, directory, wanted)
+        whole = directory if method is Method.PLAIN else ""
+        identity = await asyncio.to_thread(files.identity, whole)
+        key = (identity, directory, described.name, method, wanted, repr(described.input))
+        lock = self._busy.setdefault(key, asyncio.Lock())
+        try:
+            async with lock:
+                if key not in self._known:
+                    self._remember(
+                        key, await self._make(files, described, directory, method, wanted)
+                    )
+                self._known.move_to_end(key)
+                return self._known[key]
+        finally:
+            if not lock.locked():
+                self._busy.pop(key, None)
+
+    def _remember(self, key: Hashable, rendered: Rendered) -> None:
+        self._known[key] = rendered
+        while len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+
+    async def _make(
+        self,
+        files: tree.Tree,
+        described: application.Application,
+        directory: str,
+        method: Method,
+        wanted: "_Wanted",
+    ) -> Rendered:
+        self.renderings += 1
+        match method:
+            case Method.PLAIN:
+                found = await asyncio.to_thread(plain.read, files, directory, wanted.manifests)
+            case Method.KUSTOMIZE:
+                found = await self._kustomize(files, directory, wanted)
+            case Method.HELM:
+                found = await self._helm(files, described, directory)
+            case _:
+                assert_never(method)
+        if not found:
+            raise errors.user_error(
+                f"the application renders to no object at all ({method.value})",
+                hint="an empty rendering is refused, it would look like deleting everything",
+                where=problem.Location(directory or "."),
+            )
+        placed = namespaces.force(found, described.input.namespace)
+        load.check_unique(placed)
+        return Rendered(tuple(placed), method, _digest(placed))
+
+    async def _kustomize(
+        self, files: tree.Tree, directory: str, wanted: "_Wanted"
+    ) -> list[manifest.Manifest]:
+        built = kustomize.directory_of(directory, wanted.kustomize_dir)
+        parts = await asyncio.to_thread(kustomization.needed, files, built)
+        return await kustomize.build(
+            files,
+            built,
+            parts,
+            options=dict(wanted.kustomize_options),
+            tools=self._settings.tools,
+            limits=self._settings.limits,
+            timeout=self._settings.timeout,
+        )
+
+    async def _helm(
+        self, files: tree.Tree, described: application.Application, directory: str
+    ) -> list[manifest.Manifest]:
+        named = described.input.helm_chart
+        assert named is not None
+        rendering = await asyncio.to_thread(helm.prepare, files, directory, described, named.path)
+        return await helm.template(
+            files,
+            rendering,
+            tools=self._settings.tools,
+            limits=self._settings.limits,
+            timeout=self._settings.timeout,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What one target renders, after its entry in ``multiTargets``."""
+
+    manifests: tuple[str, ...]
+    kustomize_dir: str
+    kustomize_options: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def choose(cls, described: application.Application, target: str) -> "_Wanted":
+        given = described.input
+        entry = next((each for each in given.multi_targets if each.target == target), None)
+        if entry is None:
+            entry = application.TargetInput(target)
+        options = entry.kustomize_options or given.kustomize_options
+        return cls(
+            entry.manifests or given.manifests,
+            entry.kustomize_dir,
+            tuple(sorted(options.items())),
+        )
+
+
+def _method(
+    files: tree.Tree, described: application.Application, directory: str, wanted: _Wanted
+) -> Method:
+    found = tree.follow(files, directory)
+    if found is None or found.kind is not tree.Kind.DIRECTORY:
+        raise errors.user_error(
+            "the application directory does not exist at this commit",
+            where=problem.Location(directory),
+        )
+    if described.input.helm_chart is not None:
+        return Method.HELM
+    built = kustomize.directory_of(directory, wanted.kustomize_dir)
+    if kustomization.find(files, built):
+        return Method.KUSTOMIZE
+    if wanted.kustomize_dir:
+        # Asked for by name: falling back to plain files would deploy something else.
+        raise errors.user_error(
+            f"kustomizeDir {wanted.kustomize_dir} has no kustomization",
+            hint=f"one of {', '.join(kustomization.NAMES)} is expected in it",
+            where=problem.Location(built),
+        )
+    return Method.PLAIN
+
+
+def _digest(manifests: list[manifest.Manifest]) -> str:
+    text = json.dumps([each.body for each in manifests], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

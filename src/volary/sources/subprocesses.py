@@ -1,0 +1,134 @@
+"""Runs a renderer: bare, bounded, and gone with all its children when its time is over."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from volary.model import errors
+
+LARGEST_OUTPUT = 64 * 1024 * 1024
+_LARGEST_ERROR = 64 * 1024
+_CHUNK = 64 * 1024
+#: Seconds; a killed program is gone at once, unless the disk hangs.
+_LONGEST_DEATH = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a program ended."""
+
+    code: int
+    output: bytes
+    #: What it said on stderr, cut when very long.
+    complaint: str
+
+    def text(self, name: str) -> str:
+        """Return the output as text.
+
+        Raises:
+            UserError: It is not UTF-8.
+        """
+        try:
+            return self.output.decode()
+        except UnicodeDecodeError as error:
+            raise errors.user_error(f"{name} wrote something that is not UTF-8 text") from error
+
+
+async def run(
+    argv: Sequence[str], *, private: Path, timeout: timedelta, largest: int = LARGEST_OUTPUT
+) -> Finished:
+    """Run a program in the directory `private`, which is also its home.
+
+    Its environment holds nothing of ours but a search path with its own directory, and
+    a proxy that leads nowhere: a second fence behind the check for remote references.
+    There is no shell and no standard input.
+
+    Raises:
+        UserError: It could not be started, did not end in time, or wrote too much.
+    """
+    name = Path(argv[0]).name
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            cwd=private,
+            env=_environment(Path(argv[0]), private),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise errors.user_error(f"{name} cannot be run: {error.strerror}") from error
+    try:
+        async with asyncio.timeout(timeout.total_seconds()):
+            output, complaint = await _collect(process, largest, name)
+            code = await process.wait()
+    except TimeoutError as error:
+        await _kill(process)
+        raise errors.user_error(
+            f"{name} did not end within {timeout.total_seconds():g} seconds"
+        ) from error
+    except BaseException:
+        # Also when we are cancelled: nobody else knows about the program.
+        await asyncio.shield(_kill(process))
+        raise
+    return Finished(code, output, complaint.decode("utf-8", "replace").strip())
+
+
+async def _collect(
+    process: asyncio.subprocess.Process, largest: int, name: str
+) -> tuple[bytes, bytes]:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        async with asyncio.TaskGroup() as group:
+            output = group.create_task(_read(process.stdout, largest, name))
+            complaint = group.create_task(_read_start(process.stderr, _LARGEST_ERROR))
+    except* errors.UserError as several:
+        raise several.exceptions[0] from None
+    return output.result(), complaint.result()
+
+
+async def _read(stream: asyncio.StreamReader, largest: int, name: str) -> bytes:
+    """Read all of it, or give up when it is too much."""
+    collected = bytearray()
+    while chunk := await stream.read(_CHUNK):
+        collected += chunk
+        if len(collected) > largest:
+            raise errors.user_error(f"{name} wrote more than {largest // (1024 * 1024)} MiB")
+    return bytes(collected)
+
+
+async def _read_start(stream: asyncio.StreamReader, largest: int) -> bytes:
+    """Read all of it, so that the program does not block, but keep only the start."""
+    collected = bytearray()
+    while chunk := await stream.read(_CHUNK):
+        collected += chunk[: largest - len(collected)]
+    return bytes(collected)
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """Kill the program and its children, and wait until nothing of them is left."""
+    # Its own session, so its own group. As long as one of them lives, the number is theirs.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LONGEST_DEATH):
+            await process.communicate()
+
+
+def _environment(program: Path, private: Path) -> dict[str, str]:
+    nowhere = "http://127.0.0.1:9"
+    return {
+        "PATH": str(program.parent),
+        "HOME": str(private),
+        "TMPDIR": str(private),
+        "HTTP_PROXY": nowhere,
+        "HTTPS_PROXY": nowhere,
+        "NO_PROXY": "",
+    }
