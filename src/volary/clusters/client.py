@@ -1,0 +1,290 @@
+"""The client of one cluster: one method per verb, over one pooled session.
+
+Built on `requests` (what is sent), `transport` (how), `discovery` (where) and `watches`.
+Every method raises one of `clusters.errors`, or `UserError` when the user has to mend
+credentials or settings.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from volary.clusters import discovery, gathering, requests, settings, transport, watches
+from volary.clusters import errors as cluster_errors
+from volary.clusters.watches import ObjectList, WatchEvent, WatchKind
+from volary.model import clock as clocks
+from volary.model import errors, json
+
+__all__ = ["Client", "ObjectList", "WatchEvent", "WatchKind", "open_client"]
+
+FIELD_MANAGER = "volary"
+#: Seconds between two refreshes of discovery that an unknown kind may cause.
+_REFRESH_PAUSE = 2.0
+
+
+class Client:
+    """An open connection to one cluster."""
+
+    def __init__(self, sender: transport.Transport, *, chance: Callable[[], float]) -> None:
+        self._sender = sender
+        self._chance = chance
+        self._catalog: discovery.Catalog | None = None
+        self._refreshed = 0.0
+        self._discovering = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        """The cluster's name in the fleet."""
+        return self._sender.connection.name
+
+    @property
+    def namespace(self) -> str:
+        """Default namespace of the kubeconfig context."""
+        return self._sender.connection.namespace
+
+    @property
+    def server(self) -> str:
+        """URL of the API server."""
+        return self._sender.connection.server
+
+    async def version(self) -> str:
+        """Return the server's version, ``v1.36.0``: the cheapest proof that it answers."""
+        body = await self._sender.send(
+            requests.Request("GET", "/version", what="get version", idempotent=True)
+        )
+        return str(body.get("gitVersion") or "")
+
+    async def discover(self, *, refresh: bool = False) -> discovery.Catalog:
+        """Return the kinds served; asked once, again with `refresh` but not in quick succession."""
+        async with self._discovering:
+            now = asyncio.get_running_loop().time()
+            recent = now - self._refreshed < _REFRESH_PAUSE
+            if self._catalog is None or (refresh and not recent):
+                self._catalog = await self._discover()
+                self._refreshed = asyncio.get_running_loop().time()
+            return self._catalog
+
+    async def _discover(self) -> discovery.Catalog:
+        core = await self._sender.send(_discovery("/api"))
+        groups = await self._sender.send(_discovery("/apis"))
+        if discovery.is_aggregated(core) and discovery.is_aggregated(groups):
+            return discovery.parse_aggregated(core, groups)
+        return await self._discover_legacy()
+
+    async def _discover_legacy(self) -> discovery.Catalog:
+        core = await self._sender.send(_discovery("/api", accept="application/json"))
+        groups = await self._sender.send(_discovery("/apis", accept="application/json"))
+        pairs = discovery.parse_legacy_groups(core, groups)
+
+        async def ask(pair: tuple[str, str]) -> list[discovery.Resource]:
+            group, version = pair
+            path = f"/apis/{group}/{version}" if group else f"/api/{version}"
+            body = await self._sender.send(_discovery(path, accept="application/json"))
+            return discovery.parse_legacy_version(group, version, body)
+
+        answers = await gathering.each(pairs, ask)
+        found: list[discovery.Resource] = []
+        stale: list[str] = []
+        for (group, _), answer in zip(pairs, answers, strict=True):
+            if isinstance(answer, errors.VolaryError):
+                stale.append(group)
+            else:
+                found += answer
+        return discovery.catalog(found, stale)
+
+    async def get(
+        self, resource: discovery.Resource, name: str, *, namespace: str = ""
+    ) -> json.JsonObject | None:
+        """Return an object; None when it does not exist."""
+        try:
+            return await self._sender.send(requests.get(resource, name, namespace=namespace))
+        except cluster_errors.NotFound:
+            return None
+
+    async def list(
+        self,
+        resource: discovery.Resource,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        page_size: int = 500,
+    ) -> ObjectList:
+        """Return a complete collection; begins once more when a page expires in the middle.
+
+        Items carry their ``apiVersion`` and ``kind``, which API servers leave out of lists.
+        A list that cannot be completed is an error, never a part.
+        """
+        selection = requests.Selection(namespace, label_selector, field_selector)
+        try:
+            return await self._list(resource, selection, page_size)
+        except cluster_errors.Expired:
+            return await self._list(resource, selection, page_size)
+
+    async def _list(
+        self, resource: discovery.Resource, selection: requests.Selection, page_size: int
+    ) -> ObjectList:
+        items: list[json.JsonObject] = []
+        token = ""
+        while True:
+            request = requests.list_page(resource, selection, page_size=page_size, token=token)
+            page = await self._sender.send(request)
+            kind = {"apiVersion": resource.api_version, "kind": resource.kind}
+            items += [{**kind, **item} for item in page.get("items") or ()]
+            metadata = page.get("metadata") or {}
+            token = str(metadata.get("continue") or "")
+            if not token:
+                return ObjectList(tuple(items), str(metadata.get("resourceVersion") or ""))
+
+    def watch(
+        self,
+        resource: discovery.Resource,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        resource_version: str = "",
+    ) -> AsyncGenerator[WatchEvent, None]:
+        """Follow a collection for ever; the first event is RELISTED with all of it.
+
+        With `resource_version` it goes on from there instead. Close the iterator to end it.
+        """
+        selection = requests.Selection(namespace, label_selector, field_selector)
+
+        async def lister() -> ObjectList:
+            return await self.list(
+                resource,
+                namespace=namespace,
+                label_selector=label_selector,
+                field_selector=field_selector,
+            )
+
+        return watches.follow(
+            self._sender,
+            resource,
+            selection,
+            lister=lister,
+            resource_version=resource_version,
+            chance=self._chance,
+        )
+
+    async def apply(
+        self,
+        resource: discovery.Resource,
+        body: json.JsonObject,
+        *,
+        field_manager: str = FIELD_MANAGER,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> json.JsonObject:
+        """Apply an object on the server side and return it as it is then.
+
+        Raises:
+            cluster_errors.ApplyConflict: Others own fields, and `force` is not set.
+        """
+        return await self._sender.send(
+            requests.apply(
+                resource, body, field_manager=field_manager, force=force, dry_run=dry_run
+            )
+        )
+
+    async def create(
+        self,
+        resource: discovery.Resource,
+        body: json.JsonObject,
+        *,
+        field_manager: str = FIELD_MANAGER,
+        dry_run: bool = False,
+    ) -> json.JsonObject:
+        """Create an object."""
+        return await self._sender.send(
+            requests.create(resource, body, field_manager=field_manager, dry_run=dry_run)
+        )
+
+    async def replace(
+        self,
+        resource: discovery.Resource,
+        body: json.JsonObject,
+        *,
+        field_manager: str = FIELD_MANAGER,
+        dry_run: bool = False,
+    ) -> json.JsonObject:
+        """Replace an object; a resourceVersion in the body must still be the live one."""
+        return await self._sender.send(
+            requests.replace(resource, body, field_manager=field_manager, dry_run=dry_run)
+        )
+
+    async def patch(
+        self,
+        resource: discovery.Resource,
+        name: str,
+        content: object,
+        *,
+        content_type: str = requests.MERGE_PATCH,
+        namespace: str = "",
+        subresource: str = "",
+        field_manager: str = FIELD_MANAGER,
+        dry_run: bool = False,
+    ) -> json.JsonObject:
+        """Patch an object; `content` has the form that `content_type` names."""
+        return await self._sender.send(
+            requests.patch(
+                resource,
+                requests.Place(name, namespace, subresource),
+                content,
+                content_type=content_type,
+                field_manager=field_manager,
+                dry_run=dry_run,
+            )
+        )
+
+    async def delete(
+        self,
+        resource: discovery.Resource,
+        name: str,
+        *,
+        namespace: str = "",
+        uid: str = "",
+        resource_version: str = "",
+        propagation: str = "Background",
+        dry_run: bool = False,
+    ) -> None:
+        """Delete an object; nothing happens when it does not exist.
+
+        Raises:
+            cluster_errors.Conflict: It is not the one with `uid` and `resource_version`.
+        """
+        request = requests.delete(
+            resource,
+            requests.Place(name, namespace),
+            preconditions=requests.Preconditions(uid, resource_version),
+            propagation=propagation,
+            dry_run=dry_run,
+        )
+        try:
+            await self._sender.send(request)
+        except cluster_errors.NotFound:
+            return
+
+
+def _discovery(path: str, *, accept: str = discovery.AGGREGATED) -> requests.Request:
+    return requests.Request("GET", path, accept=accept, what=f"discover {path}", idempotent=True)
+
+
+@asynccontextmanager
+async def open_client(
+    connection: settings.Connection,
+    *,
+    clock: clocks.Clock,
+    limits: transport.Limits | None = None,
+    chance: Callable[[], float] = random.random,
+) -> AsyncIterator[Client]:
+    """Open a client; nothing is sent before it is used."""
+    sender = transport.Transport(
+        connection, limits=limits or transport.Limits(), clock=clock, chance=chance
+    )
+    try:
+        yield Client(sender, chance=chance)
+    finally:
+        await sender.close()
