@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from aiohttp import web
+
 from volary.sandbox import registry
 from volary.sandbox.http import disturbance, users
 
@@ -20,6 +22,9 @@ class Settings:
     #: Serve TLS with a certificate of the process' own authority (kubectl sends tokens only then).
     tls: bool = True
     faults: disturbance.Disturbance = field(default_factory=disturbance.Undisturbed)
+    #: Served beside the Kubernetes API, without its authentication and disturbances: the
+    #: control endpoint of `sandbox.fault_control`, which checks its token itself.
+    routes: tuple[web.RouteDef, ...] = ()
 
 
 class Server:
