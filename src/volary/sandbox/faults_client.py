@@ -1,5 +1,8 @@
 """Switching faults of a running sandbox from another process."""
 
+import base64
+import binascii
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -8,7 +11,7 @@ import aiohttp
 import yaml
 
 from volary.model import errors, json
-from volary.sandbox import fault_middleware
+from volary.sandbox import fault_control
 
 _TIMEOUT = aiohttp.ClientTimeout(total=10)
 
@@ -19,6 +22,8 @@ class Address:
 
     url: str
     token: str
+    #: The authority of the sandbox in PEM; empty for plain HTTP.
+    authority: str = ""
 
 
 def locate(directory: Path, cluster: str) -> Address:
@@ -37,11 +42,12 @@ def locate(directory: Path, cluster: str) -> Address:
     entry = fleet["clusters"][names.index(cluster)]
     settings = _load(directory / str(entry["kubeconfig"]))
     try:
-        url = settings["clusters"][0]["cluster"]["server"]
+        server = settings["clusters"][0]["cluster"]
         token = settings["users"][0]["user"]["token"]
-    except (KeyError, IndexError, TypeError):
+        authority = base64.b64decode(server.get("certificate-authority-data", "")).decode()
+        return Address(str(server["server"]), str(token), authority)
+    except (KeyError, IndexError, TypeError, AttributeError, binascii.Error):
         raise errors.user_error(f"{entry['kubeconfig']} was not written by a sandbox") from None
-    return Address(str(url), str(token))
 
 
 async def read(address: Address) -> json.JsonObject:
@@ -75,10 +81,12 @@ async def _request(
     address: Address, method: str, body: json.JsonObject | None = None
 ) -> json.JsonObject:
     headers = {"Authorization": f"Bearer {address.token}"}
+    context = ssl.create_default_context(cadata=address.authority) if address.authority else True
+    url = address.url + fault_control.PATH
     try:
         async with (
             aiohttp.ClientSession(timeout=_TIMEOUT, headers=headers) as session,
-            session.request(method, address.url + fault_middleware.PATH, json=body) as response,
+            session.request(method, url, json=body, ssl=context) as response,
         ):
             answer = cast("json.JsonObject", await response.json())
     except (aiohttp.ClientError, TimeoutError) as problem:
