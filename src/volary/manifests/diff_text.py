@@ -34,7 +34,11 @@ def render(
         lines += [*_tree(_masked(changed, mask_config_maps)), ""]
     if omitted := len(compared.changed) - len(shown):
         lines.append(f"... (omitted {omitted} other changed manifests)")
-    return "".join(f"{line}\n" for line in lines)
+    # Values of the Secrets may stand in other objects as well.
+    masker = masking.Masker()
+    masker.learn([*compared.deleted, *compared.added])
+    masker.learn(side for changed in compared.changed for side in (changed.old, changed.new))
+    return masker.clean("".join(f"{line}\n" for line in lines))
 
 
 def render_items(items: Iterable[diff.Item]) -> str:

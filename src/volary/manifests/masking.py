@@ -11,7 +11,7 @@ import json as json_text
 import re
 from collections.abc import Iterable, Iterator
 
-from volary.manifests import objects, references
+from volary.manifests import objects, references, tracking
 from volary.model import json, manifest
 
 MASK = "*****"
@@ -19,7 +19,6 @@ MASK = "*****"
 SHORTEST = 4
 #: Lines of a longer text, such as a private key, are masked singly from this length on.
 _SHORTEST_LINE = 12
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class Masker:
@@ -74,8 +73,8 @@ def mask(item: manifest.Manifest) -> manifest.Manifest:
         if isinstance(body.get(field), dict):
             body[field] = dict.fromkeys(body[field], MASK)
     annotations = objects.mapping(body, "metadata", "annotations")
-    if _LAST_APPLIED in annotations:
-        annotations[_LAST_APPLIED] = MASK
+    if tracking.LAST_APPLIED in annotations:
+        annotations[tracking.LAST_APPLIED] = MASK
     return item.with_body(body)
 
 
@@ -87,7 +86,7 @@ def hides(body: json.JsonObject, path: tuple[str | int, ...], *, config_maps: bo
     if not path:
         return False
     if body.get("kind") == references.SECRET:
-        return path[0] in ("data", "stringData") or _LAST_APPLIED in path
+        return path[0] in ("data", "stringData") or tracking.LAST_APPLIED in path
     hidden = config_maps and body.get("kind") == references.CONFIG_MAP
     return hidden and path[0] in ("data", "binaryData")
 

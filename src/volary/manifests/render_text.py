@@ -41,7 +41,9 @@ class _Dumper(yaml.SafeDumper):
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = None
-    if "\n" in text and not re.search(r"[ \t]\n|[ \t]$|^\s|[^\S\n ]", text):
+    if not text.replace("\n", "").isprintable():
+        style = '"'
+    elif "\n" in text and not re.search(r" \n| $|^\s", text):
         style = "|"
     elif _AMBIGUOUS.fullmatch(text) or not text:
         style = '"'

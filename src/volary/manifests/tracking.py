@@ -30,6 +30,8 @@ PIPECD_COMMIT = "pipecd.dev/commit-hash"
 #: Value of `PIPECD_MANAGED_BY`.
 PIPED = "piped"
 
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
 #: Metadata that says who deployed what, and never what runs: left out of every comparison.
 #: The variant label is not among them, its key is the user's.
 KEYS = frozenset(
@@ -45,6 +47,8 @@ KEYS = frozenset(
         "pipecd.dev/piped",
         "pipecd.dev/resource-key",
         "pipecd.dev/original-api-version",
+        # kubectl's memory of the last apply: a copy of the object, with a Secret's values.
+        LAST_APPLIED,
     }
 )
 

@@ -81,10 +81,14 @@ def is_text(node: yaml.Node) -> bool:
 
 def _splice(text: str, node: yaml.Node, token: str) -> str:
     start, end = node.start_mark.index, _end(text, node)
-    if start == end and text[start - 1 : start] in (":", "-"):
-        # A value that was left empty starts right behind its colon.
+    before = text[:start]
+    if _is_block_collection(node) and before.rstrip().endswith(":"):
+        # A list or object stands below its key, a token in its place stands behind it.
+        before = before.rstrip()
+    if before.endswith((":", "-")):
+        # So does a value that was left empty.
         token = f" {token}"
-    return text[:start] + token + text[end:]
+    return before + token + text[end:]
 
 
 def _end(text: str, node: yaml.Node) -> int:
@@ -98,7 +102,7 @@ def _end(text: str, node: yaml.Node) -> int:
             return int(node.end_mark.index)
         inside = text[node.start_mark.index : node.end_mark.index]
         return int(node.start_mark.index) + len(inside.rstrip())
-    if isinstance(node, yaml.CollectionNode) and not node.flow_style:
+    if isinstance(node, yaml.CollectionNode) and _is_block_collection(node):
         return max((_end(text, leaf) for leaf in _leaves(node)), default=int(node.end_mark.index))
     return int(node.end_mark.index)
 
@@ -115,6 +119,10 @@ def _token(node: yaml.Node, value: str) -> str:
 def _quoted(value: str) -> str:
     text: str = yaml.safe_dump(value, default_style='"', allow_unicode=True, width=10**9)
     return text.removesuffix("\n")
+
+
+def _is_block_collection(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.CollectionNode) and not node.flow_style
 
 
 def _leaves(node: yaml.CollectionNode) -> list[yaml.Node]:

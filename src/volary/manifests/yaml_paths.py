@@ -96,13 +96,13 @@ def _quoted(path: str, position: int) -> tuple[str, int]:
 
 
 def _index(path: str, position: int) -> tuple[Step, int]:
-    end = path.find("]", position)
-    inside = path[position + 1 : end] if end > 0 else ""
-    if inside[:1] in _QUOTES and inside:
+    if path[position + 1 : position + 2] in tuple(_QUOTES):
         name, end = _quoted(path, position + 1)
         if path[end : end + 1] != "]":
             raise PathError(f"expected ] at character {end + 1}")
         return Child(name), end + 1
+    end = path.find("]", position)
+    inside = path[position + 1 : end] if end > 0 else ""
     if inside == "*":
         return Index(None), end + 1
     if not (inside.isascii() and inside.isdigit()):
