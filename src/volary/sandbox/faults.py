@@ -2,7 +2,7 @@
 
 `Faults` is a plain value, `Switchboard` holds the current one together with the
 seeded chance and the cluster's image rules; `decide` says what happens to a
-request. `fault_disturbance` carries that out, `fault_control` lets other processes switch.
+request. The HTTP side is in `sandbox.fault_middleware`.
 """
 
 import random
@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
 from volary.model import errors, json
+from volary.sandbox import request_line
 from volary.sandbox.controllers.kubelet import traits
-from volary.sandbox.http import disturbance
 
 
 class Lost(StrEnum):
@@ -34,13 +34,12 @@ class Denial:
     #: Plural name, with the group if it matters: ``deployments`` or ``deployments.apps``.
     resource: str
 
-    def covers(self, call: disturbance.Call) -> bool:
+    def covers(self, line: request_line.RequestLine) -> bool:
         """Tell whether the request is denied."""
-        if not call.resource or self.verb not in ("*", call.verb):
+        if not line.resource or self.verb not in ("*", line.verb):
             return False
-        plural = f"{call.resource}/{call.subresource}" if call.subresource else call.resource
-        full = f"{plural}.{call.group}" if call.group else plural
-        return self.resource in ("*", plural, full)
+        full = f"{line.resource}.{line.group}" if line.group else line.resource
+        return self.resource in ("*", line.resource, full)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class Faults:
     error_rate: float = 0.0
     #: Watches break so long after their start; None for never.
     cut_watches: float | None = None
-    #: Watches are answered with 410.
+    #: Watches from a resourceVersion get 410.
     expire_watches: bool = False
     lost: Lost = Lost.NO
     denied: tuple[Denial, ...] = ()
@@ -92,27 +91,32 @@ class Verdict:
     delay: float = 0.0
 
 
-def decide(faults: Faults, call: disturbance.Call, *, chance: float) -> Verdict:
+def decide(
+    faults: Faults, line: request_line.RequestLine, *, has_version: bool, chance: float
+) -> Verdict:
     """Say what happens to a request.
 
-    `chance` is an evenly distributed number from 0 to below 1.
+    `chance` is an evenly distributed number from 0 to below 1; `has_version` tells
+    whether a watch names the resourceVersion it wants to go on from.
     """
     if faults.lost is not Lost.NO:
         return Verdict(Effect.BREAK if faults.lost is Lost.REFUSE else Effect.HANG)
-    delay = faults.latency + (faults.slow_lists if call.verb == "list" else 0.0)
-    return Verdict(_effect(faults, call, chance=chance), delay)
+    delay = faults.latency + (faults.slow_lists if line.verb == "list" else 0.0)
+    return Verdict(_effect(faults, line, has_version=has_version, chance=chance), delay)
 
 
-def _effect(faults: Faults, call: disturbance.Call, *, chance: float) -> Effect:
+def _effect(
+    faults: Faults, line: request_line.RequestLine, *, has_version: bool, chance: float
+) -> Effect:
     if faults.expired_tokens:
         return Effect.UNAUTHORIZED
-    if any(each.covers(call) for each in faults.denied):
+    if any(each.covers(line) for each in faults.denied):
         return Effect.FORBIDDEN
     if chance < faults.throttle_rate:
         return Effect.THROTTLE
     if chance < faults.throttle_rate + faults.error_rate:
         return Effect.ERROR
-    if faults.expire_watches and call.verb == "watch":
+    if faults.expire_watches and line.verb == "watch" and has_version:
         return Effect.EXPIRED
     return Effect.PASS
 
@@ -159,10 +163,10 @@ class Switchboard:
         """Call `listener` after each change."""
         self._listeners.append(listener)
 
-    def decide(self, call: disturbance.Call) -> Verdict:
+    def decide(self, line: request_line.RequestLine, *, has_version: bool) -> Verdict:
         """Say what happens to a request; draws from the seeded chance."""
         chance = self._random.random()
-        return decide(self._current, call, chance=chance)
+        return decide(self._current, line, has_version=has_version, chance=chance)
 
     def as_json(self) -> json.JsonObject:
         """The current faults and image rules as they travel."""

@@ -11,7 +11,7 @@ import aiohttp
 import yaml
 
 from volary.model import errors, json
-from volary.sandbox import fault_control
+from volary.sandbox import fault_middleware
 
 _TIMEOUT = aiohttp.ClientTimeout(total=10)
 
@@ -82,7 +82,7 @@ async def _request(
 ) -> json.JsonObject:
     headers = {"Authorization": f"Bearer {address.token}"}
     context = ssl.create_default_context(cadata=address.authority) if address.authority else True
-    url = address.url + fault_control.PATH
+    url = address.url + fault_middleware.PATH
     try:
         async with (
             aiohttp.ClientSession(timeout=_TIMEOUT, headers=headers) as session,
