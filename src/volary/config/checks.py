@@ -28,6 +28,9 @@ def check(
     directory: str | None,
 ) -> None:
     """Note every problem of the whole application; `base` is where its Kubernetes part is."""
+    written = reading.written(_STAGES)
+    # A stage that could not be read would look like a missing one.
+    is_complete = isinstance(written, list) and len(written) == len(app.pipeline)
     _check_input(reading, app.input, (*base, "input"))
     _check_inside(reading, kubernetes, base, directory)
     _check_names(reading, app.quick_sync_targets, (*base, "quickSync", "multiTargets"))
@@ -35,7 +38,8 @@ def check(
     _check_workloads(reading, app, (*base, "workloads"))
     _check_routing(reading, app, base)
     _check_expressions(reading, app)
-    _check_order(reading, app.pipeline)
+    if is_complete:
+        _check_order(reading, app.pipeline)
     for each in app.pipeline:
         _check_names(reading, each.targets, (*_STAGES, each.index, "with", "multiTargets"))
 
@@ -153,8 +157,9 @@ def _check_expressions(reading: shape.Reading, app: application.Application) -> 
         try:
             re.compile(pattern)
         except re.error as error:
-            message = f"not a regular expression: {error}; it never matches"
-            reading.lenient(("spec", "commitMatcher", name), message)
+            path = ("spec", "commitMatcher", name)
+            message = f"not a regular expression: {error}"
+            reading.lenient(path, message, then="it never matches")
 
 
 def _check_order(reading: shape.Reading, pipeline: Sequence[stage.Stage]) -> None:

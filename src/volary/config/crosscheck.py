@@ -73,7 +73,8 @@ def _findings(
     targets = deployed(app, clusters)
     yield from _suspended(targets)
     if not any(not each.suspended for each in targets):
-        yield (*base, "input", "multiTargets"), "no cluster is left to deploy to", "", _ERROR
+        path = (*base, "input", "multiTargets") if app.input.multi_targets else ("spec", "targets")
+        yield path, "no cluster is left to deploy to", "", _ERROR
         return
     yield from _empty_stages(app, clusters, targets, base)
 
@@ -137,8 +138,8 @@ def _empty_stages(
     active = {each.name for each in targets if not each.suspended}
     for path, names in _limits(app, base):
         gone = [name for name in names if name in clusters.names and name not in active]
-        if not active.intersection(names):
-            text = f"no cluster is left for this stage: it is limited to {_names(names)}"
+        if gone and not active.intersection(names):
+            text = f"no cluster is left here: limited to {_names(names)}"
             yield path, text, f"the targets are {_names(sorted(active))}", _ERROR
         elif gone:
             text = f"{_names(gone)} is not among the targets of this run"

@@ -16,7 +16,11 @@ _API_VERSION = "volary.dev/v1"
 
 
 def _as_list(value: object) -> object:
-    return [value] if isinstance(value, str) else value
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, list):
+        raise ValueError("must be a path or a list of paths")
+    return value
 
 
 Kubeconfig = Annotated[

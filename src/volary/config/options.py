@@ -135,3 +135,9 @@ BY_NAME: Mapping[stage.StageName, type[sections.Section]] = {
 def canonical(name: str) -> str:
     """Return our word for a stage name: ``K8S_MULTI_X`` is ``K8S_X``."""
     return f"K8S_{name.removeprefix(_MULTI)}" if name.startswith(_MULTI) else name
+
+
+def forms(name: stage.StageName) -> list[str]:
+    """Return the names a stage may be written with."""
+    kubernetes = name.value.startswith("K8S_")
+    return [name.value, _MULTI + name.value.removeprefix("K8S_")] if kubernetes else [name.value]

@@ -127,9 +127,10 @@ def _check_replicas(
 ) -> None:
     written = reading.written(path)
     if isinstance(written, float):
-        reading.lenient(path, f"{written} is not a whole number; {int(written)} is used")
+        then = f"{int(written)} is used"
+        reading.lenient(path, f"{written} is not a whole number", then=then)
     elif written is not None and (replicas is None or not replicas.number):
-        reading.lenient(path, "zero pods are not possible; PipeCD's default of 1 is used")
+        reading.lenient(path, "zero pods are not possible", then="PipeCD's default of 1 is used")
     elif replicas and replicas.is_percentage and replicas.number > 100:
         reading.warn(path, f"{replicas} is more pods than primary has")
 

@@ -68,9 +68,15 @@ class Reading:
         warning = problem.Severity.WARNING
         self.problems.append(problem.Problem(message, self.where(path), hint, warning))
 
-    def lenient(self, path: yaml.Path, message: str, hint: str = "") -> None:
-        """Note something that PipeCD lets pass: a warning there, an error in our dialect."""
-        (self.warn if self.is_pipecd else self.error)(path, message, hint)
+    def lenient(self, path: yaml.Path, message: str, hint: str = "", *, then: str = "") -> None:
+        """Note something that PipeCD lets pass: a warning there, an error in our dialect.
+
+        `then` says what happens when it passes.
+        """
+        if self.is_pipecd:
+            self.warn(path, f"{message}; {then}" if then else message, hint)
+        else:
+            self.error(path, message, hint)
 
     def read(self, section: type[S], value: object, path: yaml.Path) -> S | None:
         """Return `value` as `section`; None when it has errors, which are noted then."""
@@ -119,16 +125,18 @@ class Reading:
     def _unknown(self, section: type[sections.Section], key: str, path: yaml.Path) -> None:
         later, misplaced = _lookup(section.later, key), _lookup(section.misplaced, key)
         if later:
-            ignored = "; it is ignored" if self.is_pipecd else ""
-            self.lenient(path, f"{key} ({later}) is not carried out yet{ignored}")
+            self.lenient(path, f"{key} ({later}) is not carried out yet", then="it is ignored")
         elif misplaced:
-            self.lenient(path, f"{key} is ignored here: {misplaced}", f"move or remove {key}")
+            message = f"{key} does not belong here: {misplaced}"
+            self.lenient(path, message, f"move or remove {key}", then="it is ignored")
         elif section is sections.Plugins:
             if key == "wait":  # it has no options, and WAIT is carried out
                 return
-            self.lenient(path, f"the plugin {key} is not carried out; its options are ignored")
+            message = f"the plugin {key} is not carried out"
+            self.lenient(path, message, then="its options are ignored")
         else:
-            self.lenient(path, f"unknown field {key}", did_you_mean(key, aliases(section)))
+            hint = did_you_mean(key, aliases(section))
+            self.lenient(path, f"unknown field {key}", hint, then="it is ignored")
 
     def _note(self, detail: typing.Any, path: yaml.Path) -> None:
         location = (*path, *(step for step in detail["loc"] if step != "[key]"))

@@ -50,7 +50,8 @@ def _weights(
     others = read.canary + read.baseline
     if read.all:
         if read.primary or others:
-            reading.lenient(path, "all and single percentages are both given", "keep one of them")
+            message = "all and single percentages are both given"
+            reading.lenient(path, message, "keep one of them", then="all wins")
         return stage.TrafficOptions(
             **{name: 100 * (read.all == name) for name in ("primary", "canary", "baseline")}
         )
