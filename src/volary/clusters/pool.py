@@ -1,0 +1,93 @@
+"""The clients of a whole fleet: opened when first used, closed together.
+
+A cluster that cannot be used is a value, `Unavailable`, and never harms another.
+"""
+
+import os
+import random
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from volary.clusters import client as clients
+from volary.clusters import kubeconfig, transport
+from volary.model import clock as clocks
+from volary.model import errors, fleet, problem
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """A cluster without a client, and why."""
+
+    name: str
+    #: One sentence.
+    reason: str
+    #: What the user has to mend; empty when it is not in the user's files.
+    problems: tuple[problem.Problem, ...] = ()
+
+
+class Pool:
+    """One client per cluster of a fleet."""
+
+    def __init__(
+        self,
+        members: fleet.Fleet,
+        stack: AsyncExitStack,
+        *,
+        clock: clocks.Clock,
+        limits: transport.Limits,
+        environment: Mapping[str, str],
+        chance: Callable[[], float],
+    ) -> None:
+        self.fleet = members
+        self._members = {cluster.name: cluster for cluster in members.clusters}
+        self._stack = stack
+        self._clock = clock
+        self._limits = limits
+        self._environment = environment
+        self._chance = chance
+        self._clients: dict[str, clients.Client] = {}
+
+    def member(self, name: str) -> fleet.Cluster | None:
+        """Return the cluster as the fleet describes it."""
+        return self._members.get(name)
+
+    async def client(self, name: str) -> clients.Client | Unavailable:
+        """Return the client of a cluster; nothing has been sent yet when it is new."""
+        found = self._clients.get(name)
+        if found is not None:
+            return found
+        member = self._members.get(name)
+        if member is None:
+            return Unavailable(name, f"cluster {name} is not in the fleet")
+        try:
+            connection = kubeconfig.load(member, environment=self._environment)
+        except errors.UserError as error:
+            return Unavailable(name, error.problems[0].message, error.problems)
+        client = await self._stack.enter_async_context(
+            clients.open_client(
+                connection, clock=self._clock, limits=self._limits, chance=self._chance
+            )
+        )
+        return self._clients.setdefault(name, client)
+
+
+@asynccontextmanager
+async def open_pool(
+    members: fleet.Fleet,
+    *,
+    clock: clocks.Clock,
+    limits: transport.Limits | None = None,
+    environment: Mapping[str, str] = os.environ,
+    chance: Callable[[], float] = random.random,
+) -> AsyncIterator[Pool]:
+    """Open a pool; every client is closed at its end."""
+    async with AsyncExitStack() as stack:
+        yield Pool(
+            members,
+            stack,
+            clock=clock,
+            limits=limits or transport.Limits(),
+            environment=environment,
+            chance=chance,
+        )
