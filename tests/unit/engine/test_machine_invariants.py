@@ -1,0 +1,307 @@
+"""No sequence of events, in whatever order people and clusters send them, breaks the rules."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from volary.engine import commands, events, limits, machine, orders, plan, state
+from volary.model import outcome, stage
+from volary.model.status import RunStatus, TaskStatus
+
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+NAMES = ("us", "eu", "asia", "africa")
+STAGES = (
+    stage.Stage(
+        stage.StageName.CANARY_ROLLOUT,
+        stage.VariantRolloutOptions(),
+        timeout=timedelta(minutes=10),
+    ),
+    stage.Stage(
+        stage.StageName.WAIT,
+        stage.WaitOptions(timedelta(minutes=1)),
+        timeout=timedelta(minutes=5),
+        targets=("us", "eu"),
+    ),
+    stage.Stage(
+        stage.StageName.PRIMARY_ROLLOUT,
+        stage.PrimaryRolloutOptions(),
+        timeout=timedelta(minutes=20),
+    ),
+)
+RULE = state.ApprovalRule(count=2, timeout=timedelta(hours=1))
+GROUPS = (
+    (plan.Group(NAMES),),
+    (plan.Group(NAMES, concurrency=2),),
+    (plan.Group(("us",), "first"), plan.Group(("eu", "asia", "africa"), "rest", 1, RULE)),
+)
+REPORTS = (
+    TaskStatus.SUCCEEDED,
+    TaskStatus.SUCCEEDED,
+    TaskStatus.SUCCEEDED,
+    TaskStatus.FAILED,
+    TaskStatus.SKIPPED,
+    TaskStatus.UNREACHABLE,
+    TaskStatus.CANCELLED,
+    TaskStatus.RUNNING,
+    TaskStatus.ROLLED_BACK,
+)
+
+Key = tuple[str, str, int]
+
+
+class AnyConversation(RuleBasedStateMachine):
+    """Plays clusters, people and time against the machine, and keeps its own books."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = BEGINNING
+        self.wake: datetime | None = None
+        #: What somebody is carrying out, as told by commands alone.
+        self.running: dict[Key, commands.StartTask] = {}
+        self.wrote: set[str] = set()
+        self.back: set[str] = set()
+        self.releases = 0
+
+    @initialize(
+        groups=st.sampled_from(GROUPS),
+        on_failure=st.sampled_from(state.OnFailure),
+        on_unreachable=st.sampled_from(state.OnUnreachable),
+        timeout=st.sampled_from((timedelta(minutes=15), timedelta(hours=6))),
+    )
+    def planned(self, groups, on_failure, on_unreachable, timeout) -> None:
+        policy = state.Policy(
+            on_failure=on_failure,
+            on_unreachable=on_unreachable,
+            timeout=timeout,
+            grace=timedelta(minutes=2),
+        )
+        made = plan.Plan("shop", "new", groups, STAGES, "old", policy)
+        self.run = plan.new_run("run-1", made, BEGINNING)
+
+    def send(self, event: events.Event) -> machine.Step:
+        before = self.run
+        step = machine.advance(before, event)
+        self.run = step.run
+        if step.refusal:
+            assert step.run is before
+            assert not step.commands
+        lost = self.running.keys() - {
+            (each.id, task.target, task.attempt)
+            for each in self.run.all_stages
+            for task in each.running
+        }
+        # Tasks given up for lost: whoever carries them out reports too late, if ever.
+        for key in lost:
+            del self.running[key]
+            assert key[1] in self.run.touched, "a lost task may have written"
+        for command in step.commands:
+            self.obey(command, before)
+        return step
+
+    def obey(self, command: commands.Command, before: state.Run) -> None:
+        assert not before.is_final, "nothing happens after the end"
+        match command:
+            case commands.StartTask():
+                same = [key for key in self.running if key[:2] == (command.stage, command.target)]
+                assert not same, "a task runs twice at once"
+                on_cluster = [key for key in self.running if key[1] == command.target]
+                assert not on_cluster, "two tasks run on one cluster"
+                self.running[command.stage, command.target, command.attempt] = command
+            case commands.StopTask():
+                assert (command.stage, command.target, command.attempt) in self.running
+            case commands.WakeAt():
+                self.wake = command.at
+            case commands.Release():
+                self.releases += 1
+
+    @precondition(lambda self: self.run.status is RunStatus.PLANNED)
+    @rule()
+    def start(self) -> None:
+        self.send(events.Start(self.now))
+
+    @rule(seconds=st.integers(1, 900))
+    def wait(self, seconds: int) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    @precondition(lambda self: self.wake is not None)
+    @rule()
+    def sleep_until_woken(self) -> None:
+        assert self.wake is not None
+        self.now = max(self.now, self.wake)
+        self.tick()
+
+    @rule()
+    def tick(self) -> None:
+        self.send(events.TimePassed(self.now))
+        due = limits.next_time(self.run)
+        assert due is None or due > self.now, "a limit that passed has no effect any more"
+
+    @precondition(lambda self: self.running)
+    @rule(data=st.data(), status=st.sampled_from(REPORTS), touched=st.booleans())
+    def finish(self, data, status: TaskStatus, touched: bool) -> None:
+        key = data.draw(st.sampled_from(sorted(self.running)))
+        self.report(key, status, touched)
+
+    @precondition(lambda self: self.running)
+    @rule()
+    def all_succeed(self) -> None:
+        for key in sorted(self.running):
+            if key in self.running:
+                self.report(key, TaskStatus.SUCCEEDED, touched=True)
+
+    def report(self, key: Key, status: TaskStatus, touched: bool) -> None:
+        del self.running[key]
+        if touched:
+            self.wrote.add(key[1])
+        if key[0] == state.ROLLBACK_ID and status in (TaskStatus.SUCCEEDED, TaskStatus.ROLLED_BACK):
+            self.back.add(key[1])
+        told = outcome.Outcome(status, "so it was", touched=touched)
+        self.send(events.TaskFinished(self.now, *key, told))
+
+    @precondition(lambda self: self.running)
+    @rule(data=st.data())
+    def progress(self, data) -> None:
+        key = data.draw(st.sampled_from(sorted(self.running)))
+        said = state.Progress("1 of 2 pods ready", 1, 2)
+        self.send(events.TaskProgressed(self.now, *key, said))
+
+    @rule(
+        cluster=st.sampled_from(NAMES),
+        stage_id=st.sampled_from(("1-K8S_CANARY_ROLLOUT", "2-WAIT", "rollback", "nonsense")),
+        attempt=st.integers(0, 3),
+    )
+    def stale_report(self, cluster: str, stage_id: str, attempt: int) -> None:
+        if (stage_id, cluster, attempt) in self.running:
+            return
+        told = outcome.Outcome(TaskStatus.FAILED, "from long ago", touched=True)
+        before = self.run
+        step = self.send(events.TaskFinished(self.now, stage_id, cluster, attempt, told))
+        assert step.run.touched == before.touched
+
+    @rule(rollback=st.booleans(), now=st.booleans())
+    def cancel(self, rollback: bool, now: bool) -> None:
+        self.send(events.Cancel(self.now, "ana", rollback, now))
+
+    @rule()
+    def pause(self) -> None:
+        self.send(events.PauseAsked(self.now, "ana"))
+
+    @rule()
+    def resume(self) -> None:
+        self.send(events.Resume(self.now, "ana"))
+
+    @rule(cluster=st.sampled_from((*NAMES, "nowhere")))
+    def skip(self, cluster: str) -> None:
+        self.send(events.SkipCluster(self.now, cluster, "ana", "it burns"))
+
+    @rule(clusters=st.lists(st.sampled_from(NAMES), max_size=2, unique=True))
+    def retry(self, clusters: list[str]) -> None:
+        self.send(events.Retry(self.now, "ana", tuple(clusters)))
+
+    @rule(by=st.sampled_from(("ana", "bo", "cy")))
+    def approve(self, by: str) -> None:
+        self.send(events.Approve(self.now, by))
+
+    @rule()
+    def reject(self) -> None:
+        self.send(events.Reject(self.now, "bo", "no"))
+
+    @invariant()
+    def running_agrees_with_the_commands(self) -> None:
+        believed = {
+            (each.id, task.target, task.attempt)
+            for each in self.run.all_stages
+            for task in each.running
+        }
+        assert believed == set(self.running)
+
+    @invariant()
+    def every_running_thing_has_a_deadline(self) -> None:
+        for each in self.run.all_stages:
+            assert all(task.deadline for task in each.running)
+            assert each.status is not TaskStatus.RUNNING or each.deadline
+        if self.run.status in (RunStatus.RUNNING, RunStatus.ROLLING_BACK):
+            assert self.run.deadline
+            assert self.running, "a run that waits for nobody must be doing something"
+            assert self.wake, "nobody would wake it"
+
+    @invariant()
+    def only_one_group_of_one_stage_runs(self) -> None:
+        for each in self.run.all_stages:
+            if each is not self.run.current:
+                assert not each.running
+        for group in self.run.current.groups:
+            count = sum(task.is_running for task in group.tasks)
+            assert not group.concurrency or count <= group.concurrency
+            assert not count or group.is_open
+
+    @invariant()
+    def a_final_run_has_let_go_of_everything(self) -> None:
+        assert self.releases == int(self.run.is_final)
+        if not self.run.is_final:
+            return
+        assert not self.running
+        assert self.wake is None
+        assert self.run.finished
+        for each in self.run.all_stages:
+            assert each.is_final, each.id
+            assert all(task.is_final for task in each.tasks)
+
+    @invariant()
+    def success_is_honest(self) -> None:
+        if self.run.status is not RunStatus.SUCCEEDED:
+            return
+        good = (TaskStatus.SUCCEEDED, TaskStatus.SKIPPED)
+        assert all(task.status in good for each in self.run.stages for task in each.tasks)
+        assert not any(cluster.left_out for cluster in self.run.clusters)
+
+    @invariant()
+    def rolled_back_is_proven(self) -> None:
+        assert self.wrote <= set(self.run.touched)
+        if self.run.status is RunStatus.ROLLED_BACK:
+            assert set(self.run.touched) == self.back
+            assert self.run.touched
+        if self.run.rollback:
+            assert {task.target for task in self.run.rollback.tasks} <= set(self.run.touched)
+
+    @invariant()
+    def every_state_says_why(self) -> None:
+        assert self.run.reason
+        for each in self.run.all_stages:
+            assert all(task.reason for task in each.tasks if task.is_final), each
+            assert each.reason or not each.is_final
+
+    @invariant()
+    def a_new_process_would_go_on_with_the_same(self) -> None:
+        started = {
+            (command.stage, command.target, command.attempt)
+            for command in orders.between(None, self.run)
+            if isinstance(command, commands.StartTask)
+        }
+        assert started == set(self.running)
+
+    def teardown(self) -> None:
+        """Every run ends by itself when people leave it alone, once nobody is waited for."""
+        if not hasattr(self, "run") or self.run.status is RunStatus.PLANNED:
+            return
+        for _ in range(60):
+            if self.run.is_final:
+                break
+            if self.run.status is RunStatus.WAITING:
+                self.send(events.Cancel(self.now, "ana", rollback=True))
+            elif self.wake is not None:
+                self.now = max(self.now, self.wake)
+                self.tick()
+        assert self.run.is_final
+        self.a_final_run_has_let_go_of_everything()
+
+
+AnyConversation.TestCase.settings = settings(
+    max_examples=150,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+TestAnyConversation = AnyConversation.TestCase
