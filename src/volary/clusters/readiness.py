@@ -21,8 +21,6 @@ IMAGE_TROUBLE = frozenset(
         "RegistryUnavailable",
     }
 )
-#: Kinds that go wrong for good: their controllers do not try again by themselves.
-_FINAL_KINDS = ("Deployment", "Job")
 _SHOWN = 3
 
 
@@ -38,8 +36,8 @@ class Readiness:
     is_complete: bool = False
     #: Why waiting longer cannot help; empty: it may.
     hopeless: str = ""
-    #: An image that cannot be pulled at the moment; empty: none.
-    image_trouble: str = ""
+    #: What seldom mends by itself, such as an image that cannot be pulled; empty: nothing.
+    stuck: str = ""
 
 
 @dataclass(slots=True)
@@ -60,7 +58,7 @@ class _Part:
     total: int
     missing: str = ""
     hopeless: str = ""
-    image_trouble: str = ""
+    stuck: str = ""
 
 
 def judge(wanted: Sequence[manifest.Manifest], seen: Seen) -> Readiness:
@@ -75,7 +73,7 @@ def judge(wanted: Sequence[manifest.Manifest], seen: Seen) -> Readiness:
         sentence=listed(missing) or f"{ready} of {total} ready",
         is_complete=not missing,
         hopeless=listed(hopeless),
-        image_trouble=listed(part.image_trouble for part in parts if part.image_trouble),
+        stuck=listed(part.stuck for part in parts if part.stuck),
     )
 
 
@@ -121,42 +119,36 @@ def _part(item: manifest.Manifest, seen: Seen) -> _Part:
         return _Part(ready, total) if total else _Part(1, 1)
     if judged.status is status.HealthStatus.SUSPENDED and item.kind != "Deployment":
         return _Part(1, 1)
-    trouble, image_trouble = _pod_trouble(body, seen.pods)
+    trouble, stuck = _pod_trouble(body, seen.pods)
     missing = "; ".join(filter(None, (f"{item.name}: {judged.reason}", trouble)))
-    is_final = item.kind in _FINAL_KINDS and judged.status in (
-        status.HealthStatus.DEGRADED,
-        status.HealthStatus.SUSPENDED,
+    is_final = judged.permanent or judged.status is status.HealthStatus.SUSPENDED
+    return _Part(
+        ready,
+        total or 1,
+        missing,
+        hopeless=missing if is_final else "",
+        stuck=f"{item.name}: {judged.reason}; {stuck}" if stuck else "",
     )
-    return _Part(ready, total or 1, missing, missing if is_final else "", image_trouble)
 
 
 def _pod_trouble(
     workload: json.JsonObject, pods: Mapping[tuple[str, str], json.JsonObject]
 ) -> tuple[str, str]:
-    """Return the first trouble of a pod of the newest revision, and the first with an image."""
-    trouble = image = ""
-    for (_, name), pod in sorted(pods.items()):
-        if not _is_newest(workload, pod):
-            continue
-        reason = pod_reason(pod)
-        if reason in IMAGE_TROUBLE:
-            image = image or f"pod {name}: {reason}"
-        trouble = trouble or (f"pod {name}: {reason}" if reason else "")
-    return image or trouble, image
-
-
-def pod_reason(pod: json.JsonObject) -> str:
-    """Return why `pod` does not run, in the word the cluster uses; empty when it gives none."""
-    state = objects.mapping(pod, "status")
-    for kind in ("initContainerStatuses", "containerStatuses"):
-        for container in objects.mappings(state, kind):
-            reason = objects.text(container, "state", "waiting", "reason")
-            if reason and reason not in ("ContainerCreating", "PodInitializing"):
-                return reason
-    for condition in objects.mappings(state, "conditions"):
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return objects.text(condition, "reason")
-    return objects.text(state, "reason")
+    """Return the first trouble of a pod of the newest revision, and the first that stays."""
+    found = [
+        (name, trouble)
+        for (_, name), pod in sorted(pods.items())
+        if _is_newest(workload, pod) and (trouble := health.pod_trouble(pod))
+    ]
+    stuck = [
+        f"pod {name}: {trouble}"
+        for name, trouble in found
+        if trouble.reason in IMAGE_TROUBLE or not trouble.heals
+    ]
+    return (
+        next((f"pod {name}: {trouble.reason}" for name, trouble in found), ""),
+        next(iter(stuck), ""),
+    )
 
 
 def is_ready_pod(pod: json.JsonObject) -> bool:

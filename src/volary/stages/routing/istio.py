@@ -1,23 +1,17 @@
 """Traffic by weight, in the HTTP routes of an Istio VirtualService.
 
-Every editable route gets one destination per variant that has a share, told apart
-by subset; what the route sends to other hosts stays. Weights and their order are
-PipeCD's. Different from PipeCD: ports and headers of a destination are kept, hosts
-match in their short and long forms, and routes that redirect are left alone.
+The arithmetic is `manifests.virtual_services`'; here are the questions that stages ask:
+what is live, how a variant is drained, how live routes are held during a promotion.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from volary.manifests import objects
+from volary.manifests import istio_hosts, objects, virtual_services
 from volary.model import application as applications
 from volary.model import errors, json, manifest, stage, variant
 from volary.stages.routing import weights as shares
 
-GROUP = "networking.istio.io"
-KIND = "VirtualService"
 _ALL = 100
-_NOT_ROUTING = ("redirect", "directResponse", "delegate")
 
 
 def find(
@@ -26,37 +20,11 @@ def find(
     """Return the VirtualService that carries the routes.
 
     Raises:
-        UserError: when there is none or more than one, or no host is known.
+        UserError: when there is none, or no host is known.
     """
-    name = application.traffic_routing.istio.virtual_service.name
-    found = [
-        item
-        for item in manifests
-        if item.group == GROUP and item.kind == KIND and name in ("", item.name)
-    ]
-    if not found:
-        wanted = f"{KIND} {name}" if name else KIND
-        raise errors.user_error(
-            f"there is no {wanted} among the manifests to route traffic with",
-            hint="add one, or name the right one under trafficRouting.istio.virtualService.name",
-        )
-    if len(found) > 1:
-        names = ", ".join(item.name for item in found)
-        raise errors.user_error(
-            f"{len(found)} {KIND}s could route the traffic: {names}",
-            hint="name one of them under trafficRouting.istio.virtualService.name",
-        )
-    if not host(application):
-        raise errors.user_error(
-            "it is not known which destination host carries the variants",
-            hint="write trafficRouting.istio.host or service.name",
-        )
-    return found[0]
-
-
-def host(application: applications.Application) -> str:
-    """Return the destination host that carries the variants; empty when not configured."""
-    return application.traffic_routing.istio.host or application.service.name
+    item, _ = virtual_services.find(manifests, application)
+    virtual_services.routing(application, item)
+    return item
 
 
 def check(options: stage.TrafficOptions) -> None:
@@ -78,22 +46,20 @@ def routed(
     options: stage.TrafficOptions,
     application: applications.Application,
 ) -> shares.Change:
-    """Return `item` with the weights of `options` on every editable route."""
-    label = application.variant_label
-    name = host(application)
-    lines: list[str] = []
-    routes: list[json.JsonObject] = []
-    for route in objects.mappings(item.body, "spec", "http"):
-        title = _title(route, len(routes))
-        reason = _skipped(route, application)
-        if reason:
-            lines.append(f"{title}: skipped, {reason}")
-            routes.append(route)
-            continue
-        changed, given = _divide(route, options, name, label)
-        lines.append(f"{title}: updated to {shares.title(given)}")
-        routes.append(changed)
-    return shares.Change(_with_routes(item, routes), tuple(lines))
+    """Return `item` with the weights of `options` on every editable route.
+
+    Raises:
+        UserError: when the routes do not allow it, or none of them may be changed.
+    """
+    how = virtual_services.routing(application, item)
+    result = virtual_services.route(item, how, options)
+    if not result.updated:
+        raise errors.user_error(
+            f"VirtualService {item.name} has no HTTP route that may be given weights",
+            hint="add one to spec.http, or name it in trafficRouting.istio.editableRoutes",
+            where=item.origin,
+        )
+    return shares.Change(result.manifest, result.lines)
 
 
 def fields(body: json.JsonObject) -> json.JsonObject:
@@ -105,13 +71,14 @@ def read(
     body: json.JsonObject, application: applications.Application
 ) -> tuple[shares.RouteWeights, ...]:
     """Return what each HTTP route of `body` sends to the variants."""
+    how = virtual_services.routing(application, manifest.Manifest(body))
     return tuple(
         shares.RouteWeights(
-            objects.text(route, "name"),
-            not _skipped(route, application),
-            _shares(route, application),
+            each.name,
+            each.editable,
+            {which: weight for which, weight in each.weights.items() if weight},
         )
-        for route in objects.mappings(body, "spec", "http")
+        for each in virtual_services.observed(body, how)
     )
 
 
@@ -125,21 +92,23 @@ def drained(
     Raises:
         UserError: when a route that may not be edited still sends traffic there.
     """
+    label = application.variant_label
     lines: list[str] = []
     routes: list[json.JsonObject] = []
     for route in objects.mappings(live.body, "spec", "http"):
-        given = _shares(route, application)
-        if not given.get(leaving):
+        weight = _weight(route, label.value(leaving), live, application)
+        if not weight:
             routes.append(route)
             continue
-        title = _title(route, len(routes))
-        if _skipped(route, application):
+        title = f'route "{objects.text(route, "name") or len(routes) + 1}"'
+        editable = application.traffic_routing.istio.editable_routes
+        if editable and objects.text(route, "name") not in editable:
             raise errors.user_error(
-                f"{title} still sends {given[leaving]} % to {leaving.value} and may not be edited",
+                f"{title} still sends {weight} % to {leaving.value} and may not be edited",
                 hint="add it to trafficRouting.istio.editableRoutes, or change it in the cluster",
             )
-        routes.append(_moved(route, leaving, application))
-        lines.append(f"{title}: {given[leaving]} % moved from {leaving.value} to primary")
+        routes.append(_moved(route, leaving, live, application))
+        lines.append(f"{title}: {weight} % moved from {leaving.value} to primary")
     return shares.Change(_with_routes(live, routes), tuple(lines))
 
 
@@ -158,101 +127,47 @@ def _with_routes(item: manifest.Manifest, routes: list[json.JsonObject]) -> mani
     )
 
 
-def _title(route: json.JsonObject, position: int) -> str:
-    return f'route "{objects.text(route, "name") or position}"'
-
-
-def _skipped(route: json.JsonObject, application: applications.Application) -> str:
-    """Return why a route is left alone; empty when it may be changed."""
-    editable = application.traffic_routing.istio.editable_routes
-    if editable and objects.text(route, "name") not in editable:
-        return "not in editableRoutes"
-    for part in _NOT_ROUTING:
-        if part in route:
-            return f"it has a {part} instead of destinations"
-    return ""
-
-
-def _divide(
-    route: json.JsonObject, options: stage.TrafficOptions, name: str, label: variant.VariantLabel
-) -> tuple[json.JsonObject, dict[variant.Variant, int]]:
-    """Divide what a route does not send to other hosts (PipeCD: VirtualService weights)."""
-    entries = objects.sequence(route, "route")
-    ours = [entry for entry in entries if _is_host(entry, name)]
-    others = [entry for entry in entries if not _is_host(entry, name)]
-    available = _ALL - sum(_weight(entry, entries) for entry in others)
-    canary = options.canary * available // _ALL
-    baseline = options.baseline * available // _ALL
-    given = {
-        variant.Variant.PRIMARY: available - canary - baseline,
-        variant.Variant.CANARY: canary,
-        variant.Variant.BASELINE: baseline,
-    }
-    divided = [
-        _entry(ours, name, label.value(each), weight)
-        for each, weight in given.items()
-        if weight > 0 or each is variant.Variant.PRIMARY
-    ]
-    return {**route, "route": [*divided, *others]}, given
-
-
-def _entry(ours: Iterable[json.JsonObject], name: str, subset: str, weight: int) -> json.JsonObject:
-    """Return a destination; port, headers and the host's spelling come from the present ones."""
-    present = list(ours)
-    same = [each for each in present if objects.text(each, "destination", "subset") == subset]
-    model = next(iter(same or present), {"destination": {"host": name}})
-    destination = {**objects.mapping(model, "destination"), "subset": subset}
-    return {**model, "destination": destination, "weight": weight}
-
-
 def _moved(
-    route: json.JsonObject, leaving: variant.Variant, application: applications.Application
+    route: json.JsonObject,
+    leaving: variant.Variant,
+    live: manifest.Manifest,
+    application: applications.Application,
 ) -> json.JsonObject:
-    label, name = application.variant_label, host(application)
+    """Return the route with the leaving variant's entries merged into primary's, which is first."""
+    label = application.variant_label
     gone, primary = label.value(leaving), label.primary_value
-    entries = objects.sequence(route, "route")
-    ours = [entry for entry in entries if _is_host(entry, name)]
-
-    def weight_of(subset: str) -> int:
-        return sum(
-            _weight(entry, entries)
-            for entry in ours
-            if objects.text(entry, "destination", "subset") == subset
-        )
-
-    first = _entry(ours, name, primary, weight_of(primary) + weight_of(gone))
-    kept = [
-        entry
-        for entry in entries
-        if not _is_host(entry, name)
-        or objects.text(entry, "destination", "subset") not in (gone, primary)
-    ]
-    return {**route, "route": [first, *kept]}
+    entries = list(objects.mappings(route, "route"))
+    taken = [each for each in entries if _subset(each, live, application) in (gone, primary)]
+    model = next((each for each in taken if _subset(each, live, application) == primary), taken[0])
+    weight = sum(_weight_of(each, entries) for each in taken)
+    destination = {**objects.mapping(model, "destination"), "subset": primary}
+    first = {**model, "destination": destination, "weight": weight}
+    return {**route, "route": [first, *(each for each in entries if each not in taken)]}
 
 
-def _shares(
-    route: json.JsonObject, application: applications.Application
-) -> dict[variant.Variant, int]:
-    label, name = application.variant_label, host(application)
-    entries = objects.sequence(route, "route")
-    found: dict[variant.Variant, int] = {}
-    for entry in entries:
-        if not _is_host(entry, name):
-            continue
-        subset = objects.text(entry, "destination", "subset")
-        for each in variant.Variant:
-            if label.value(each) == subset and _weight(entry, entries):
-                found[each] = found.get(each, 0) + _weight(entry, entries)
-    return found
+def _weight(
+    route: json.JsonObject,
+    subset: str,
+    live: manifest.Manifest,
+    application: applications.Application,
+) -> int:
+    entries = list(objects.mappings(route, "route"))
+    return sum(
+        _weight_of(each, entries) for each in entries if _subset(each, live, application) == subset
+    )
 
 
-def _weight(entry: json.JsonObject, entries: Sequence[Any]) -> int:
-    """Return a destination's weight; a route's only destination gets everything without one."""
-    return objects.number(entry, "weight", default=_ALL if len(entries) == 1 else 0)
+def _weight_of(entry: json.JsonObject, entries: Sequence[json.JsonObject]) -> int:
+    """Return a weight; a route's only destination gets everything without one."""
+    return objects.number(entry, "weight") or (_ALL if len(entries) == 1 else 0)
 
 
-def _is_host(entry: json.JsonObject, name: str) -> bool:
-    """Whether a destination is `name`: exactly, or one is the other's short form."""
+def _subset(
+    entry: json.JsonObject, live: manifest.Manifest, application: applications.Application
+) -> str:
+    """Return the subset an entry of our host leads to; empty for other hosts."""
+    how = virtual_services.routing(application, live)
     found = objects.text(entry, "destination", "host")
-    short, long = sorted((found, name), key=len)
-    return found == name or (bool(short) and long.startswith(f"{short}.") and ".svc" in long)
+    if not istio_hosts.same(found, how.host, live.namespace):
+        return ""
+    return objects.text(entry, "destination", "subset")

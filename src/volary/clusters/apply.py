@@ -1,0 +1,243 @@
+"""Applying a set of manifests to one cluster: all validated first, then written in order.
+
+1. Each kind is looked up in the cluster's discovery, each namespace checked.
+2. Live objects are read in few lists; what they prove unchanged costs nothing more.
+3. The rest is tried in a server-side dry run. One bad object: nothing is touched, and
+   every problem is reported, not only the first.
+4. What remains is written rank by rank (`manifests.order`), at once within a rank.
+
+A namespace or a definition that the set itself brings has to exist before what lives
+in it can be tried. So when there are such, everything else is tried first, then they
+are written, then what depends on them is tried. If that fails, nothing but they were
+written, and the error says so.
+
+A set with a single changed object is not tried: its write is as much all-or-nothing.
+
+`steps` knows one object, this module knows the set.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from volary.clusters import client as clients
+from volary.clusters import errors as cluster_errors
+from volary.clusters import gathering, live, placing, refusals, steps
+from volary.manifests import order
+from volary.model import change, errors, manifest, problem
+
+_WRITTEN = (change.Action.CREATED, change.Action.CONFIGURED, change.Action.DELETED)
+#: Pauses between looking whether a new kind is served, in seconds; the last one repeats.
+_PAUSES = (0.1, 0.2, 0.4, 0.8)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a set is applied."""
+
+    field_manager: str = steps.MANAGER
+    #: Namespaces that may be used; empty: all.
+    namespaces: tuple[str, ...] = ()
+    #: Create namespaces that are used and missing (PipeCD: ``autoCreateNamespace``).
+    create_namespaces: bool = False
+    #: Take over fields that other managers own, whoever they are.
+    force: bool = False
+    #: How long new kinds may take to be served, and replaced objects to go.
+    timeout: timedelta = timedelta(minutes=5)
+
+
+DEFAULTS = Options()
+
+
+class ApplyError(errors.VolaryError):
+    """A set was not applied completely; `changes` says what was."""
+
+    def __init__(
+        self,
+        problems: Sequence[problem.Problem],
+        *,
+        changes: change.ChangeSet | None = None,
+        causes: Iterable[errors.VolaryError] = (),
+        touched: bool = False,
+    ) -> None:
+        super().__init__("\n".join(str(each) for each in problems))
+        self.problems = tuple(problems)
+        self.changes = changes or change.ChangeSet()
+        self.causes = tuple(causes)
+        #: Something was, or may have been, written.
+        self.touched = touched or any(each.action in _WRITTEN for each in self.changes.changes)
+
+
+def unreachable(error: errors.VolaryError) -> cluster_errors.Unreachable | None:
+    """Return the error that says that the cluster did not answer; None for other reasons."""
+    causes = error.causes if isinstance(error, ApplyError) else (error,)
+    return next((each for each in causes if isinstance(each, cluster_errors.Unreachable)), None)
+
+
+async def apply_set(
+    client: clients.Client,
+    manifests: Sequence[manifest.Manifest],
+    options: Options = DEFAULTS,
+) -> change.ChangeSet:
+    """Apply `manifests` and return what happened to each, in the order of writing.
+
+    Safe to repeat. Cancelling breaks off in mid-set; whoever wants to stop politely
+    lets it end.
+
+    Raises:
+        ApplyError: when something is wrong with the set, before anything was touched; or
+            when a write failed, with the changes made until then.
+        VolaryError: when the cluster could not be asked, before anything was touched.
+    """
+    return await _Applying(client, options).run(manifests)
+
+
+class _Applying:
+    """One application of one set; holds what all its phases need."""
+
+    def __init__(self, client: clients.Client, options: Options) -> None:
+        self._client = client
+        self._options = options
+        self._tools = steps.Tools(
+            client, options.field_manager, force=options.force, timeout=options.timeout
+        )
+        self._changes: list[change.Change] = []
+
+    async def run(self, manifests: Sequence[manifest.Manifest]) -> change.ChangeSet:
+        placement = await self._place(manifests, defining=manifests)
+        placed = [*placement.placed, *await self._missing_namespaces(placement.placed)]
+        found = await live.read(self._client, placed)
+        ground = _groundwork(placed, found, has_later=bool(placement.later))
+        built = {each.item.name for each in ground if placing.is_namespace(each.item)}
+        first = [each for each in placed if each.item.namespace not in built]
+        dependent = [each for each in placed if each.item.namespace in built and built]
+        assessed = await self._assess(first, found, alone=not ground)
+        if ground:
+            keys = {each.item.key for each in ground}
+            await self._write([each for each in assessed if each.key in keys])
+            assessed = [each for each in assessed if each.key not in keys]
+            brought = await self._served(placement.later)
+            assessed += await self._assess([*dependent, *brought], found, alone=False)
+        await self._write(assessed)
+        return change.ChangeSet(tuple(self._changes))
+
+    async def _place(
+        self, manifests: Sequence[manifest.Manifest], *, defining: Sequence[manifest.Manifest] = ()
+    ) -> placing.Placement:
+        placement = await placing.place(
+            self._client, manifests, namespaces=self._options.namespaces, defining=defining
+        )
+        if placement.problems:
+            raise ApplyError(placement.problems, changes=change.ChangeSet(tuple(self._changes)))
+        return placement
+
+    async def _missing_namespaces(self, placed: Sequence[placing.Placed]) -> list[placing.Placed]:
+        """Return manifests of namespaces to create; who may not look at them is believed."""
+        if not self._options.create_namespaces:
+            return []
+        given = {each.item.name for each in placed if placing.is_namespace(each.item)}
+        used = {each.item.namespace for each in placed} - {""} - given
+        wanted = [
+            manifest.Manifest(
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+            )
+            for namespace in sorted(used)
+        ]
+        candidates = (await self._place(wanted)).placed if wanted else ()
+        answers = await gathering.each(candidates, lambda each: live.get(self._client, each))
+        return [each for each, answer in zip(candidates, answers, strict=True) if answer is None]
+
+    async def _served(self, later: Sequence[manifest.Manifest]) -> list[placing.Placed]:
+        """Place kinds whose definitions have just been written, once they are served."""
+        if not later:
+            return []
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._options.timeout.total_seconds()
+        pauses = list(_PAUSES)
+        while True:
+            if await self._are_served(later):
+                return list((await self._place(later)).placed)
+            if loop.time() >= until:
+                names = ", ".join(sorted({item.kind for item in later}))
+                seconds = int(self._options.timeout.total_seconds())
+                raise ApplyError(
+                    [problem.Problem(f"{names} is not served {seconds} s after its definition")],
+                    changes=change.ChangeSet(tuple(self._changes)),
+                )
+            await asyncio.sleep(pauses.pop(0) if len(pauses) > 1 else pauses[0])
+
+    async def _are_served(self, later: Sequence[manifest.Manifest]) -> bool:
+        catalog = await self._client.discover(refresh=True)
+        return all(
+            catalog.find(item.group, item.kind, item.api_version.rpartition("/")[2])
+            for item in later
+        )
+
+    async def _assess(
+        self, placed: Sequence[placing.Placed], found: live.Live, *, alone: bool
+    ) -> list[steps.Step]:
+        """Decide for each object what is to be done, trying those that would change."""
+        left = await live.leave_to_autoscalers(
+            self._client, placed, found, manager=self._options.field_manager
+        )
+        every = [steps.begin(each, found.get(each.item.key), self._tools) for each in left]
+        changing = [step for step in every if not step.is_unchanged]
+        if alone and len(changing) == 1:
+            return every
+        tried = await gathering.each(changing, lambda step: steps.attempt(step, self._tools))
+        failed = [
+            (step, answer)
+            for step, answer in zip(changing, tried, strict=True)
+            if isinstance(answer, errors.VolaryError)
+        ]
+        if failed:
+            raise self._refused(failed)
+        by_key = {step.key: step for step in tried if isinstance(step, steps.Step)}
+        return [by_key.get(step.key, step) for step in every]
+
+    async def _write(self, every: Sequence[steps.Step]) -> None:
+        for rank in order.ranks([step.placed.item for step in every]):
+            keys = {item.key for item in rank}
+            group = [step for step in every if step.key in keys]
+            answers = await gathering.each(group, lambda step: steps.write(step, self._tools))
+            failed = []
+            for step, answer in zip(group, answers, strict=True):
+                if isinstance(answer, errors.VolaryError):
+                    failed.append((step, answer))
+                else:
+                    self._changes.append(answer)
+            if failed:
+                raise self._refused(failed, writing=True)
+
+    def _refused(
+        self, failed: Sequence[tuple[steps.Step, errors.VolaryError]], *, writing: bool = False
+    ) -> ApplyError:
+        problems = [
+            refusals.problem_of(step.placed.item, error, cluster=self._client.name)
+            for step, error in failed
+        ]
+        causes = [error for _, error in failed]
+        return ApplyError(
+            list(dict.fromkeys(problems)),
+            changes=change.ChangeSet(tuple(self._changes)),
+            causes=causes,
+            # Without an answer nobody knows whether the write arrived.
+            touched=writing and any(isinstance(each, errors.TemporaryError) for each in causes),
+        )
+
+
+def _groundwork(
+    placed: Sequence[placing.Placed], found: live.Live, *, has_later: bool
+) -> list[placing.Placed]:
+    """Return new namespaces that the set uses, and definitions whose kinds it uses."""
+    used = {each.item.namespace for each in placed}
+    return [
+        each
+        for each in placed
+        if each.item.key not in found
+        and (
+            (placing.is_namespace(each.item) and each.item.name in used)
+            or (placing.is_definition(each.item) and has_later)
+        )
+    ]

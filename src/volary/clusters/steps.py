@@ -1,0 +1,248 @@
+"""One object on its way into the cluster: try it, write it, say what happened.
+
+Manifests choose the way by annotation (PipeCD: apply). ``sync-by-replace`` replaces the
+whole object, ``force-sync-by-replace`` deletes it and creates it anew, each time; all
+others are applied on the server side, ``server-side-apply`` or not.
+
+Conflicts. A field that another manager owns is left to it and reported, except when
+
+- the other manager is one of ours (traffic, scale): Git is what is being applied;
+- the live object was applied by PipeCD through kubectl, whose place we take;
+- the manifest says ``volary.dev/force-conflicts: enabled``, or the caller `force`.
+"""
+
+import enum
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import assert_never
+
+from volary.clusters import client as clients
+from volary.clusters import errors as cluster_errors
+from volary.clusters import live as reading
+from volary.clusters import placing, refusals, unchanged, wait
+from volary.manifests import objects, tracking
+from volary.model import change, errors, json, manifest, resource
+
+#: The field manager of manifests. Its name is load-bearing: a change of it makes every
+#: live object look as if somebody else owned it.
+MANAGER = "volary"
+TRAFFIC_MANAGER = "volary-traffic"
+SCALE_MANAGER = "volary-scale"
+OURS = frozenset({MANAGER, TRAFFIC_MANAGER, SCALE_MANAGER})
+
+REPLACE = "pipecd.dev/sync-by-replace"
+FORCE_REPLACE = "pipecd.dev/force-sync-by-replace"
+ENABLED = "enabled"
+_TAKE_OVER = refusals.TAKE_OVER
+_ONLY_COMMIT = "only what it is marked with"
+
+
+class Method(enum.Enum):
+    """The way into the cluster."""
+
+    APPLY = enum.auto()
+    REPLACE = enum.auto()
+    RECREATE = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What every step of a set shares."""
+
+    client: clients.Client
+    manager: str
+    #: Take over fields, whoever owns them.
+    force: bool
+    #: How long a replaced object may take to go.
+    timeout: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One object, and what is known about it by now."""
+
+    placed: placing.Placed
+    method: Method
+    #: None: not there, or not seen in a list by label.
+    live: json.JsonObject | None
+    #: Writing it would change nothing.
+    is_unchanged: bool = False
+    #: Fields are taken over from other managers.
+    force: bool = False
+    #: What a dry run answered; None: not tried.
+    tried: json.JsonObject | None = None
+
+    @property
+    def key(self) -> resource.ResourceKey:
+        """The object's identity."""
+        return self.placed.item.key
+
+
+def begin(placed: placing.Placed, live: json.JsonObject | None, tools: Tools) -> Step:
+    """Return the first thing known about an object: its method, and whether it is unchanged."""
+    method = method_of(placed.item)
+    proven = (
+        method is Method.APPLY
+        and live is not None
+        and unchanged.is_proven(placed.item.body, live, manager=tools.manager)
+    )
+    return Step(placed, method, live, is_unchanged=proven, force=tools.force)
+
+
+def method_of(item: manifest.Manifest) -> Method:
+    """Return the way that the manifest's annotations choose; values count exactly."""
+    if item.annotations.get(FORCE_REPLACE) == ENABLED:
+        return Method.RECREATE
+    return Method.REPLACE if item.annotations.get(REPLACE) == ENABLED else Method.APPLY
+
+
+async def attempt(step: Step, tools: Tools) -> Step:
+    """Try a step in a dry run and return it with what the cluster answered.
+
+    Raises:
+        VolaryError: when the cluster would refuse it.
+    """
+    sent, answer = await _send(step, tools, dry_run=True)
+    same = (
+        step.method is not Method.RECREATE
+        and sent.live is not None
+        and unchanged.is_same(sent.live, answer)
+        and _owns_the_same(sent, answer, tools.manager)
+    )
+    return replace(sent, tried=answer, is_unchanged=same)
+
+
+async def write(step: Step, tools: Tools) -> change.Change:
+    """Write a step and return what happened.
+
+    Raises:
+        VolaryError: when the cluster refuses it.
+    """
+    if step.is_unchanged:
+        return change.Change(step.key, change.Action.UNCHANGED)
+    sent, answer = await _send(step, tools, dry_run=False)
+    if sent.method is Method.RECREATE:
+        if sent.live is None:
+            return change.Change(step.key, change.Action.CREATED)
+        return change.Change(step.key, change.Action.CONFIGURED, "deleted and created anew")
+    return _change(sent, answer)
+
+
+def _change(step: Step, answer: json.JsonObject) -> change.Change:
+    if step.live is None:
+        existed = step.tried is not None and _uid(step.tried) == _uid(answer)
+        action = change.Action.CONFIGURED if existed else change.Action.CREATED
+        return change.Change(step.key, action)
+    if unchanged.is_same(step.live, answer):
+        return change.Change(step.key, change.Action.UNCHANGED)
+    before, after = (tracking.unmark(manifest.Manifest(body)).body for body in (step.live, answer))
+    reason = _ONLY_COMMIT if unchanged.is_same(before, after) else ""
+    return change.Change(step.key, change.Action.CONFIGURED, reason)
+
+
+async def _send(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json.JsonObject]:
+    match step.method:
+        case Method.APPLY:
+            return await _apply(step, tools, dry_run=dry_run)
+        case Method.REPLACE:
+            return await _replace(step, tools, dry_run=dry_run)
+        case Method.RECREATE:
+            return await _recreate(step, tools, dry_run=dry_run)
+        case _:
+            assert_never(step.method)
+
+
+async def _apply(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json.JsonObject]:
+    try:
+        return step, await _apply_once(step, tools, dry_run=dry_run)
+    except cluster_errors.ApplyConflict as conflict:
+        seen = await _seen(step, tools)
+        if not _may_take_over(seen, refusals.managers(conflict)):
+            raise
+        forced = replace(seen, force=True)
+        return forced, await _apply_once(forced, tools, dry_run=dry_run)
+
+
+async def _apply_once(step: Step, tools: Tools, *, dry_run: bool) -> json.JsonObject:
+    return await tools.client.apply(
+        step.placed.resource,
+        step.placed.item.body,
+        field_manager=tools.manager,
+        force=step.force,
+        dry_run=dry_run,
+    )
+
+
+async def _replace(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json.JsonObject]:
+    seen = await _seen(step, tools)
+    act = tools.client.create if seen.live is None else tools.client.replace
+    answer = await act(
+        seen.placed.resource,
+        seen.placed.item.body,
+        field_manager=tools.manager,
+        dry_run=dry_run,
+    )
+    return seen, answer
+
+
+async def _recreate(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json.JsonObject]:
+    seen = await _seen(step, tools)
+    body = seen.placed.item.body
+    if dry_run and seen.live is not None:
+        # Its name is taken, so the same object is tried under another one.
+        metadata = {key: value for key, value in body["metadata"].items() if key != "name"}
+        body = {**body, "metadata": {**metadata, "generateName": "volary-try-"}}
+    elif seen.live is not None:
+        await _remove(seen, seen.live, tools)
+    answer = await tools.client.create(
+        seen.placed.resource, body, field_manager=tools.manager, dry_run=dry_run
+    )
+    return seen, answer
+
+
+async def _remove(step: Step, live: json.JsonObject, tools: Tools) -> None:
+    item = step.placed.item
+    await tools.client.delete(
+        step.placed.resource,
+        item.name,
+        namespace=item.namespace,
+        uid=_uid(live),
+        propagation="Foreground",
+    )
+    result = await wait.wait_deleted(
+        tools.client, [(step.placed, _uid(live))], timeout=tools.timeout
+    )
+    if result.end is not wait.End.READY:
+        raise errors.PermanentError(f"it was deleted to be created anew: {result.sentence}")
+
+
+async def _seen(step: Step, tools: Tools) -> Step:
+    """Return the step with its live object, also when no list showed it."""
+    if step.live is not None:
+        return step
+    return replace(step, live=await reading.get(tools.client, step.placed))
+
+
+def _may_take_over(step: Step, managers: frozenset[str]) -> bool:
+    if step.placed.item.annotations.get(_TAKE_OVER) == ENABLED:
+        return True
+    if managers <= OURS:
+        return True
+    by_kubectl = all(each in OURS or each.startswith("kubectl") for each in managers)
+    return by_kubectl and step.live is not None and tracking.is_pipecd(step.live)
+
+
+def _owns_the_same(step: Step, answer: json.JsonObject, manager: str) -> bool:
+    """Whether writing would not even change who owns which field."""
+    if step.method is not Method.APPLY or step.live is None:
+        return True
+    version = step.placed.item.api_version
+    before, after = (
+        unchanged.owned_fields(body, manager=manager, api_version=version)
+        for body in (step.live, answer)
+    )
+    return before == after
+
+
+def _uid(body: json.JsonObject) -> str:
+    return objects.text(body, "metadata", "uid")

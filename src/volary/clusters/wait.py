@@ -1,0 +1,288 @@
+"""Waiting until objects are ready, or gone, by watching them.
+
+One watch for each kind and namespace, narrowed by label, and one for the pods behind
+the workloads; nothing is asked twice. `readiness` decides, this module listens.
+Waiting ends early when waiting longer cannot help.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from volary.clusters import client as clients
+from volary.clusters import discovery, placing, readiness, selectors, watching
+from volary.manifests import objects
+from volary.model import json, manifest, resource
+
+#: Kinds that are what they should be once they are written.
+_AT_ONCE = frozenset({"ConfigMap", "Secret", "ServiceAccount", "Role", "RoleBinding"})
+#: Groups whose kinds have something to wait for; custom kinds count as well.
+_WAITED = (("apps", ""), ("batch", "Job"), ("", "Pod"), ("apiextensions.k8s.io", ""))
+_IMAGE_GRACE = timedelta(seconds=20)
+
+
+class End(StrEnum):
+    """How a wait ended."""
+
+    READY = "ready"
+    #: Waiting longer could not have helped.
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    #: Somebody asked to stop waiting.
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class WaitResult:
+    """How a wait ended, and the sentence that says what was seen last."""
+
+    end: End
+    sentence: str
+    ready: int = 0
+    total: int = 0
+
+
+async def _never() -> None:
+    await asyncio.Event().wait()
+
+
+def _silent(_seen: readiness.Readiness) -> None:
+    return
+
+
+async def wait_ready(
+    client: clients.Client,
+    manifests: Sequence[manifest.Manifest],
+    *,
+    timeout: timedelta,
+    image_grace: timedelta = _IMAGE_GRACE,
+    progress: Callable[[readiness.Readiness], None] = _silent,
+    stop: Callable[[], Awaitable[None]] = _never,
+) -> WaitResult:
+    """Wait until every one of `manifests` is ready in its newest generation.
+
+    Only kinds that can be waited for are watched: workloads, Jobs, pods, definitions
+    and custom kinds. What needs no waiting counts as ready.
+
+    Args:
+        client: Of the cluster.
+        manifests: What was applied.
+        timeout: How long to wait at most.
+        image_grace: How long an image that cannot be pulled, or another trouble that
+            seldom mends, may last before the wait gives up.
+        progress: Is told after every change what is still missing.
+        stop: Returns when the wait is to end early.
+
+    Raises:
+        VolaryError: when the cluster refuses to be watched, or cannot be reached.
+    """
+    placement = await placing.place(client, manifests)
+    waited = [each for each in placement.placed if _is_waited(each.item)]
+    items = [each.item for each in waited]
+    seen = readiness.Seen()
+    if not waited:
+        return WaitResult(End.READY, "nothing to wait for")
+    sources = [*_object_sources(waited, seen.objects), *await _pod_sources(client, waited, seen)]
+    judge = _Judge(items, seen, image_grace, progress)
+    ended = await watching.watch_until(client, sources, judge.decide, timeout=timeout, stop=stop)
+    last = readiness.judge(items, seen)
+    match ended:
+        case watching.End.TIMED_OUT:
+            return WaitResult(End.TIMED_OUT, judge.late(last, timeout), last.ready, last.total)
+        case watching.End.STOPPED:
+            return WaitResult(End.STOPPED, last.sentence, last.ready, last.total)
+        case watching.End.DECIDED:
+            end = End.READY if last.is_complete else End.FAILED
+            return WaitResult(end, judge.verdict or last.sentence, last.ready, last.total)
+
+
+async def wait_deleted(
+    client: clients.Client,
+    gone: Sequence[tuple[placing.Placed, str]],
+    *,
+    timeout: timedelta,
+    stop: Callable[[], Awaitable[None]] = _never,
+) -> WaitResult:
+    """Wait until objects are gone; a later object of the same name does not count.
+
+    Args:
+        client: Of the cluster.
+        gone: The objects with the uid each had.
+        timeout: How long to wait at most.
+        stop: Returns when the wait is to end early.
+    """
+    left: dict[resource.ResourceKey, json.JsonObject] = {}
+    uids = {each.item.key: uid for each, uid in gone}
+    sources = _object_sources([each for each, _ in gone], left)
+
+    def remaining() -> list[resource.ResourceKey]:
+        return [
+            key for key, body in left.items() if objects.text(body, "metadata", "uid") == uids[key]
+        ]
+
+    ended = await watching.watch_until(
+        client, sources, lambda: not remaining(), timeout=timeout, stop=stop
+    )
+    names = readiness.listed(_lingering(key, left[key]) for key in remaining())
+    match ended:
+        case watching.End.DECIDED:
+            return WaitResult(End.READY, f"{len(gone)} objects are gone")
+        case watching.End.STOPPED:
+            return WaitResult(End.STOPPED, f"still there: {names}")
+        case watching.End.TIMED_OUT:
+            seconds = int(timeout.total_seconds())
+            return WaitResult(End.TIMED_OUT, f"still there after {seconds} s: {names}")
+
+
+async def wait_pods(
+    client: clients.Client,
+    namespace: str,
+    labels: dict[str, str],
+    *,
+    timeout: timedelta,
+    stop: Callable[[], Awaitable[None]] = _never,
+) -> int:
+    """Wait until at least one ready pod carries `labels`; return how many do, 0 when late."""
+    kind = await _kind(client, "", "Pod")
+    if kind is None:
+        return 0
+    pods: dict[tuple[str, str], json.JsonObject] = {}
+    source = watching.Source(
+        kind, namespace, label_selector=selectors.exact(labels), keep=_pod_keeper(pods, namespace)
+    )
+
+    def ready() -> int:
+        return sum(readiness.is_ready_pod(pod) for pod in pods.values())
+
+    await watching.watch_until(client, [source], lambda: ready() > 0, timeout=timeout, stop=stop)
+    return ready()
+
+
+def _lingering(key: resource.ResourceKey, body: json.JsonObject) -> str:
+    finalizers = objects.sequence(body, "metadata", "finalizers")
+    held = f", held by {', '.join(map(str, finalizers))}" if finalizers else ""
+    return f"{key.title}{held}"
+
+
+class _Judge:
+    """Looks at what was seen after each change, and remembers since when it is stuck."""
+
+    def __init__(
+        self,
+        items: Sequence[manifest.Manifest],
+        seen: readiness.Seen,
+        grace: timedelta,
+        progress: Callable[[readiness.Readiness], None],
+    ) -> None:
+        self._items = items
+        self._seen = seen
+        self._grace = grace.total_seconds()
+        self._progress = progress
+        self._stuck_since: float | None = None
+        self._told: readiness.Readiness | None = None
+        #: Why it can never be ready; empty while it can.
+        self.verdict = ""
+
+    def decide(self) -> bool:
+        """Whether waiting is over."""
+        state = readiness.judge(self._items, self._seen)
+        if state != self._told:
+            self._progress(state)
+            self._told = state
+        now = asyncio.get_running_loop().time()
+        if not state.stuck:
+            self._stuck_since = None
+        elif self._stuck_since is None:
+            self._stuck_since = now
+        if state.hopeless:
+            self.verdict = state.hopeless
+        elif self._stuck_since is not None and now - self._stuck_since >= self._grace:
+            self.verdict = state.stuck
+        return state.is_complete or bool(self.verdict)
+
+    def late(self, state: readiness.Readiness, timeout: timedelta) -> str:
+        """Word that the time is over."""
+        return f"not ready after {int(timeout.total_seconds())} s: {state.sentence}"
+
+
+def _is_waited(item: manifest.Manifest) -> bool:
+    if any(item.group == group and kind in ("", item.kind) for group, kind in _WAITED):
+        return True
+    is_custom = "." in item.group and not item.group.endswith(".k8s.io")
+    return is_custom and item.kind not in _AT_ONCE
+
+
+def _object_sources(
+    waited: Iterable[placing.Placed], kept: dict[resource.ResourceKey, json.JsonObject]
+) -> list[watching.Source]:
+    groups: dict[tuple[discovery.Resource, str], list[manifest.Manifest]] = defaultdict(list)
+    for each in waited:
+        groups[(each.resource, each.item.namespace)].append(each.item)
+    return [
+        watching.Source(
+            kind,
+            namespace,
+            label_selector=selectors.covering(item.labels for item in items),
+            field_selector=f"metadata.name={items[0].name}" if len(items) == 1 else "",
+            keep=_keeper(kept, items),
+        )
+        for (kind, namespace), items in groups.items()
+    ]
+
+
+def _keeper(
+    kept: dict[resource.ResourceKey, json.JsonObject], items: Sequence[manifest.Manifest]
+) -> watching.Keep:
+    by_name = {item.name: item for item in items}
+
+    def keep(name: str, body: json.JsonObject | None) -> None:
+        item = by_name.get(name)
+        if item is None:
+            return
+        if body is None:
+            kept.pop(item.key, None)
+        else:
+            kept[item.key] = {"apiVersion": item.api_version, "kind": item.kind, **body}
+
+    return keep
+
+
+async def _pod_sources(
+    client: clients.Client, waited: Sequence[placing.Placed], seen: readiness.Seen
+) -> list[watching.Source]:
+    kind = await _kind(client, "", "Pod")
+    groups: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for each in waited:
+        labels = readiness.pod_selector(each.item.body)
+        if labels:
+            groups[each.item.namespace].append(labels)
+    if kind is None:
+        return []
+    return [
+        watching.Source(
+            kind,
+            namespace,
+            label_selector=selectors.covering(sets),
+            keep=_pod_keeper(seen.pods, namespace),
+            # Pods only explain: who may not see them waits all the same.
+            optional=True,
+        )
+        for namespace, sets in groups.items()
+    ]
+
+
+def _pod_keeper(pods: dict[tuple[str, str], json.JsonObject], namespace: str) -> watching.Keep:
+    def keep(name: str, body: json.JsonObject | None) -> None:
+        if body is None:
+            pods.pop((namespace, name), None)
+        else:
+            pods[(namespace, name)] = body
+
+    return keep
+
+
+async def _kind(client: clients.Client, group: str, kind: str) -> discovery.Resource | None:
+    return (await client.discover()).find(group, kind)

@@ -1,0 +1,223 @@
+"""One stage being carried out on one cluster: what was done so far, and how it ends.
+
+A stage's `run` takes a `Work`, does one thing after the other and returns the sentence
+that says what was observed. Whatever goes wrong on the way becomes an `Outcome` here,
+in one place, together with what had been done by then.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from volary.clusters import apply, inventories, inventory, placing, prune, wait
+from volary.model import change, errors, manifest, outcome, problem, status, variant
+from volary.stages import context as contexts
+
+_WRITTEN = (change.Action.CREATED, change.Action.CONFIGURED, change.Action.DELETED)
+#: More changes than this are counted, not listed.
+_MOST_LINES = 25
+
+
+class StageFailedError(errors.PermanentError):
+    """The stage did what it could and the wished-for state was not reached."""
+
+
+class StoppedError(errors.VolaryError):
+    """The stage was asked to stop and did, between two writes."""
+
+
+@dataclass(slots=True)
+class Work:
+    """What a stage works with: its context, its limit, and the record of what it did."""
+
+    context: contexts.StageContext
+    #: Time of the event loop after which nothing is waited for any more.
+    until: float
+    lines: list[str] = field(default_factory=list)
+    #: Something was, or may have been, written to the cluster.
+    touched: bool = False
+
+    @property
+    def remaining(self) -> timedelta:
+        """How long the stage may still take."""
+        return timedelta(seconds=max(0.0, self.until - asyncio.get_running_loop().time()))
+
+    def note(self, line: str) -> None:
+        """Remember a line for the outcome, and log it."""
+        self.lines.append(line)
+        self.context.log(line)
+
+    def caution(self, line: str) -> None:
+        """Remember a line that somebody should look at, and log it as a warning."""
+        self.lines.append(line)
+        self.context.warn(line)
+
+    def check_stop(self) -> None:
+        """Go on only while nobody asked to stop.
+
+        Raises:
+            StoppedError: when somebody did.
+        """
+        if self.context.stop.is_raised:
+            raise StoppedError(self.stop_reason)
+
+    @property
+    def stop_reason(self) -> str:
+        """Why the stage is to stop."""
+        return self.context.stop.reason or "asked to stop"
+
+    async def apply(self, manifests: Sequence[manifest.Manifest]) -> change.ChangeSet:
+        """Apply a set completely, also when asked to stop on the way; not begun after that."""
+        self.check_stop()
+        self.context.progress(f"applying {len(manifests)} manifests")
+        await self._remember(manifests)
+        options = apply.Options(
+            namespaces=self.context.namespaces,
+            create_namespaces=self.context.application.input.auto_create_namespace,
+            timeout=self.remaining,
+        )
+        try:
+            changes = await apply.apply_set(self.context.client, manifests, options)
+        except apply.ApplyError as error:
+            self.record(error.changes.changes)
+            self.touched = self.touched or error.touched
+            raise
+        self.record(changes.changes)
+        return changes
+
+    async def _remember(self, manifests: Sequence[manifest.Manifest]) -> None:
+        """Write the inventory first: a crash must not leave what nobody knows of.
+
+        Kinds that cannot be placed yet are known when they are applied the next time.
+        """
+        client = self.context.client
+        placed = (await placing.place(client, manifests, defining=manifests)).placed
+        namespaces = sorted({each.item.namespace for each in placed} - {""})
+        home = self.inventory_home(namespaces)
+        name = self.context.application.name
+        try:
+            known = await inventories.load(client, name, namespaces=namespaces, home=home)
+            added = [inventory.reference(each.item) for each in placed]
+            await inventories.record(client, known, added)
+        except errors.PermanentError as error:
+            # Pruning then looks at common kinds only; deploying does not depend on it.
+            self.context.warn(f"the inventory could not be kept: {error}")
+
+    def inventory_home(self, namespaces: Sequence[str]) -> str:
+        """Return the namespace for a new inventory: the application's, else the context's."""
+        wished = self.context.application.input.namespace
+        allowed = self.context.namespaces
+        first = wished or (namespaces[0] if namespaces else "") or self.context.client.namespace
+        return first if not allowed or first in allowed else allowed[0]
+
+    async def wait_ready(self, manifests: Sequence[manifest.Manifest]) -> str:
+        """Wait until `manifests` are ready and return what was seen.
+
+        Raises:
+            StageFailedError: when they are not in time, or cannot become it.
+            StoppedError: when asked to stop.
+        """
+        result = await wait.wait_ready(
+            self.context.client,
+            manifests,
+            timeout=self.remaining,
+            image_grace=self.context.image_grace,
+            progress=lambda seen: self.context.progress(seen.sentence, seen.ready, seen.total),
+            stop=self.context.stop.wait,
+        )
+        if result.end is wait.End.STOPPED:
+            raise StoppedError(f"{self.stop_reason}; no longer waiting: {result.sentence}")
+        if result.end is not wait.End.READY:
+            raise StageFailedError(result.sentence)
+        return result.sentence
+
+    def scope(
+        self, *variants: variant.Variant, allow_mass_deletion: bool | None = None
+    ) -> prune.Scope:
+        """Return what of this application may be looked at for deleting."""
+        if allow_mass_deletion is None:
+            allow_mass_deletion = self.context.allow_mass_deletion
+        return prune.Scope(
+            self.context.application.name,
+            self.context.application.variant_label,
+            variants,
+            self.context.namespaces,
+            allow_mass_deletion,
+        )
+
+    def record_removal(self, result: prune.PruneResult) -> None:
+        """Remember what a prune or a clean-up did.
+
+        Raises:
+            StageFailedError: when something that should have gone has not.
+        """
+        self.record(result.changes)
+        for warning in result.warnings:
+            self.caution(warning)
+        if result.refusal:
+            self.caution(result.refusal)
+        if result.failures:
+            for failure in result.failures:
+                self.caution(failure)
+            raise StageFailedError("; ".join(result.failures[:1]))
+
+    def record(self, changes: Iterable[change.Change]) -> None:
+        """Remember changes to the cluster, each by a line while they are few."""
+        written = [each for each in changes if each.action in _WRITTEN]
+        self.touched = self.touched or bool(written)
+        told = [each for each in changes if each.action in _WRITTEN or each.reason]
+        if len(told) > _MOST_LINES:
+            self.note(change.ChangeSet(tuple(changes)).summary)
+            return
+        for each in told:
+            suffix = f" ({each.reason})" if each.reason else ""
+            self.note(f"{each.action.value} {each.key.title}{suffix}")
+
+
+#: What a stage does; returns the sentence that says what was observed at the end.
+Run = Callable[[Work], Awaitable[str]]
+
+
+async def carry_out(context: contexts.StageContext, run: Run) -> outcome.Outcome:
+    """Run a stage to its end and say how it ended; a cluster's failure is no exception."""
+    work = Work(context, asyncio.get_running_loop().time() + context.timeout.total_seconds())
+    try:
+        reason = await run(work)
+    except StoppedError as stopped:
+        return _outcome(work, status.TaskStatus.CANCELLED, str(stopped))
+    except errors.VolaryError as error:
+        return _failed(work, error)
+    return _outcome(work, status.TaskStatus.SUCCEEDED, reason)
+
+
+def _failed(work: Work, error: errors.VolaryError) -> outcome.Outcome:
+    """Return the outcome of a stage that ended in `error`, with every problem as detail."""
+    gone = apply.unreachable(error)
+    if gone is not None:
+        return _outcome(work, status.TaskStatus.UNREACHABLE, str(gone))
+    problems = error.problems if isinstance(error, errors.UserError | apply.ApplyError) else ()
+    for each in problems:
+        work.lines.extend(_lines(each, alone=len(problems) == 1))
+    return _outcome(work, status.TaskStatus.FAILED, _reason(error, problems))
+
+
+def _reason(error: errors.VolaryError, problems: Sequence[problem.Problem]) -> str:
+    if not problems:
+        return str(error)
+    first, more = problems[0].message, len(problems) - 1
+    if not more:
+        return first
+    return f"{first}; and {more} more problem{'s' if more > 1 else ''}"
+
+
+def _lines(found: problem.Problem, *, alone: bool) -> list[str]:
+    """Return where a problem is and what to do; the message too unless it is the reason."""
+    where = str(found.where)
+    said = [f"at {where}"] if alone and where else []
+    told = said if alone else [f"{where}: {found.message}" if where else found.message]
+    return [*told, f"hint: {found.hint}"] if found.hint else told
+
+
+def _outcome(work: Work, ended: status.TaskStatus, reason: str) -> outcome.Outcome:
+    return outcome.Outcome(ended, reason, tuple(work.lines), work.touched)
