@@ -51,9 +51,9 @@ def persistent_volume_claim(body: json.JsonObject) -> health.Health:
     match objects.text(body, "status", "phase"):
         case "Bound":
             resizing = conditions.find(body, "FileSystemResizePending")
-            if resizing and resizing.is_true:
-                return conditions.progressing(resizing.explain("is being resized"))
-            return conditions.healthy("bound")
+            # Done when a pod mounts it next: nothing to wait for.
+            pending = ", resized when a pod mounts it next" if resizing and resizing.is_true else ""
+            return conditions.healthy(f"bound{pending}")
         case "Lost":
             return conditions.degraded("lost its volume", permanent=True)
         case _:

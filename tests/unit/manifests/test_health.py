@@ -1,0 +1,51 @@
+import pathlib
+
+import pytest
+
+from volary.config import yaml
+from volary.manifests import health
+from volary.model import status
+
+CASES = sorted((pathlib.Path(__file__).parents[2] / "cases" / "health").iterdir())
+
+
+def read(path: pathlib.Path) -> dict[str, object]:
+    (document,) = yaml.load_all(path.read_text())
+    assert isinstance(document.value, dict)
+    return document.value
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_cases(case: pathlib.Path) -> None:
+    """One live object and its health; add a case by adding a folder."""
+    found = health.assess(read(case / "object.yaml"))
+
+    expected = {"permanent": False, **read(case / "expected.yaml")}
+    assert {
+        "status": found.status.value,
+        "reason": found.reason,
+        "permanent": found.permanent,
+    } == expected
+
+
+def test_what_is_not_there_is_missing() -> None:
+    assert health.assess(None).status is status.HealthStatus.MISSING
+
+
+def test_trouble_that_cannot_heal_is_told_first() -> None:
+    waiting = [
+        {"name": "a", "state": {"waiting": {"reason": "ImagePullBackOff"}}},
+        {"name": "b", "state": {"waiting": {"reason": "InvalidImageName"}}},
+    ]
+    found = health.pod_trouble({"status": {"phase": "Pending", "containerStatuses": waiting}})
+
+    assert found is not None
+    assert (found.reason, found.container, found.heals) == ("InvalidImageName", "b", False)
+    assert health.pod_trouble({"status": {"phase": "Running"}}) is None
+
+
+def test_objects_of_any_shape_get_an_answer() -> None:
+    for status_value in (None, [], "text", {"conditions": "none"}, {"conditions": [None, 1]}):
+        for kind in ("Deployment", "StatefulSet", "DaemonSet"):
+            body = {"apiVersion": "apps/v1", "kind": kind, "status": status_value}
+            assert health.assess(body).status is status.HealthStatus.PROGRESSING
