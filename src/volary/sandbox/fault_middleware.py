@@ -151,7 +151,7 @@ def forbidden_message(line: request_line.RequestLine) -> str:
     subject = f'{full} "{line.name}"' if line.name else full
     where = f'in the namespace "{line.namespace}"' if line.namespace else "at the cluster scope"
     return (
-        f'{subject} is forbidden: User "kubernetes-admin" cannot {line.verb} resource '
+        f'{subject} is forbidden: User "volary-admin" cannot {line.verb} resource '
         f'"{line.resource}" in API group "{line.group}" {where}'
     )
 

@@ -73,7 +73,8 @@ def _sorted(
 def _owner(
     cluster: view.View, dependent: json.JsonObject, reference: json.JsonObject
 ) -> json.JsonObject | None:
-    kind, name = str(reference.get("kind")), str(reference.get("name"))
+    kind = view.designation(str(reference.get("apiVersion")), str(reference.get("kind")))
+    name = str(reference.get("name"))
     for namespace in {objects.namespace(dependent), ""}:
         found = cluster.get(kind, namespace, name)
         if found is not None and objects.uid(found) == reference.get("uid"):

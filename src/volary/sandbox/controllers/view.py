@@ -15,14 +15,25 @@ from volary.model import json
 class Key:
     """An object of a kind that a controller looks after."""
 
+    #: As in `View`.
     kind: str
     #: Empty for cluster-scoped objects.
     namespace: str
     name: str
 
 
+def designation(api_version: str, kind: str) -> str:
+    """Name a kind as `View` takes it, from what an object or an owner reference says."""
+    group, slash, _ = api_version.rpartition("/")
+    return f"{kind}.{group}" if slash else kind
+
+
 class View(Protocol):
-    """Read access to a cluster's objects and to when they last moved."""
+    """Read access to a cluster's objects and to when they last moved.
+
+    Kinds are named ``Deployment``, the built-in one, or with their group:
+    ``VirtualService.networking.istio.io``.
+    """
 
     def get(self, kind: str, namespace: str, name: str) -> json.JsonObject | None:
         """Return the object, or None."""
