@@ -1,0 +1,88 @@
+"""``volary lint``: every problem of the application and fleet files below a path, at once."""
+
+import json as text
+import os
+from pathlib import Path
+
+from volary.cli import console, exits, projects
+from volary.config import application, lint
+from volary.config import fleet as fleet_files
+from volary.model import errors, problem
+
+#: Files that are larger are no application files; `config.yaml` refuses them anyway.
+_LARGEST = 16 << 20
+_MOST_FILES = 10_000
+
+
+def run(path: str, *, fleet: str, contexts: str, as_json: bool) -> int:
+    """Lint `path` and return the exit code: 2 when something has to be mended."""
+    members = projects.load_fleet(fleet, contexts) if fleet or contexts else None
+    files = _collect(Path(path))
+    found = lint.check(files, members, anchored=(Path(path) / ".git").exists())
+    if as_json:
+        console.write(text.dumps([_to_json(each) for each in found], indent=2))
+    else:
+        console.show_problems(console.data(), found)
+        _summarize(files, found)
+    wrong = any(each.severity is problem.Severity.ERROR for each in found)
+    return exits.Exit.USAGE if wrong else exits.Exit.DONE
+
+
+def _collect(path: Path) -> dict[str, str]:
+    if not path.exists():
+        raise errors.user_error(f"{path} does not exist")
+    names = [path] if path.is_file() else _below(path)
+    if not names:
+        raise errors.user_error(
+            f"no application or fleet file in {path} or below",
+            hint="they are called volary.yaml, app.pipecd.yaml, *.pipecd.yaml or fleet.yaml",
+        )
+    return {_shown(name, path): _read(name) for name in names}
+
+
+def _below(path: Path) -> list[Path]:
+    found: list[Path] = []
+    for directory, folders, files in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        found += [
+            Path(directory, name)
+            for name in sorted(files)
+            if application.is_file_name(name) or fleet_files.is_file_name(name)
+        ]
+        if len(found) > _MOST_FILES:
+            raise errors.user_error(f"more than {_MOST_FILES} files below {path}")
+    return found
+
+
+def _shown(name: Path, path: Path) -> str:
+    return name.as_posix() if path.is_file() else name.relative_to(path).as_posix()
+
+
+def _read(name: Path) -> str:
+    where = problem.Location(str(name))
+    try:
+        if name.stat().st_size > _LARGEST:
+            raise errors.user_error("the file is larger than 16 MiB", where=where)
+        return name.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise errors.user_error("the file is not UTF-8 text", where=where) from error
+    except OSError as error:
+        cause = (error.strerror or "unknown").lower()
+        raise errors.user_error(f"the file cannot be read: {cause}", where=where) from error
+
+
+def _to_json(each: problem.Problem) -> dict[str, object]:
+    return {
+        "severity": each.severity.value,
+        "message": each.message,
+        "file": each.where.file,
+        "line": each.where.line,
+        "path": each.where.path,
+        "hint": each.hint,
+    }
+
+
+def _summarize(files: dict[str, str], found: tuple[problem.Problem, ...]) -> None:
+    wrong = sum(each.severity is problem.Severity.ERROR for each in found)
+    warnings = len(found) - wrong
+    console.talk().print(f"{len(files)} files, {wrong} errors, {warnings} warnings")

@@ -1,0 +1,94 @@
+"""``volary render``: exactly what a stage would apply to one target."""
+
+from dataclasses import dataclass
+
+from volary.cli import console, exits, projects
+from volary.manifests import render_text
+from volary.model import errors, stage
+from volary.model import variant as variants
+from volary.sources import render as renderers
+from volary.stages import rendering
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked for."""
+
+    path: str
+    target: str
+    #: Empty: that of the stage, else primary.
+    variant: str = ""
+    #: Position in the pipeline counted from 1; 0: none is named.
+    stage: int = 0
+    app: str = ""
+    commit: str = ""
+    #: The running source, for the baseline; empty: the same commit.
+    running: str = ""
+    fleet: str = ""
+    contexts: str = ""
+    output: str = "yaml"
+
+
+async def run(wish: Wish) -> int:
+    """Print the manifests and return the exit code."""
+    project = await projects.open_project(wish.path, app=wish.app, commit=wish.commit)
+    talk = console.talk()
+    console.show_problems(talk, project.warnings)
+    if wish.fleet or wish.contexts:
+        members = projects.load_fleet(wish.fleet, wish.contexts)
+        console.show_problems(talk, projects.check_fleet(project, members))
+        _check_target(wish.target, members.names)
+    wanted, options = _choose(wish, project.application.pipeline)
+    files, commit = project.files, project.commit
+    if wanted is variants.Variant.BASELINE and wish.running:
+        files = await projects.at_commit(project, wish.running)
+        if project.repository is not None:
+            commit = (await project.repository.resolve(wish.running)).id
+    rendered = await renderers.Renderer().render(
+        files, project.application, directory=project.directory, target=wish.target
+    )
+    shown = rendering.of_variant(
+        wanted, rendered.manifests, project.application, options, commit=commit
+    )
+    console.write(render_text.dump(shown, render_text.Format(wish.output)))
+    return exits.Exit.DONE
+
+
+def _check_target(target: str, names: tuple[str, ...]) -> None:
+    if target not in names:
+        raise errors.user_error(
+            f"there is no cluster {target} in the fleet", hint=f"there are: {', '.join(names)}"
+        )
+
+
+def _choose(
+    wish: Wish, pipeline: tuple[stage.Stage, ...]
+) -> tuple[variants.Variant, stage.StageOptions | None]:
+    """Return variant and options: of the stage that is named, else of the first that fits."""
+    wanted = variants.Variant(wish.variant) if wish.variant else None
+    if wish.stage:
+        return _of_stage(wish.stage, wanted, pipeline)
+    chosen = wanted or variants.Variant.PRIMARY
+    for each in pipeline:
+        if rendering.variant_of(each.name) is chosen:
+            return chosen, each.options
+    return chosen, None
+
+
+def _of_stage(
+    number: int, wanted: variants.Variant | None, pipeline: tuple[stage.Stage, ...]
+) -> tuple[variants.Variant, stage.StageOptions]:
+    if not 1 <= number <= len(pipeline):
+        raise errors.user_error(
+            f"the pipeline has no stage {number}", hint=f"it has {len(pipeline)}, counted from 1"
+        )
+    chosen = pipeline[number - 1]
+    found = rendering.variant_of(chosen.name)
+    if found is None:
+        raise errors.user_error(f"stage {number}, {chosen.name.value}, applies no manifests")
+    if wanted not in (None, found):
+        raise errors.user_error(
+            f"stage {number}, {chosen.name.value}, applies {found.value}, not {wanted}",
+            hint="leave --variant out, or name another --stage",
+        )
+    return found, chosen.options
