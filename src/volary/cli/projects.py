@@ -10,7 +10,9 @@ from volary.config import fleet as fleet_files
 from volary.model import application as applications
 from volary.model import errors, fleet, problem
 from volary.sources import applications as found_files
-from volary.sources import directory, repository, source, tree
+from volary.sources import directory, tree
+from volary.sources import repository as repositories
+from volary.sources import source as sources
 
 #: A plain directory has no commit; its content's hash, so marked, stands for one.
 CONTENT_PREFIX = "files-"
@@ -20,7 +22,7 @@ CONTENT_PREFIX = "files-"
 class Project:
     """An application at one commit, opened."""
 
-    source: source.Source
+    source: sources.Source
     files: tree.Tree
     application: applications.Application
     #: The application file, to name lines of problems that show later.
@@ -28,7 +30,7 @@ class Project:
     #: First line of the commit message; empty for a plain directory.
     subject: str = ""
     #: None for a plain directory.
-    repository: repository.Repository | None = None
+    repository: repositories.Repository | None = None
     warnings: tuple[problem.Problem, ...] = ()
 
     @property
@@ -51,7 +53,7 @@ async def open_project(location: str, *, app: str = "", commit: str = "") -> Pro
     path = Path(location)
     if "://" not in location and not path.exists():
         raise errors.user_error(f"{location} does not exist")
-    root = repository.find_root(path) if "://" not in location else None
+    root = repositories.find_root(path) if "://" not in location else None
     if "://" in location or root is not None or _is_bare(path):
         return await _open_git(location, root, app=app, commit=commit)
     if commit:
@@ -82,14 +84,14 @@ def _is_bare(path: Path) -> bool:
 
 
 async def _open_git(location: str, root: Path | None, *, app: str, commit: str) -> Project:
-    opened = await repository.open_repository(location)
+    opened = await repositories.open_repository(location)
     resolved = await opened.resolve(commit or "HEAD")
     files = await opened.tree(resolved.id)
     start = _below(Path(location), root) if root is not None else ""
     chosen = found_files.choose(files, start, app=app)
     loaded = _load(files, chosen, located=root)
     project = Project(
-        source.Source(location, resolved.id, chosen.directory),
+        sources.Source(location, resolved.id, chosen.directory),
         files,
         loaded.require(),
         loaded,
@@ -120,7 +122,7 @@ async def _open_plain(path: Path, *, app: str) -> Project:
     loaded = _load(files, chosen, located=path if path.is_dir() else path.parent)
     commit = CONTENT_PREFIX + files.identity(chosen.directory)[:12]
     return Project(
-        source.Source(str(path), commit, chosen.directory),
+        sources.Source(str(path), commit, chosen.directory),
         files,
         loaded.require(),
         loaded,
