@@ -14,7 +14,7 @@ from volary.model import errors, problem
 
 #: PipeCD's old kinds that are not about Kubernetes.
 _FOREIGN_KINDS = ("TerraformApp", "LambdaApp", "CloudRunApp", "ECSApp")
-_FILE_NAMES = re.compile(r"(.+\.)?pipecd\.yaml|volary\.yaml")
+_FILE_NAMES = re.compile(r".+\.pipecd\.yaml|volary\.yaml")
 
 
 @dataclass(frozen=True, slots=True)

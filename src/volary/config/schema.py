@@ -22,6 +22,7 @@ def application_schema() -> json.JsonObject:
         [(model, "validation") for model in models], by_alias=True, title="Volary application"
     )
     definitions: dict[str, Any] = schema["$defs"]
+    del definitions["Replicas"]  # the model's own shape; its written form stands in place
     definitions["StageEntry"]["properties"]["name"]["enum"] = _names()
     definitions["StageEntry"]["allOf"] = [_options_of(name) for name in options.BY_NAME]
     return {

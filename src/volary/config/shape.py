@@ -19,6 +19,9 @@ from pydantic import fields
 from volary.config import sections, values, yaml
 from volary.model import application, problem
 
+#: Longer words of a user are cut off in messages.
+_SHOWN = 80
+
 S = TypeVar("S", bound=sections.Section)
 
 
@@ -100,8 +103,7 @@ class Reading:
                 continue
             name, info = found
             here = (*path, name)
-            if key != name:
-                self._written[here] = key
+            self._written[here] = key
             if inner is None or (self.is_pipecd and _is_zero(inner, info)):
                 continue  # Go cannot tell zero from unset
             cleaned[name] = self._clean_field(info, inner, here)
@@ -123,6 +125,7 @@ class Reading:
         return self._clean(inner, value, path)
 
     def _unknown(self, section: type[sections.Section], key: str, path: yaml.Path) -> None:
+        key = key[:_SHOWN]
         later, misplaced = _lookup(section.later, key), _lookup(section.misplaced, key)
         if later:
             self.lenient(path, f"{key} ({later}) is not carried out yet", then="it is ignored")
@@ -148,7 +151,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a hint that names the closest word; without a close one, all of them."""
     known = list(known)
     by_lower = {each.lower(): each for each in known}
-    close = difflib.get_close_matches(word.lower(), list(by_lower), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word[:_SHOWN].lower(), list(by_lower), n=1, cutoff=0.6)
     if close:
         return f"did you mean {by_lower[close[0]]}?"
     return f"known here: {', '.join(known)}" if known else "nothing may be written here"

@@ -1,0 +1,243 @@
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from volary.config import application
+from volary.model import application as applications
+from volary.model import errors, stage, variant
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+KUBERNETES = """
+input:
+  manifests: [a.yaml, ./b/../c.yaml]
+  namespace: shop
+  autoCreateNamespace: true
+  helmChart: {path: ../chart}
+  helmOptions:
+    releaseName: shop
+    setValues: {a: "1"}
+    valueFiles: [values.yaml]
+    setFiles: {b: b.txt}
+    apiVersions: [x/v1]
+    kubeVersion: 1.30.0
+  multiTargets:
+    - target: {name: us}
+      manifests: [us.yaml]
+      kustomizeDir: us
+      kustomizeOptions: {enable-helm: ""}
+quickSync: {prune: true, addVariantLabelToSelector: true, multiTargets: [us]}
+workloads: [{kind: Deployment, name: web}, {name: api}]
+service: {kind: Service, name: web}
+variantLabel: {key: example.com/variant, primaryValue: p, canaryValue: c, baselineValue: b}
+trafficRouting:
+  method: istio
+  istio: {host: web, editableRoutes: [main], virtualService: {kind: VirtualService, name: vs}}
+"""
+COMMON = """
+description: A shop
+timeout: 1h
+planner: {alwaysUsePipeline: true, autoRollback: false}
+commitMatcher: {quickSync: "^docs", pipeline: "^feat"}
+pipeline:
+  stages:
+    - name: K8S_SYNC
+      with: {prune: true, addVariantLabelToSelector: true}
+    - name: K8S_CANARY_ROLLOUT
+      desc: First
+      timeout: 5m
+      with:
+        replicas: 10%
+        suffix: next
+        createService: true
+        multiTargets: [us]
+        patches:
+          - target: {kind: ConfigMap, name: c, documentRoot: $.data.x}
+            ops: [{path: $.a, value: b}]
+    - {name: K8S_MULTI_BASELINE_ROLLOUT, with: {replicas: 2}}
+    - {name: K8S_TRAFFIC_ROUTING, with: {primary: 80, canary: "10", baseline: 10%}}
+    - {name: WAIT, with: {duration: 90s}}
+    - {name: K8S_PRIMARY_ROLLOUT, with: {suffix: main, createService: true, prune: true}}
+    - {name: K8S_TRAFFIC_ROUTING, with: {all: primary}}
+    - name: K8S_MULTI_CANARY_CLEAN
+    - name: K8S_BASELINE_CLEAN
+"""
+
+
+def indented(text: str, by: int) -> str:
+    return "".join(f"{' ' * by}{line}\n" for line in text.strip().splitlines())
+
+
+VOLARY = (
+    "apiVersion: volary.dev/v1\nkind: Application\nmetadata: {name: shop, labels: {team: web}}\n"
+    f"spec:\n{indented(KUBERNETES, 2)}{indented(COMMON, 2)}"
+)
+PIPECD = (
+    "apiVersion: pipecd.dev/v1beta1\nkind: Application\nspec:\n  name: shop\n"
+    f"  labels: {{team: web}}\n  plugins:\n    kubernetes_multicluster:\n"
+    f"{indented(KUBERNETES, 6)}{indented(COMMON, 2)}"
+)
+
+EXPECTED = applications.Application(
+    name="shop",
+    dialect=applications.Dialect.VOLARY,
+    labels={"team": "web"},
+    description="A shop",
+    input=applications.Input(
+        manifests=("a.yaml", "c.yaml"),
+        namespace="shop",
+        auto_create_namespace=True,
+        helm_chart=applications.HelmChart("../chart"),
+        helm_options=applications.HelmOptions(
+            release_name="shop",
+            set_values={"a": "1"},
+            value_files=("values.yaml",),
+            set_files={"b": "b.txt"},
+            api_versions=("x/v1",),
+            kube_version="1.30.0",
+        ),
+        multi_targets=(applications.TargetInput("us", ("us.yaml",), "us", {"enable-helm": ""}),),
+    ),
+    quick_sync=stage.SyncOptions(add_variant_label_to_selector=True, prune=True),
+    quick_sync_targets=("us",),
+    workloads=(
+        applications.ObjectReference("Deployment", "web"),
+        applications.ObjectReference("", "api"),
+    ),
+    service=applications.ObjectReference("Service", "web"),
+    variant_label=variant.VariantLabel("example.com/variant", "p", "c", "b"),
+    traffic_routing=applications.TrafficRouting(
+        applications.RoutingMethod.ISTIO,
+        applications.IstioRouting(
+            ("main",), "web", applications.ObjectReference("VirtualService", "vs")
+        ),
+    ),
+    pipeline=(
+        stage.Stage(stage.StageName.SYNC, stage.SyncOptions(True, True), 0),
+        stage.Stage(
+            stage.StageName.CANARY_ROLLOUT,
+            stage.VariantRolloutOptions(
+                stage.Replicas(10, is_percentage=True),
+                "next",
+                True,
+                (stage.Patch("ConfigMap", "c", (stage.PatchOperation("$.a", "b"),), "$.data.x"),),
+            ),
+            1,
+            "First",
+            timedelta(minutes=5),
+            ("us",),
+        ),
+        stage.Stage(
+            stage.StageName.BASELINE_ROLLOUT, stage.VariantRolloutOptions(stage.Replicas(2)), 2
+        ),
+        stage.Stage(stage.StageName.TRAFFIC_ROUTING, stage.TrafficOptions(80, 10, 10), 3),
+        stage.Stage(stage.StageName.WAIT, stage.WaitOptions(timedelta(seconds=90)), 4),
+        stage.Stage(
+            stage.StageName.PRIMARY_ROLLOUT,
+            stage.PrimaryRolloutOptions("main", True, False, True),
+            5,
+        ),
+        stage.Stage(stage.StageName.TRAFFIC_ROUTING, stage.TrafficOptions(100), 6),
+        stage.Stage(stage.StageName.CANARY_CLEAN, stage.CleanOptions(), 7),
+        stage.Stage(stage.StageName.BASELINE_CLEAN, stage.CleanOptions(), 8),
+    ),
+    planner=applications.Planner(always_use_pipeline=True, auto_rollback=False),
+    commit_matcher=applications.CommitMatcher("^docs", "^feat"),
+    timeout=timedelta(hours=1),
+)
+
+
+def read(text: str) -> applications.Application:
+    return application.parse(text, file="f.yaml", default_name="folder").require()
+
+
+def test_every_field_of_our_dialect_is_read() -> None:
+    assert read(VOLARY) == EXPECTED
+
+
+def test_pipecd_says_the_same_in_its_own_places() -> None:
+    loaded = application.parse(PIPECD, file="f.yaml", default_name="folder")
+
+    assert loaded.problems == ()
+    assert loaded.base == ("spec", "plugins", "kubernetes_multicluster")
+    found = loaded.require()
+    assert found.dialect is applications.Dialect.PIPECD
+    assert [getattr(found, name) for name in _parts()] == [
+        getattr(EXPECTED, name) for name in _parts()
+    ]
+
+
+def _parts() -> list[str]:
+    return [name for name in applications.Application.__slots__ if name != "dialect"]
+
+
+def test_keys_match_in_any_case_in_pipecd_and_the_exact_one_wins() -> None:
+    text = (
+        "apiVersion: pipecd.dev/v1beta1\nkind: Application\nspec:\n"
+        "  NAME: loud\n  planner: {ALWAYSUSEPIPELINE: true}\n"
+        "  plugins: {Kubernetes: {Service: {name: a}, service: {name: b}}}\n"
+    )
+    loaded = application.parse(text, file="f", default_name="x")
+
+    assert loaded.problems == ()
+    found = loaded.require()
+    assert (found.name, found.service.name) == ("loud", "b")
+    assert found.planner.always_use_pipeline
+
+
+def test_zero_values_get_defaults_in_pipecd_but_an_explicit_false_stays() -> None:
+    text = (
+        "apiVersion: pipecd.dev/v1beta1\nkind: Application\nspec:\n  name: ''\n  timeout: 0s\n"
+        "  planner: {autoRollback: false}\n  plugins: {kubernetes: {variantLabel: {key: ''}}}\n"
+    )
+    found = read(text)
+
+    assert (found.name, found.timeout) == ("folder", timedelta(hours=6))
+    assert not found.planner.auto_rollback
+    assert found.variant_label.key == "pipecd.dev/variant"
+
+
+@pytest.mark.parametrize("version", ["volary.dev/v1", "pipecd.dev/v1beta1"])
+def test_an_empty_file_means_all_defaults(version: str) -> None:
+    found = read(f"apiVersion: {version}\nkind: Application\n")
+
+    expected = applications.Application("folder", dialect=applications.Dialect(version))
+    assert found == expected
+
+
+def test_the_name_of_the_folder_must_be_usable() -> None:
+    loaded = application.parse(
+        "apiVersion: volary.dev/v1\nkind: Application\n", file="f", default_name="My Shop"
+    )
+
+    assert "the name 'My Shop' cannot be a label" in loaded.problems[0].message
+    with pytest.raises(errors.UserError):
+        loaded.require()
+
+
+@pytest.mark.parametrize("folder", sorted(p.name for p in EXAMPLES.iterdir() if p.is_dir()))
+def test_examples_have_no_problem(folder: str) -> None:
+    files = [p for p in (EXAMPLES / folder).iterdir() if application.is_file_name(p.name)]
+
+    assert len(files) == 1
+    loaded = application.parse(
+        files[0].read_text(), file=files[0].name, default_name="x", directory=f"examples/{folder}"
+    )
+    assert loaded.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a/app.pipecd.yaml", True),
+        ("shop.pipecd.yaml", True),
+        ("volary.yaml", True),
+        ("a/pipecd.yaml", False),
+        ("my-volary.yaml", False),
+        ("apppipecd.yaml", False),
+        ("deployment.yaml", False),
+    ],
+)
+def test_application_files_are_known_by_name(name: str, expected: bool) -> None:
+    assert application.is_file_name(name) is expected
