@@ -18,7 +18,8 @@ _FIRST_IN_METADATA = ("name", "namespace", "labels", "annotations")
 #: Words and shapes that some YAML reader takes for something else than text. Plain YAML
 #: writers know only their own version's.
 _AMBIGUOUS = re.compile(
-    r"(y|n|yes|no|on|off|true|false|null|~|=|<<|[-+.]?(inf|nan)|[-+.]?\d[-+.:\w ]*)", re.IGNORECASE
+    r"(y|n|yes|no|on|off|true|false|null|~|=|<<|[-+.]?(inf|nan)|[-+]?[.\d][-+.:\w ]*)",
+    re.IGNORECASE,
 )
 
 

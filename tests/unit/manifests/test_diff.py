@@ -1,7 +1,7 @@
 import dataclasses
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from volary.manifests import diff
@@ -13,6 +13,7 @@ trees = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(trees, trees)
 def test_carrying_out_the_differences_leads_to_the_new_value(old: object, new: object) -> None:
     found = diff.apply(diff.compare(old, new, diff.EXACT), old)
@@ -20,12 +21,14 @@ def test_carrying_out_the_differences_leads_to_the_new_value(old: object, new: o
     assert repr(sort(found)) == repr(sort(new))
 
 
+@settings(deadline=None)
 @given(trees)
 def test_a_value_never_differs_from_itself(value: object) -> None:
     for rules in (diff.EXACT, diff.PLAIN, diff.PREVIEW, diff.LIVE):
         assert diff.compare(value, value, rules) == []
 
 
+@settings(deadline=None)
 @given(trees, trees)
 def test_tolerant_rules_never_find_more(old: object, new: object) -> None:
     """What is a difference live, is one in a preview, is one plainly."""

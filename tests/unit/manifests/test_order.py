@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from volary.manifests import order
@@ -69,6 +69,7 @@ def test_a_knative_service_is_not_deleted_as_a_service() -> None:
     assert order.deletion_rank(resource.ResourceKey("", "Service", "x", "a")) == 0
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(sorted(API)), st.sampled_from(["1", "0", "-3", "x", ""])))
 )

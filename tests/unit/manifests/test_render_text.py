@@ -1,6 +1,6 @@
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from volary.config import yaml
@@ -24,6 +24,7 @@ trees = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(trees)
 def test_what_is_written_is_read_back(value: object) -> None:
     """Strings stay strings, whatever they look like to some reader."""

@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from volary.manifests import replicas
@@ -22,6 +22,7 @@ def test_zero_and_nothing_mean_the_default() -> None:
     assert replicas.calculate(stage.Replicas(3), 9) == 3
 
 
+@settings(deadline=None)
 @given(st.integers(1, 100), st.integers(0, 100_000))
 def test_a_share_is_never_more_than_one_pod_too_many(percent: int, total: int) -> None:
     found = replicas.calculate(stage.Replicas(percent, True), total)
