@@ -1,0 +1,61 @@
+"""What Volary remembers between runs on this machine: the last commit that succeeded.
+
+One small JSON file below ``$XDG_STATE_HOME/volary``. It helps where live objects
+disagree; a machine that has forgotten loses nothing but that.
+"""
+
+import json as text
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_MOST_ENTRIES = 1000
+
+
+def key(repository: str, directory: str, servers: Sequence[str]) -> str:
+    """Return the key of an application on a set of clusters, named by their servers' URLs."""
+    location = repository if "://" in repository else os.path.realpath(repository)
+    return "\n".join((location, directory, *sorted(servers)))
+
+
+def path(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return where it is remembered."""
+    base = environment.get("XDG_STATE_HOME") or os.path.join(  # noqa: PTH118
+        environment.get("HOME", "."), ".local", "state"
+    )
+    return Path(base) / "volary" / "last-success.json"
+
+
+def read(where: Path, wanted: str) -> str:
+    """Return the commit remembered under a key; empty when there is none."""
+    return _load(where).get(wanted, "")
+
+
+def write(where: Path, wanted: str, commit: str) -> None:
+    """Remember a commit; the file is replaced as a whole, so a reader never sees half of it.
+
+    Raises:
+        OSError: The directory cannot be written to.
+    """
+    entries = _load(where)
+    entries.pop(wanted, None)
+    entries[wanted] = commit
+    kept = dict(list(entries.items())[-_MOST_ENTRIES:])
+    where.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.NamedTemporaryFile(
+        "w", dir=where.parent, prefix=".last-success-", delete=False, encoding="utf-8"
+    ) as new:
+        text.dump(kept, new, indent=1)
+    os.replace(new.name, where)  # noqa: PTH105
+
+
+def _load(where: Path) -> dict[str, str]:
+    """Return what is remembered; a file that cannot be read is as good as none."""
+    try:
+        body = text.loads(where.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(body, dict):
+        return {}
+    return {str(name): commit for name, commit in body.items() if isinstance(commit, str)}

@@ -1,0 +1,103 @@
+"""Which commit runs at the moment: told by the user, remembered, or read from live objects."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from volary.clusters import client as clients
+from volary.clusters import live, placing, pool
+from volary.manifests import tracking, workloads
+from volary.model import application as applications
+from volary.model import errors, manifest, problem
+
+#: What a user passes to say that nothing was deployed before.
+NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The running commit and where the knowledge comes from."""
+
+    #: Empty: this is a first deployment.
+    commit: str
+    #: One sentence.
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one cluster's workloads say about their commit."""
+
+    target: str
+    commits: frozenset[str] = frozenset()
+    #: A workload of the application exists that nobody marked with a commit.
+    unmarked: bool = False
+    #: Why nothing could be read; empty: it could.
+    trouble: str = ""
+
+
+async def observe(
+    clusters: pool.Pool,
+    application: applications.Application,
+    manifests: Mapping[str, Sequence[manifest.Manifest]],
+) -> list[Seen]:
+    """Read the live counterparts of the application's workloads in every target at once."""
+
+    async def look(target: str) -> Seen:
+        found = await clusters.client(target)
+        if isinstance(found, pool.Unavailable):
+            return Seen(target, trouble=found.reason)
+        try:
+            return await _look(found, application, manifests[target])
+        except errors.VolaryError as error:
+            return Seen(target, trouble=str(error))
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(look(target)) for target in manifests]
+    return [task.result() for task in tasks]
+
+
+async def _look(
+    client: clients.Client,
+    application: applications.Application,
+    manifests: Sequence[manifest.Manifest],
+) -> Seen:
+    wanted = workloads.find(manifests, application.workloads) or list(manifests)
+    placement = await placing.place(client, wanted)
+    found = (await live.read(client, placement.placed)).values()
+    commits = frozenset(commit for body in found if (commit := tracking.commit_of(body)))
+    return Seen(client.name, commits, any(not tracking.commit_of(body) for body in found))
+
+
+def decide(seen: Sequence[Seen], *, remembered: str) -> Running:
+    """Say which commit runs, from what is remembered and what the clusters say.
+
+    What is remembered counts unless no cluster has the application any more. Clusters
+    that have none of its workloads, or cannot be reached, do not disagree.
+
+    Raises:
+        errors.UserError: The clusters disagree; says what to pass.
+    """
+    commits = sorted({commit for each in seen for commit in each.commits})
+    present = [each.target for each in seen if each.commits or each.unmarked]
+    silent = all(each.trouble for each in seen)
+    if remembered and (present or silent):
+        return Running(remembered, "the last commit that succeeded from here")
+    if not commits:
+        unmarked = [each.target for each in seen if each.unmarked]
+        note = f"; {', '.join(unmarked)} run it without Volary so far" if unmarked else ""
+        return Running("", f"no cluster says which commit it runs{note}")
+    if len(commits) == 1:
+        return Running(commits[0], f"{', '.join(present)} run it")
+    lines = [
+        f"{each.target}: {', '.join(sorted(commit[:12] for commit in each.commits))}"
+        for each in seen
+        if each.commits
+    ]
+    raise errors.UserError(
+        problem.Problem(
+            f"the clusters do not agree on the commit that runs ({'; '.join(lines)})",
+            hint=f"pass the commit to compare with and to go back to: --running COMMIT"
+            f" (or --running {NONE} for a first deployment)",
+        )
+    )
