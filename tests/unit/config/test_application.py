@@ -1,9 +1,12 @@
+import json
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from volary.config import application
+from volary.config import application, yaml
 from volary.model import application as applications
 from volary.model import errors, stage, variant
 
@@ -241,3 +244,41 @@ def test_examples_have_no_problem(folder: str) -> None:
 )
 def test_application_files_are_known_by_name(name: str, expected: bool) -> None:
     assert application.is_file_name(name) is expected
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["name", "stages", "with", "x"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+def _replace(value: object, steps: int, new: object) -> tuple[object, int]:
+    """Put `new` at the place that is reached after `steps` values."""
+    if steps == 0:
+        return new, -1
+    steps -= 1
+    if isinstance(value, dict):
+        changed: dict[str, object] = {}
+        for key, inner in value.items():
+            changed[key], steps = _replace(inner, steps, new) if steps >= 0 else (inner, steps)
+        return changed, steps
+    if isinstance(value, list):
+        items: list[object] = []
+        for inner in value:
+            item, steps = _replace(inner, steps, new) if steps >= 0 else (inner, steps)
+            items.append(item)
+        return items, steps
+    return value, steps
+
+
+@given(st.sampled_from([VOLARY, PIPECD]), st.integers(0, 110), _VALUES)
+def test_whatever_is_written_comes_back_as_problems(text: str, steps: int, new: object) -> None:
+    """One part of a good file is replaced by anything; nothing may be raised."""
+    changed, _ = _replace(yaml.load_all(text)[0].value, steps, new)
+    loaded = application.parse(json.dumps(changed), file="f.yaml", default_name="folder")
+
+    assert (loaded.application is None) == any(map(application.is_error, loaded.problems))
