@@ -19,7 +19,7 @@ _OWN_FIELDS = frozenset(
         "loadBalancerSourceRanges",
     }
 )
-#: Tied to the addresses: families stay with a headless Service or a single-stack wish.
+#: Given out by the cluster, one Service each. IP families and their policy are a wish and stay.
 _ADDRESS_FIELDS = frozenset({"clusterIP", "clusterIPs"})
 _HEADLESS = "None"
 
