@@ -39,8 +39,8 @@ class Limits:
     connect_timeout: float = 5.0
     #: Bytes of one answer.
     largest_answer: int = 64 << 20
-    retries: retries.Policy = field(default_factory=retries.Policy)
-    breaker: breaker.Rules = field(default_factory=breaker.Rules)
+    retry: retries.Policy = field(default_factory=retries.Policy)
+    circuit: breaker.Rules = field(default_factory=breaker.Rules)
 
 
 class Transport:
@@ -59,7 +59,7 @@ class Transport:
         self._clock = clock
         self._chance = chance
         self._slots = asyncio.Semaphore(limits.concurrency)
-        self._breaker = breaker.Breaker(limits.breaker)
+        self._breaker = breaker.Breaker(limits.circuit)
         self._authenticator = credentials.authenticator(
             connection.credentials, cluster=connection.name, clock=clock
         )
@@ -90,7 +90,7 @@ class Transport:
                 return await self._attempt(request)
             except errors.VolaryError as error:
                 decision = retries.decide(
-                    self.limits.retries,
+                    self.limits.retry,
                     error,
                     tried=tried,
                     idempotent=request.idempotent,
