@@ -14,7 +14,7 @@ from volary.clusters import client as clients
 from volary.clusters import discovery, gathering, inventories, inventory, placing, removal
 from volary.clusters import errors as cluster_errors
 from volary.manifests import namespaces as scopes
-from volary.manifests import ownership, tracking
+from volary.manifests import order, ownership, tracking
 from volary.model import change, errors, json, manifest, variant
 
 #: What a variant can consist of (PipeCD: a variant's copies).
@@ -81,7 +81,8 @@ class PruneResult:
         return sum(each.action is change.Action.DELETED for each in self.changes)
 
 
-def _anything(_body: json.JsonObject) -> str:
+def anything(_body: json.JsonObject) -> str:
+    """Keep nothing: the check of those who have none."""
     return ""
 
 
@@ -91,7 +92,7 @@ async def prune(
     scope: Scope,
     *,
     timeout: timedelta,
-    check: removal.Check = _anything,
+    check: removal.Check = anything,
 ) -> PruneResult:
     """Delete the application's live objects that are not in `desired`, and wait for it.
 
@@ -109,22 +110,11 @@ async def prune(
     if not desired:
         return PruneResult(refusal="nothing is pruned: the render is empty")
     known, live, warnings = await _look(client, desired, scope, _COMMON_KINDS)
-
-    def stays(body: json.JsonObject) -> str:
-        return ownership.unprunable(body, scope.application) or _contains(body) or check(body)
-
     threshold = ownership.UNLIMITED if scope.allow_mass_deletion else ownership.DEFAULT_THRESHOLD
-    kept = [
-        change.Change(manifest.Manifest(body).key, change.Action.SKIPPED, reason)
-        for body in live
-        if (reason := _contains(body) or check(body))
-    ]
-    kept_keys = {each.key for each in kept}
-    candidates = [body for body in live if manifest.Manifest(body).key not in kept_keys]
     catalog = await client.discover()
     decision = ownership.decide_prune(
         scopes.fill(desired, client.namespace, _scope_of(catalog)),
-        candidates,
+        live,
         application=scope.application,
         evidence=ownership.Evidence(render_complete=True, list_complete=True),
         threshold=threshold,
@@ -134,6 +124,22 @@ async def prune(
     )
     if decision.refusal:
         return PruneResult(refusal=decision.refusal, warnings=warnings)
+    stays = _stays(scope.application, check)
+    decision = _narrowed(decision.delete, decision.skipped, stays)
+    return await _delete(client, known, decision, stays, warnings, timeout)
+
+
+async def delete_all(
+    client: clients.Client, scope: Scope, *, timeout: timedelta, check: removal.Check
+) -> PruneResult:
+    """Delete every object of the application that `check` does not keep, and wait for it.
+
+    For undoing a first deployment: nothing is desired, so the evidence is the objects' own.
+    """
+    known, live, warnings = await _look(client, (), scope, _COMMON_KINDS)
+    stays = _stays(scope.application, check)
+    every = order.for_deletion([manifest.Manifest(body) for body in live])
+    decision = _narrowed(every, (), stays)
     return await _delete(client, known, decision, stays, warnings, timeout)
 
 
@@ -246,6 +252,31 @@ async def _page(
 ) -> list[json.JsonObject]:
     listed = await client.list(kind, namespace=namespace, label_selector=selector)
     return list(listed.items)
+
+
+def _stays(application: str, check: removal.Check) -> removal.Check:
+    """Return the check that each object has to pass once more right before its delete."""
+
+    def stays(body: json.JsonObject) -> str:
+        return ownership.unprunable(body, application) or _contains(body) or check(body)
+
+    return stays
+
+
+def _narrowed(
+    doomed: Sequence[manifest.Manifest],
+    skipped: Sequence[change.Change],
+    stays: removal.Check,
+) -> ownership.Pruning:
+    """Return the decision without the objects that have a reason to stay."""
+    reasons = {item.key: stays(item.body) for item in doomed}
+    kept = [
+        change.Change(key, change.Action.SKIPPED, reason)
+        for key, reason in reasons.items()
+        if reason
+    ]
+    going = tuple(item for item in doomed if not reasons[item.key])
+    return ownership.Pruning(going, (*skipped, *kept))
 
 
 def _contains(body: json.JsonObject) -> str:

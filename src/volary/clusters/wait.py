@@ -45,7 +45,8 @@ class WaitResult:
     total: int = 0
 
 
-async def _never() -> None:
+async def never() -> None:
+    """Never return: the default of whoever could ask to stop."""
     await asyncio.Event().wait()
 
 
@@ -60,7 +61,7 @@ async def wait_ready(
     timeout: timedelta,
     image_grace: timedelta = _IMAGE_GRACE,
     progress: Callable[[readiness.Readiness], None] = _silent,
-    stop: Callable[[], Awaitable[None]] = _never,
+    stop: Callable[[], Awaitable[None]] = never,
 ) -> WaitResult:
     """Wait until every one of `manifests` is ready in its newest generation.
 
@@ -104,7 +105,7 @@ async def wait_deleted(
     gone: Sequence[tuple[placing.Placed, str]],
     *,
     timeout: timedelta,
-    stop: Callable[[], Awaitable[None]] = _never,
+    stop: Callable[[], Awaitable[None]] = never,
 ) -> WaitResult:
     """Wait until objects are gone; a later object of the same name does not count.
 
@@ -135,30 +136,6 @@ async def wait_deleted(
         case watching.End.TIMED_OUT:
             seconds = int(timeout.total_seconds())
             return WaitResult(End.TIMED_OUT, f"still there after {seconds} s: {names}")
-
-
-async def wait_pods(
-    client: clients.Client,
-    namespace: str,
-    labels: dict[str, str],
-    *,
-    timeout: timedelta,
-    stop: Callable[[], Awaitable[None]] = _never,
-) -> int:
-    """Wait until at least one ready pod carries `labels`; return how many do, 0 when late."""
-    kind = await _kind(client, "", "Pod")
-    if kind is None:
-        return 0
-    pods: dict[tuple[str, str], json.JsonObject] = {}
-    source = watching.Source(
-        kind, namespace, label_selector=selectors.exact(labels), keep=_pod_keeper(pods, namespace)
-    )
-
-    def ready() -> int:
-        return sum(readiness.is_ready_pod(pod) for pod in pods.values())
-
-    await watching.watch_until(client, [source], lambda: ready() > 0, timeout=timeout, stop=stop)
-    return ready()
 
 
 def _lingering(key: resource.ResourceKey, body: json.JsonObject) -> str:

@@ -1,16 +1,18 @@
 """What a stage is given: one application, one cluster, two sources, limits, a reporter."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from volary.clusters import client as clients
 from volary.engine import executor, state
 from volary.model import application as applications
-from volary.model import manifest, stage
+from volary.model import manifest, stage, variant
 
 #: Renders a source for the stage's target; may be called more than once.
 Loader = Callable[[], Awaitable[list[manifest.Manifest]]]
+#: Percent of the traffic by variant.
+Shares = Mapping[variant.Variant, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,6 @@ class StageContext:
     #: How long the stage may still take on this cluster.
     timeout: timedelta = timedelta(hours=6)
     stop: executor.StopFlag = field(default_factory=executor.StopFlag)
-    #: Whether a later or earlier stage of the pipeline routes traffic.
-    routes_traffic: bool = False
     #: Namespaces Volary may work in on this cluster; empty: all.
     namespaces: tuple[str, ...] = ()
     #: Prune also when most of the application's objects would go.
@@ -52,3 +52,13 @@ class StageContext:
     def progress(self, sentence: str, ready: int = 0, total: int = 0) -> None:
         """Say how far the stage is."""
         self.report.progress(state.Progress(sentence, ready=ready, total=total))
+
+    def weights(self, sentence: str, wanted: Shares, observed: Shares) -> None:
+        """Say which traffic is wanted, and which was read back."""
+        self.report.progress(
+            state.Progress(
+                sentence,
+                wanted_weights={which.value: share for which, share in wanted.items()},
+                observed_weights={which.value: share for which, share in observed.items()},
+            )
+        )

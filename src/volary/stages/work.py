@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from volary.clusters import apply, inventories, inventory, placing, prune, wait
+from volary.clusters import apply, inventories, inventory, placing, prune, removal, wait
 from volary.model import change, errors, manifest, outcome, problem, status, variant
 from volary.stages import context as contexts
 
@@ -71,7 +71,8 @@ class Work:
         """Apply a set completely, also when asked to stop on the way; not begun after that."""
         self.check_stop()
         self.context.progress(f"applying {len(manifests)} manifests")
-        await self._remember(manifests)
+        # The inventory comes first: a crash must not leave what nobody knows of.
+        remembered = await self._remember(manifests)
         options = apply.Options(
             namespaces=self.context.namespaces,
             create_namespaces=self.context.application.input.auto_create_namespace,
@@ -84,25 +85,27 @@ class Work:
             self.touched = self.touched or error.touched
             raise
         self.record(changes.changes)
+        if not remembered and not await self._remember(manifests):
+            self.caution("the inventory could not be kept; pruning will look at common kinds only")
         return changes
 
-    async def _remember(self, manifests: Sequence[manifest.Manifest]) -> None:
-        """Write the inventory first: a crash must not leave what nobody knows of.
+    async def _remember(self, manifests: Sequence[manifest.Manifest]) -> bool:
+        """Add `manifests` to the inventory; say whether that was possible.
 
-        Kinds that cannot be placed yet are known when they are applied the next time.
+        It is not while their namespace or definition does not exist yet, nor without the
+        permission. Deploying does not depend on it.
         """
-        client = self.context.client
-        placed = (await placing.place(client, manifests, defining=manifests)).placed
-        namespaces = sorted({each.item.namespace for each in placed} - {""})
+        client, name = self.context.client, self.context.application.name
+        placement = await placing.place(client, manifests, defining=manifests)
+        namespaces = sorted({each.item.namespace for each in placement.placed} - {""})
         home = self.inventory_home(namespaces)
-        name = self.context.application.name
         try:
             known = await inventories.load(client, name, namespaces=namespaces, home=home)
-            added = [inventory.reference(each.item) for each in placed]
+            added = [inventory.reference(each.item) for each in placement.placed]
             await inventories.record(client, known, added)
-        except errors.PermanentError as error:
-            # Pruning then looks at common kinds only; deploying does not depend on it.
-            self.context.warn(f"the inventory could not be kept: {error}")
+        except errors.PermanentError:
+            return False
+        return not placement.later
 
     def inventory_home(self, namespaces: Sequence[str]) -> str:
         """Return the namespace for a new inventory: the application's, else the context's."""
@@ -145,6 +148,35 @@ class Work:
             self.context.namespaces,
             allow_mass_deletion,
         )
+
+    async def prune_away(
+        self,
+        desired: Sequence[manifest.Manifest],
+        scope: prune.Scope,
+        check: removal.Check = prune.anything,
+    ) -> prune.PruneResult:
+        """Delete what is live and not in `desired`, on evidence only; wait until it is gone.
+
+        Raises:
+            StageFailedError: when something that should have gone has not.
+        """
+        result = await prune.prune(
+            self.context.client, desired, scope, timeout=self.remaining, check=check
+        )
+        self.record_removal(result)
+        return result
+
+    async def remove_brought(self, check: removal.Check) -> prune.PruneResult:
+        """Delete every object of the application that `check` does not keep.
+
+        Raises:
+            StageFailedError: when something that should have gone has not.
+        """
+        result = await prune.delete_all(
+            self.context.client, self.scope(), timeout=self.remaining, check=check
+        )
+        self.record_removal(result)
+        return result
 
     def record_removal(self, result: prune.PruneResult) -> None:
         """Remember what a prune or a clean-up did.

@@ -3,6 +3,7 @@
 import copy
 
 import pytest
+
 from volary.clusters import unchanged
 from volary.model import json
 

@@ -1,6 +1,7 @@
 """Weights in a VirtualService; the table is the one PipeCD's users know."""
 
 import pytest
+
 from volary.model import application as applications
 from volary.model import errors, json, manifest, stage, variant
 from volary.stages.routing import istio

@@ -1,6 +1,7 @@
 """A selector sends everything to one variant; each thing that can be wrong has its error."""
 
 import pytest
+
 from volary.model import application as applications
 from volary.model import errors, manifest, stage, variant
 from volary.stages.routing import podselector

@@ -1,0 +1,71 @@
+"""Seeing that a Service's endpoints have followed its selector.
+
+Between the change of a selector and the moment when the cluster sends requests elsewhere
+lies the endpoint controller. Deleting the old pods before would lose requests.
+"""
+
+from datetime import timedelta
+
+from volary.clusters import client as clients
+from volary.clusters import errors as cluster_errors
+from volary.clusters import readiness, selectors, wait, watching
+from volary.manifests import objects
+from volary.model import json
+
+_SLICES = ("discovery.k8s.io", "EndpointSlice")
+_SERVICE = "kubernetes.io/service-name"
+
+
+async def wait_followed(
+    client: clients.Client,
+    namespace: str,
+    service: str,
+    selector: dict[str, str],
+    *,
+    timeout: timedelta,
+) -> str:
+    """Wait until every endpoint of a Service is a pod of `selector`, and one is ready.
+
+    Returns what is missing when time is up; empty when they followed, or when this user
+    may not look at endpoints.
+    """
+    catalog = await client.discover()
+    slices, pods = catalog.find(*_SLICES), catalog.find("", "Pod")
+    if slices is None or pods is None:
+        return ""
+    seen: dict[str, json.JsonObject] = {}
+    found: dict[str, json.JsonObject] = {}
+    sources = [
+        watching.Source(slices, namespace, _keeper(seen), label_selector=f"{_SERVICE}={service}"),
+        watching.Source(pods, namespace, _keeper(found), label_selector=selectors.exact(selector)),
+    ]
+    try:
+        await watching.watch_until(
+            client, sources, lambda: not _missing(seen, found), timeout=timeout, stop=wait.never
+        )
+    except cluster_errors.Forbidden:
+        return ""
+    return _missing(seen, found)
+
+
+def _keeper(kept: dict[str, json.JsonObject]) -> watching.Keep:
+    def keep(name: str, body: json.JsonObject | None) -> None:
+        if body is None:
+            kept.pop(name, None)
+        else:
+            kept[name] = body
+
+    return keep
+
+
+def _missing(slices: dict[str, json.JsonObject], pods: dict[str, json.JsonObject]) -> str:
+    names = {
+        objects.text(endpoint, "targetRef", "name")
+        for each in slices.values()
+        for endpoint in objects.mappings(each, "endpoints")
+        if objects.value(endpoint, "conditions", "ready") is not False
+    }
+    strangers = sorted(names - pods.keys())
+    if strangers:
+        return f"its endpoints still lead to {readiness.listed(strangers)}"
+    return "" if names else "it has no ready endpoint"

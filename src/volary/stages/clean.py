@@ -1,0 +1,62 @@
+"""``K8S_CANARY_CLEAN`` and ``K8S_BASELINE_CLEAN``: a variant's objects go.
+
+The live routes are looked at first: a variant that still gets traffic is drained to
+primary, and seen to be, before its pods go. Then Services, workloads and the rest are
+deleted, each checked to be the variant's right before its delete.
+"""
+
+from collections.abc import Sequence
+
+from volary.clusters import prune
+from volary.model import manifest, outcome, variant
+from volary.stages import context as contexts
+from volary.stages import routes, work
+from volary.stages.routing import interface
+
+
+async def run_canary(context: contexts.StageContext) -> outcome.Outcome:
+    """Carry out ``K8S_CANARY_CLEAN`` on one cluster."""
+    return await work.carry_out(context, lambda doing: _run(doing, variant.Variant.CANARY))
+
+
+async def run_baseline(context: contexts.StageContext) -> outcome.Outcome:
+    """Carry out ``K8S_BASELINE_CLEAN`` on one cluster."""
+    return await work.carry_out(context, lambda doing: _run(doing, variant.Variant.BASELINE))
+
+
+async def _run(doing: work.Work, which: variant.Variant) -> str:
+    source = await doing.context.target_source()
+    await drain(doing, which, source)
+    return await remove(doing, which)
+
+
+async def drain(
+    doing: work.Work, which: variant.Variant, source: Sequence[manifest.Manifest]
+) -> None:
+    """Give the traffic that a variant still gets to primary.
+
+    Raises:
+        StageFailedError: when primary cannot take it; then nothing was changed.
+        UserError: when a route that may not be edited still leads there.
+    """
+    application = doing.context.application
+    router = interface.choose(application)
+    carriers = await routes.look(doing, routes.candidates(source, application))
+    for each in carriers:
+        if each.live is None:
+            continue
+        live = manifest.Manifest(each.live, each.item.origin)
+        change = router.drained(live, which, application)
+        if change.lines:
+            await routes.move(doing, each, change, source)
+
+
+async def remove(doing: work.Work, which: variant.Variant) -> str:
+    """Delete a variant's objects and wait until they are gone."""
+    doing.check_stop()
+    doing.context.progress(f"removing {which.value}")
+    result = await prune.delete_variant(
+        doing.context.client, which, doing.scope(), timeout=doing.remaining
+    )
+    doing.record_removal(result)
+    return f"{which.value}: {result.deleted} objects removed"

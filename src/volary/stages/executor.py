@@ -1,0 +1,84 @@
+"""The engine's `StageExecutor`: a task becomes a stage's context on one cluster.
+
+One executor per run. It knows the application, the clients and how to render; what a
+source renders to for a target is rendered once per run, so all stages of a run see the
+same manifests (DESIGN.md: a run is pinned).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from volary.clusters import pool
+from volary.engine import executor
+from volary.model import application as applications
+from volary.model import clock as clocks
+from volary.model import manifest, outcome, status
+from volary.stages import context as contexts
+from volary.stages import registry
+
+#: Renders the application for a target at a commit: (commit, target) -> manifests.
+Render = Callable[[str, str], Awaitable[list[manifest.Manifest]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a whole run may do."""
+
+    #: Prune also when most of the application's objects would go.
+    allow_mass_deletion: bool = False
+    #: How long an image that cannot be pulled may stay so before a rollout gives up.
+    image_grace: timedelta = timedelta(seconds=20)
+
+
+@dataclass(slots=True)
+class ClusterExecutor:
+    """Carries out tasks on the clusters of a fleet."""
+
+    application: applications.Application
+    clients: pool.Pool
+    render: Render
+    clock: clocks.Clock
+    options: Options = field(default_factory=Options)
+    _locks: dict[tuple[str, str], asyncio.Lock] = field(default_factory=dict, init=False)
+    _known: dict[tuple[str, str], list[manifest.Manifest]] = field(default_factory=dict, init=False)
+
+    async def execute(
+        self, task: executor.TaskContext, report: executor.Reporter
+    ) -> outcome.Outcome:
+        """Carry out one stage on one cluster and say how it ended."""
+        client = await self.clients.client(task.target)
+        if isinstance(client, pool.Unavailable):
+            details = tuple(line for each in client.problems for line in str(each).splitlines())
+            return outcome.Outcome(status.TaskStatus.FAILED, client.reason, details)
+        member = self.clients.member(task.target)
+        running = task.running_commit
+        return await registry.run(
+            contexts.StageContext(
+                application=self.application,
+                stage=task.stage,
+                target=task.target,
+                client=client,
+                commit=task.commit,
+                target_source=self._loader(task.commit, task.target),
+                report=report,
+                running_commit=running,
+                running_source=self._loader(running, task.target) if running else None,
+                timeout=max(task.deadline - self.clock.now(), timedelta()),
+                stop=task.stop,
+                namespaces=member.namespaces if member else (),
+                allow_mass_deletion=self.options.allow_mass_deletion,
+                image_grace=self.options.image_grace,
+            )
+        )
+
+    def _loader(self, commit: str, target: str) -> contexts.Loader:
+        async def load() -> list[manifest.Manifest]:
+            key = (commit, target)
+            async with self._locks.setdefault(key, asyncio.Lock()):
+                if key not in self._known:
+                    self._known[key] = await self.render(commit, target)
+                return self._known[key]
+
+        return load

@@ -1,0 +1,84 @@
+"""``K8S_PRIMARY_ROLLOUT`` and ``K8S_SYNC``: the new version becomes primary.
+
+Promotion loses no request: manifests are applied with the live routes in place of
+Git's, then primary is waited for, and only when its pods are ready are the routes given
+back to it (PipeCD applies the routes of Git first). What Git no longer has is pruned
+last. A sync does the same, and prunes variants that were left over as well.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from volary.model import application as applications
+from volary.model import manifest, outcome, stage, variant
+from volary.stages import context as contexts
+from volary.stages import rendering, routes, work
+
+_Options = stage.SyncOptions | stage.PrimaryRolloutOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is going to be applied, and what carries routes among it."""
+
+    manifests: tuple[manifest.Manifest, ...]
+    routing: tuple[manifest.Manifest, ...]
+    prune: bool
+    #: Whose objects a prune looks at; empty: of all variants.
+    variants: tuple[variant.Variant, ...]
+
+
+def plan(
+    source: Sequence[manifest.Manifest],
+    application: applications.Application,
+    options: _Options,
+    *,
+    commit: str,
+) -> Plan:
+    """Decide what the stage applies and prunes.
+
+    Raises:
+        UserError: when there is nothing to apply, or the manifests do not allow it.
+    """
+    is_sync = isinstance(options, stage.SyncOptions)
+    rendered = rendering.primary(source, application, options, commit=commit)
+    return Plan(
+        tuple(rendered),
+        tuple(routes.candidates(rendered, application)),
+        options.prune,
+        () if is_sync else (variant.Variant.PRIMARY,),
+    )
+
+
+async def run(context: contexts.StageContext) -> outcome.Outcome:
+    """Carry out the stage on one cluster."""
+    return await work.carry_out(context, _run)
+
+
+async def _run(doing: work.Work) -> str:
+    context = doing.context
+    source = await context.target_source()
+    planned = plan(source, context.application, _options(context), commit=context.commit)
+    carriers = await routes.look(doing, planned.routing)
+    held = routes.hold(planned.manifests, carriers, context.application)
+    changes = await doing.apply(held)
+    seen = await doing.wait_ready(held)
+    await routes.give_back(doing, carriers, planned.manifests)
+    if planned.prune:
+        await _prune(doing, planned)
+    return f"primary: {changes.summary}; {seen}"
+
+
+async def _prune(doing: work.Work, planned: Plan) -> None:
+    doing.check_stop()
+    doing.context.progress("pruning what Git no longer has")
+    result = await doing.prune_away(planned.manifests, doing.scope(*planned.variants))
+    if not result.deleted and not result.refusal:
+        doing.note("nothing to prune")
+
+
+def _options(context: contexts.StageContext) -> _Options:
+    options = context.stage.options
+    if isinstance(options, stage.SyncOptions | stage.PrimaryRolloutOptions):
+        return options
+    raise TypeError(f"{context.stage.name} has {type(options).__name__}")

@@ -1,0 +1,35 @@
+"""Which function carries out which stage. Add a stage: a file, its name, a line here."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from volary.model import outcome, stage
+from volary.stages import (
+    baseline_rollout,
+    canary_rollout,
+    clean,
+    primary_rollout,
+    rollback,
+    sync,
+    traffic_routing,
+    wait,
+)
+from volary.stages import context as contexts
+
+Run = Callable[[contexts.StageContext], Awaitable[outcome.Outcome]]
+
+RUNS: Mapping[stage.StageName, Run] = {
+    stage.StageName.SYNC: sync.run,
+    stage.StageName.CANARY_ROLLOUT: canary_rollout.run,
+    stage.StageName.CANARY_CLEAN: clean.run_canary,
+    stage.StageName.BASELINE_ROLLOUT: baseline_rollout.run,
+    stage.StageName.BASELINE_CLEAN: clean.run_baseline,
+    stage.StageName.PRIMARY_ROLLOUT: primary_rollout.run,
+    stage.StageName.TRAFFIC_ROUTING: traffic_routing.run,
+    stage.StageName.ROLLBACK: rollback.run,
+    stage.StageName.WAIT: wait.run,
+}
+
+
+async def run(context: contexts.StageContext) -> outcome.Outcome:
+    """Carry out the context's stage on its cluster and say how it ended."""
+    return await RUNS[context.stage.name](context)

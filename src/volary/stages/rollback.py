@@ -1,0 +1,131 @@
+"""``K8S_ROLLBACK``: one touched cluster goes back to the running source.
+
+Routes first, so that users see the running version at once; only when primary has no
+ready pod (its rollout is what failed) do they stay until it has. Then the running
+source is applied and waited for, the variants are removed, and what this run brought and
+the running source does not have is deleted.
+
+On a first deployment there is nothing to go back to: what the run brought is deleted,
+unless somebody else has a hand in it.
+"""
+
+from collections.abc import Sequence
+
+from volary.clusters import live as reading
+from volary.clusters import placing, removal, steps, unchanged
+from volary.manifests import tracking, workloads
+from volary.model import application as applications
+from volary.model import json, manifest, outcome, stage, variant
+from volary.stages import clean, rendering, routes, work
+from volary.stages import context as contexts
+
+_VARIANTS = (variant.Variant.CANARY, variant.Variant.BASELINE)
+#: Controllers of the cluster itself write to every object; that is no claim to it.
+_CLUSTER = ("kube-controller-manager", "kube-scheduler", "kubelet", "kube-apiserver")
+
+
+def options(
+    application: applications.Application, live: Sequence[json.JsonObject]
+) -> stage.SyncOptions:
+    """Return how the running source is applied.
+
+    Selectors are immutable, so the variant label is put into them as the live workloads
+    have it; without any, as the application asks for anywhere (PipeCD looks at the quick
+    sync only).
+    """
+    key = application.variant_label.key
+    selectors = [body.get("spec", {}).get("selector", {}).get("matchLabels", {}) for body in live]
+    if selectors:
+        return stage.SyncOptions(any(key in selector for selector in selectors))
+    asked = [application.quick_sync, *(each.options for each in application.pipeline)]
+    return stage.SyncOptions(
+        any(getattr(each, "add_variant_label_to_selector", False) for each in asked)
+    )
+
+
+def brought(commit: str) -> removal.Check:
+    """Return the check that keeps every object which the run of `commit` did not bring."""
+
+    def stays(body: json.JsonObject) -> str:
+        if tracking.commit_of(body) != commit:
+            return "this run did not bring it"
+        others = sorted(
+            {
+                str(entry.get("manager"))
+                for entry in unchanged.managers(body)
+                if entry.get("manager") not in steps.OURS
+                and not entry.get("subresource")
+                and not str(entry.get("manager")).startswith(_CLUSTER)
+            }
+        )
+        return f"{others[0]} has a hand in it" if others else ""
+
+    return stays
+
+
+async def run(context: contexts.StageContext) -> outcome.Outcome:
+    """Carry out the stage on one cluster."""
+    return await work.carry_out(context, _run)
+
+
+async def _run(doing: work.Work) -> str:
+    context = doing.context
+    if context.running_source is None or not context.running_commit:
+        return await _undo_first(doing)
+    source = await context.running_source()
+    live = await _live_workloads(doing, source)
+    rendered = rendering.primary(
+        source,
+        context.application,
+        options(context.application, live),
+        commit=context.running_commit,
+    )
+    carriers = await routes.look(doing, routes.candidates(rendered, context.application))
+    waiting = await _give_back_now(doing, carriers, rendered)
+    held = routes.hold(rendered, waiting, context.application)
+    changes = await doing.apply(held)
+    seen = await doing.wait_ready(held)
+    await routes.give_back(doing, waiting, rendered)
+    removed = [await clean.remove(doing, which) for which in _VARIANTS]
+    await doing.prune_away(rendered, doing.scope(allow_mass_deletion=True), brought(context.commit))
+    short = context.running_commit[:8]
+    return f"back at {short}: {changes.summary}; {seen}; {'; '.join(removed)}"
+
+
+async def _undo_first(doing: work.Work) -> str:
+    """Take away what a first deployment brought."""
+    context = doing.context
+    doing.note("there is no running version to go back to: this was the first deployment")
+    source = await context.target_source()
+    await _drain(doing, source)
+    removed = [await clean.remove(doing, which) for which in _VARIANTS]
+    result = await doing.remove_brought(brought(context.commit))
+    return f"first deployment undone: {result.deleted} objects removed; {'; '.join(removed)}"
+
+
+async def _drain(doing: work.Work, source: Sequence[manifest.Manifest]) -> None:
+    """Give traffic back to primary where it can take it; everything goes in the end."""
+    carriers = await routes.look(doing, routes.candidates(source, doing.context.application))
+    await _give_back_now(doing, carriers, source)
+
+
+async def _give_back_now(
+    doing: work.Work, carriers: Sequence[routes.Carrier], source: Sequence[manifest.Manifest]
+) -> list[routes.Carrier]:
+    """Give routes back to a primary that has ready pods; return those that have to wait."""
+    waiting: list[routes.Carrier] = []
+    for each in routes.leading_away(carriers, doing.context.application):
+        if await routes.has_pods(doing, each, source, variant.Variant.PRIMARY):
+            await routes.give_back(doing, [each], source)
+        else:
+            doing.caution(f"{each.item.key.title} stays as it is for now: primary has no ready pod")
+            waiting.append(each)
+    return waiting
+
+
+async def _live_workloads(
+    doing: work.Work, source: Sequence[manifest.Manifest]
+) -> list[json.JsonObject]:
+    found = workloads.find(source, doing.context.application.workloads)
+    placement = await placing.place(doing.context.client, found, defining=source)
+    return list((await reading.read(doing.context.client, placement.placed)).values())
