@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from volary.model import json
-from volary.sandbox import registry
+from volary.sandbox import registry, verbs
 from volary.sandbox.controllers import liveview, moment, objects, plan, recorder
 
 
@@ -22,11 +22,11 @@ class Carrier:
         Raises:
             StatusError: A write was refused; those after it were not tried.
         """
-        options = registry.Options(manager=manager, agent=manager)
+        options = verbs.Options(manager=manager, agent=manager)
         for write in wanted.writes:
             self._do(write, options, at)
 
-    def _do(self, write: plan.Write, options: registry.Options, at: moment.Moment) -> None:
+    def _do(self, write: plan.Write, options: verbs.Options, at: moment.Moment) -> None:
         match write:
             case plan.Create(body, announce):
                 self._create(body, announce, options, at)
@@ -53,7 +53,7 @@ class Carrier:
         self,
         body: json.JsonObject,
         announce: plan.Emit | None,
-        options: registry.Options,
+        options: verbs.Options,
         at: moment.Moment,
     ) -> None:
         kind = self._cluster.kind_of(body)
@@ -64,10 +64,10 @@ class Carrier:
 
     def _delete(self, write: plan.Delete) -> None:
         target = write.target
-        deletion = registry.Deletion(
+        deletion = verbs.Deletion(
             propagation=write.propagation,
             grace_seconds=write.grace_seconds,
-            preconditions=registry.Preconditions(uid=objects.uid(target)),
+            preconditions=verbs.Preconditions(uid=objects.uid(target)),
         )
         kind = self._cluster.kind_of(target)
         self._cluster.delete(kind, objects.namespace(target), objects.name(target), deletion)

@@ -79,7 +79,7 @@ class Loop:
         self._unsubscribe = cluster.subscribe(self._hear)
 
     @property
-    def view(self) -> liveview.LiveView:
+    def seen(self) -> liveview.LiveView:
         """What the controllers see."""
         return self._known
 

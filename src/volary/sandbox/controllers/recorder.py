@@ -3,7 +3,7 @@
 import collections
 
 from volary.model import json
-from volary.sandbox import kinds, registry, status
+from volary.sandbox import kinds, registry, status, verbs
 from volary.sandbox.controllers import moment, objects, plan
 
 #: Events kept per cluster; the oldest go (real clusters drop them after an hour).
@@ -87,6 +87,6 @@ class Recorder:
         }
 
 
-def _options(told: plan.Emit) -> registry.Options:
+def _options(told: plan.Emit) -> verbs.Options:
     manager = told.component if told.component == "kubelet" else "kube-controller-manager"
-    return registry.Options(manager=manager, agent=manager)
+    return verbs.Options(manager=manager, agent=manager)

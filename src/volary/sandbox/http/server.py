@@ -1,11 +1,15 @@
 """One cluster's API server: a port, its TLS, and the application behind it."""
 
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from aiohttp import web
 
 from volary.sandbox import registry
-from volary.sandbox.http import disturbance, users
+from volary.sandbox.http import users
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Middleware = Callable[[web.Request, _Handler], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +25,8 @@ class Settings:
     users: tuple[users.User, ...] = ()
     #: Serve TLS with a certificate of the process' own authority (kubectl sends tokens only then).
     tls: bool = True
-    faults: disturbance.Disturbance = field(default_factory=disturbance.Undisturbed)
-    #: Served beside the Kubernetes API, without its authentication and disturbances: the
-    #: control endpoint of `sandbox.fault_control`, which checks its token itself.
-    routes: tuple[web.RouteDef, ...] = ()
+    #: Run before everything else, authentication included: `fault_middleware` is one.
+    middlewares: tuple[Middleware, ...] = ()
 
 
 class Server:

@@ -1,0 +1,74 @@
+"""Definitions of custom resources that a fleet can start with."""
+
+from volary.model import json
+
+_ISTIO = "networking.istio.io"
+_ISTIO_VERSIONS = ("v1", "v1beta1", "v1alpha3")
+
+
+def istio() -> tuple[json.JsonObject, ...]:
+    """Istio's VirtualService and DestinationRule, as far as routing by weights needs them.
+
+    The schemas keep every field and check none of Istio's own rules: nothing in the
+    sandbox would reject what istiod's webhook rejects.
+    """
+    return (
+        _definition(
+            "VirtualService",
+            "virtualservices",
+            "vs",
+            (
+                ("Gateways", ".spec.gateways", "The names of gateways and sidecars"),
+                ("Hosts", ".spec.hosts", "The destination hosts to which traffic is being sent"),
+            ),
+        ),
+        _definition(
+            "DestinationRule",
+            "destinationrules",
+            "dr",
+            (("Host", ".spec.host", "The name of a service from the service registry"),),
+        ),
+    )
+
+
+def _definition(
+    kind: str, plural: str, short: str, shown: tuple[tuple[str, str, str], ...]
+) -> json.JsonObject:
+    columns = [
+        {"name": name, "jsonPath": path, "type": "string", "description": text}
+        for name, path, text in shown
+    ]
+    columns.append({"name": "Age", "jsonPath": ".metadata.creationTimestamp", "type": "date"})
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{_ISTIO}", "labels": {"app": "istio-pilot"}},
+        "spec": {
+            "group": _ISTIO,
+            "scope": "Namespaced",
+            "names": {
+                "kind": kind,
+                "listKind": f"{kind}List",
+                "plural": plural,
+                "singular": kind.lower(),
+                "shortNames": [short],
+                "categories": ["istio-io", "networking-istio-io"],
+            },
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": version == "v1",
+                    "additionalPrinterColumns": columns,
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": _schema()},
+                }
+                for version in _ISTIO_VERSIONS
+            ],
+        },
+    }
+
+
+def _schema() -> json.JsonObject:
+    open_object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {"type": "object", "properties": {"spec": open_object, "status": open_object}}

@@ -1,0 +1,273 @@
+"""A fleet of emulated clusters in this process, with the files that lead to them.
+
+    async with fleet.start(["us", "eu"], directory=path, speed=20) as running:
+        running.clusters["eu"].faults.images.add("*/shop:v2", "bad")
+
+Each cluster is a real server on a socket with controllers behind it. Leaving the
+block frees the ports and ends every task.
+"""
+
+import asyncio
+import contextlib
+import secrets
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import yaml
+
+from volary.model import errors, json
+from volary.sandbox import fault_middleware, faults, kubeconfig, registry, seeds, verbs
+from volary.sandbox.controllers import liveview, loop, moment
+from volary.sandbox.controllers.kubelet import containers, lifecycle
+from volary.sandbox.http import server, users
+
+#: The file that names the clusters.
+FLEET_FILE = "fleet.yaml"
+
+
+class WallClock:
+    """The computer's clock."""
+
+    def now(self) -> datetime:
+        """Return the current time."""
+        return datetime.fromtimestamp(time.time(), UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the clusters of a fleet are; every cluster gets the same."""
+
+    host: str = "127.0.0.1"
+    #: Sandbox seconds per real second: pulls, back-offs and deadlines run so much faster.
+    #: Above 100 a busy machine may miss deadlines that were meant generously.
+    speed: float = 1.0
+    timing: containers.Timing = field(default_factory=containers.Timing)
+    #: Nodes per cluster.
+    nodes: int = 3
+    #: Custom resources to install at the start (`sandbox.crds`).
+    crds: Sequence[json.JsonObject] = ()
+    #: Labels per cluster; without any, ``region`` is the cluster's name.
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    tls: bool = True
+    #: For names, addresses and chances; None for different ones at each start.
+    seed: int | None = None
+
+
+class Cluster:
+    """A running cluster."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        served: server.Server,
+        token: str,
+        kubeconfig_path: Path,
+        switchboard: faults.Switchboard,
+        controllers: loop.Loop,
+    ) -> None:
+        self.name = name
+        #: ``https://127.0.0.1:6443``.
+        self.url = served.url
+        #: The administrator's token.
+        self.token = token
+        #: The CA's certificate in PEM; empty without TLS.
+        self.certificate_authority = served.certificate_authority
+        self.kubeconfig_path = kubeconfig_path
+        #: What is wrong with it; to be switched at any time.
+        self.faults = switchboard
+        self.registry = served.registry
+        self._server = served
+        self._controllers = controllers
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def view(self) -> liveview.LiveView:
+        """Its objects, for tests and for `sandbox.traffic`."""
+        return self._controllers.seen
+
+    async def until(
+        self, holds: Callable[[liveview.LiveView], bool], *, timeout: float = 10.0
+    ) -> None:
+        """Wait until something holds in the cluster; it is asked after every change.
+
+        Raises:
+            TimeoutError: It did not within `timeout` real seconds.
+        """
+        changed = asyncio.Event()
+        unsubscribe = self.registry.subscribe(lambda _: changed.set())
+        try:
+            async with asyncio.timeout(timeout):
+                while not holds(self.view):
+                    changed.clear()
+                    await changed.wait()
+        finally:
+            unsubscribe()
+
+    async def stop(self) -> None:
+        """Free the port and end its tasks; a stopped cluster does not come back."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+            await self._server.stop()
+
+    def run_in(self, group: asyncio.TaskGroup) -> None:
+        """Let its controllers work in `group` until `stop`."""
+        self._task = group.create_task(self._controllers.run(), name=f"sandbox {self.name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Running clusters and where their files are."""
+
+    #: By name, in the order they were asked for.
+    clusters: Mapping[str, Cluster]
+    #: ``fleet.yaml`` and the kubeconfigs.
+    directory: Path
+
+    @property
+    def path(self) -> Path:
+        """The fleet file."""
+        return self.directory / FLEET_FILE
+
+
+@contextlib.asynccontextmanager
+async def start(
+    names: Sequence[str],
+    *,
+    ports: Sequence[int] | None = None,
+    directory: Path | None = None,
+    settings: Settings | None = None,
+) -> AsyncIterator[Fleet]:
+    """Run one cluster per name; without `directory` the files are temporary.
+
+    Raises:
+        UserError: Names twice, another number of ports, a port taken, no place for the files.
+    """
+    chosen = settings or Settings()
+    _check(names, ports)
+    async with contextlib.AsyncExitStack() as stack:
+        if directory is None:
+            made = stack.enter_context(tempfile.TemporaryDirectory(prefix="volary-sandbox-"))
+            directory = Path(made)
+        _prepare(directory)
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        clusters: dict[str, Cluster] = {}
+        for number, name in enumerate(names):
+            port = ports[number] if ports else 0
+            cluster = await _open(name, number, port, directory, chosen)
+            stack.push_async_callback(cluster.stop)
+            cluster.run_in(group)
+            clusters[name] = cluster
+        _write(directory, names, chosen)
+        yield Fleet(clusters, directory)
+
+
+def _check(names: Sequence[str], ports: Sequence[int] | None) -> None:
+    if not names:
+        raise errors.user_error("a fleet needs at least one cluster")
+    if len(set(names)) < len(names):
+        raise errors.user_error(f"cluster names must differ: {', '.join(names)}")
+    if ports is not None and len(ports) != len(names):
+        raise errors.user_error(
+            f"{len(names)} clusters need {len(names)} ports, not {len(ports)}",
+            hint="leave the ports out to use free ones",
+        )
+
+
+def _prepare(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise errors.user_error(f"cannot use {directory}: {problem.strerror}") from problem
+
+
+async def _open(name: str, number: int, port: int, directory: Path, settings: Settings) -> Cluster:
+    clock = WallClock()
+    seed = None if settings.seed is None else settings.seed + number
+    held = registry.Registry(clock, registry.Settings(seed=seed))
+    switchboard = faults.Switchboard(seed=seed or 0)
+    token = secrets.token_urlsafe(24)
+    middleware = fault_middleware.FaultMiddleware(switchboard, token=token)
+    try:
+        served = await server.start(
+            held,
+            server.Settings(
+                name=name,
+                host=settings.host,
+                port=port,
+                users=(users.administrator(token),),
+                tls=settings.tls,
+                middlewares=(middleware.hook,),
+            ),
+        )
+    except OSError as problem:
+        raise errors.user_error(
+            f'cluster "{name}" cannot listen on {settings.host}:{port}: {problem.strerror}',
+            hint="choose other ports, or none for free ones",
+        ) from problem
+    controllers = loop.Loop(
+        held,
+        clock,
+        loop.Settings(
+            lifecycle.Setting(switchboard.images, settings.timing),
+            speed=settings.speed,
+            cluster_number=number,
+            certificate=served.certificate_authority,
+        ),
+    )
+    _seed(held, clock, settings, region=_labels(name, settings).get("region", name))
+    path = directory / f"{name}.kubeconfig"
+    config = kubeconfig.build(
+        name, url=served.url, token=token, authority=served.certificate_authority
+    )
+    kubeconfig.write(path, config)
+    return Cluster(
+        name,
+        served=served,
+        token=token,
+        kubeconfig_path=path,
+        switchboard=switchboard,
+        controllers=controllers,
+    )
+
+
+def _seed(held: registry.Registry, clock: WallClock, settings: Settings, *, region: str) -> None:
+    stamp = moment.stamp(clock.now())
+    bodies = [seeds.namespace(each) for each in seeds.NAMESPACES]
+    bodies.append(seeds.kubernetes_service())
+    nodes = [seeds.node(each + 1, region=region, stamp=stamp) for each in range(settings.nodes)]
+    options = verbs.Options(manager="kube-apiserver", agent="kube-apiserver")
+    for body in (*bodies, *nodes, *settings.crds):
+        namespace = str(body["metadata"].get("namespace", ""))
+        held.create(held.kind_of(body), namespace, body, options)
+    kubelet = verbs.Options(manager="kubelet", agent="kubelet")
+    for node in nodes:
+        held.update_status(held.kind_of(node), "", node["metadata"]["name"], node, kubelet)
+
+
+def _labels(name: str, settings: Settings) -> Mapping[str, str]:
+    return settings.labels.get(name) or {"region": name}
+
+
+def _write(directory: Path, names: Sequence[str], settings: Settings) -> None:
+    """Write the fleet file; kubeconfigs are named relative to it."""
+    content = {
+        "apiVersion": "volary.dev/v1",
+        "kind": "Fleet",
+        "clusters": [
+            {
+                "name": name,
+                "labels": dict(_labels(name, settings)),
+                "kubeconfig": f"{name}.kubeconfig",
+            }
+            for name in names
+        ],
+    }
+    (directory / FLEET_FILE).write_text(yaml.safe_dump(content, sort_keys=False))

@@ -1,0 +1,207 @@
+"""Where requests to a Service would go right now, without sending any.
+
+Follows what a mesh and kube-proxy look at: an Istio VirtualService for the host
+if there is one, then the published EndpointSlices. What reaches no ready pod is
+lost, and so is what a pod's error rate drops; scenarios assert that it stays 0.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from volary.model import json
+from volary.sandbox.controllers import objects, pods, selectors, view
+from volary.sandbox.controllers.kubelet import traits
+
+VIRTUAL_SERVICE = "VirtualService.networking.istio.io"
+DESTINATION_RULE = "DestinationRule.networking.istio.io"
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The part of the requests that one pod gets."""
+
+    #: 0 to 1.
+    share: float
+    pod: str
+    labels: Mapping[str, str]
+    images: tuple[str, ...]
+    #: Of `share`, how much the pod answers with an error.
+    error_rate: float
+    #: Seconds until it answers.
+    latency: float
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """How the requests to a Service are spread."""
+
+    flows: tuple[Flow, ...]
+    #: Share of the requests that reach no ready pod.
+    unrouted: float
+    #: One sentence per reason why requests are lost; empty when none is.
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def lost(self) -> float:
+        """Share of requests without a good answer."""
+        return self.unrouted + sum(each.share * each.error_rate for each in self.flows)
+
+    def by_label(self, key: str) -> dict[str, float]:
+        """Shares by the pods' value of a label; pods without it under the empty text."""
+        return self._grouped(lambda flow: flow.labels.get(key, ""))
+
+    def by_image(self) -> dict[str, float]:
+        """Shares by the image of the pods' first container."""
+        return self._grouped(lambda flow: flow.images[0] if flow.images else "")
+
+    def _grouped(self, group: Callable[[Flow], str]) -> dict[str, float]:
+        shares: dict[str, float] = {}
+        for flow in self.flows:
+            shares[group(flow)] = shares.get(group(flow), 0.0) + flow.share
+        return shares
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    weight: float
+    service: str
+    namespace: str
+    #: Labels the pods must have; None when the subset is not defined.
+    subset: Mapping[str, str] | None
+
+
+def resolve(
+    cluster: view.View,
+    namespace: str,
+    service: str,
+    *,
+    rules: traits.ImageRules | None = None,
+) -> Traffic:
+    """Return where requests to a Service go, as seen from within its namespace.
+
+    `rules` are the cluster's image rules (`faults.Switchboard.images`): they decide
+    about error rates too.
+    """
+    flows: list[Flow] = []
+    unrouted, reasons = 0.0, list[str]()
+    for route in _routes(cluster, namespace, service):
+        backends = _backends(cluster, route)
+        if isinstance(backends, str):
+            unrouted += route.weight
+            reasons.append(backends)
+            continue
+        part = route.weight / len(backends)
+        for pod in backends:
+            if pod is None:
+                unrouted += part
+                reasons.append(f"an endpoint of {route.namespace}/{route.service} is gone")
+            else:
+                flows.append(_flow(pod, part, rules or traits.ImageRules()))
+    reasons.extend(
+        f"pod {each.pod} answers {each.error_rate:.0%} of its requests with an error"
+        for each in flows
+        if each.error_rate
+    )
+    return Traffic(tuple(flows), unrouted, tuple(reasons))
+
+
+def _routes(cluster: view.View, namespace: str, service: str) -> list[_Route]:
+    """The destinations with their share of all requests."""
+    for each in cluster.list(VIRTUAL_SERVICE, namespace):
+        hosts = objects.spec(each).get("hosts") or ()
+        if any(_named(str(host), namespace) == (service, namespace) for host in hosts):
+            return _weighted(cluster, namespace, _default_route(each))
+    return [_Route(1.0, service, namespace, {})]
+
+
+def _default_route(virtual_service: json.JsonObject) -> Sequence[json.JsonObject]:
+    """The destinations of the first HTTP route that takes every request."""
+    for route in objects.spec(virtual_service).get("http") or ():
+        if not route.get("match"):
+            return list(route.get("route") or ())
+    return ()
+
+
+def _weighted(
+    cluster: view.View, namespace: str, destinations: Sequence[json.JsonObject]
+) -> list[_Route]:
+    # Istio: a single destination needs no weight, among several a missing one is 0.
+    weights = [float(each.get("weight") or 0) for each in destinations]
+    if len(destinations) == 1 and not weights[0]:
+        weights = [100.0]
+    total = sum(weights)
+    if not total:
+        return [_Route(1.0, "", namespace, None)]
+    routes = []
+    for each, weight in zip(destinations, weights, strict=True):
+        target = each.get("destination") or {}
+        name, place = _named(str(target.get("host", "")), namespace)
+        subset = target.get("subset")
+        labels = _subset(cluster, place, name, str(subset)) if subset else {}
+        if weight:
+            routes.append(_Route(weight / total, name, place, labels))
+    return routes
+
+
+def _subset(
+    cluster: view.View, namespace: str, service: str, subset: str
+) -> Mapping[str, str] | None:
+    for rule in cluster.list(DESTINATION_RULE, namespace):
+        if _named(str(objects.spec(rule).get("host", "")), namespace) != (service, namespace):
+            continue
+        for each in objects.spec(rule).get("subsets") or ():
+            if each.get("name") == subset:
+                return dict(each.get("labels") or {})
+    return None
+
+
+def _named(host: str, namespace: str) -> tuple[str, str]:
+    """Service and namespace of ``web``, ``web.shop`` or ``web.shop.svc.cluster.local``."""
+    name, _, rest = host.partition(".")
+    return name, rest.partition(".")[0] or namespace
+
+
+def _backends(cluster: view.View, route: _Route) -> list[json.JsonObject | None] | str:
+    """The pods of a destination, None for one that does not answer, or why there are none."""
+    title = f"{route.namespace}/{route.service}"
+    if not route.service:
+        return "the VirtualService has no route with a weight for every request"
+    if cluster.get("Service", route.namespace, route.service) is None:
+        return f"there is no Service {title}"
+    if route.subset is None:
+        return f"no DestinationRule defines the subset that is routed to at {title}"
+    wanted = {"matchLabels": dict(route.subset)}
+    found = [
+        pod
+        for pod in _published(cluster, route.namespace, route.service)
+        if pod is None or selectors.matches(wanted, objects.labels(pod))
+    ]
+    return found or f"the Service {title} has no ready endpoint"
+
+
+def _published(cluster: view.View, namespace: str, service: str) -> list[json.JsonObject | None]:
+    """The pods in the Service's slices that are told ready; None for those that are not."""
+    found: list[json.JsonObject | None] = []
+    for each in cluster.list("EndpointSlice", namespace):
+        if objects.labels(each).get("kubernetes.io/service-name") != service:
+            continue
+        for endpoint in each.get("endpoints") or ():
+            name = str((endpoint.get("targetRef") or {}).get("name", ""))
+            pod = cluster.get("Pod", namespace, name)
+            ready = (endpoint.get("conditions") or {}).get("ready")
+            if ready:
+                found.append(pod if pod is not None and pods.is_ready(pod) else None)
+    return found
+
+
+def _flow(pod: json.JsonObject, share: float, rules: traits.ImageRules) -> Flow:
+    images = tuple(str(each.get("image", "")) for each in objects.spec(pod).get("containers") or ())
+    behaviours = [traits.of(image, objects.annotations(pod), rules) for image in images]
+    return Flow(
+        share,
+        objects.name(pod),
+        objects.labels(pod),
+        images,
+        max((each.error_rate for each in behaviours), default=0.0),
+        max((each.latency for each in behaviours), default=0.0),
+    )
