@@ -96,7 +96,7 @@ def due(run: Run, nature: Nature, timing: Timing) -> float | None:
         case Stage.PULL_BACKOFF:
             return run.since + _backoff(run.pulls, timing)
         case Stage.BACKOFF:
-            return run.since + _backoff(run.restarts, timing)
+            return run.since + _backoff(run.restarts + 1, timing)
         case Stage.RUNNING:
             lifetime = _lifetime(nature)
             return None if lifetime is None else run.since + lifetime

@@ -107,7 +107,7 @@ def pull_failure(image: str) -> str:
 
 def restart_backoff(pod: json.JsonObject, run: containers.Run) -> str:
     """What a node says about a container it waits to start again."""
-    wait = min(10 * 2 ** max(0, run.restarts - 1), 300)
+    wait = min(10 * 2**run.restarts, 300)
     title = f"{objects.name(pod)}_{objects.namespace(pod)}({objects.uid(pod)})"
     return f"back-off {wait}s restarting failed container in pod {title}"
 
