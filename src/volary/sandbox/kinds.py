@@ -11,6 +11,7 @@ import functools
 from dataclasses import dataclass
 from enum import StrEnum
 
+from volary.model import json
 from volary.sandbox.schemas import schema
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -33,6 +34,15 @@ class Subresource:
     #: (group, version, kind) of what it answers.
     response: tuple[str, str, str]
     verbs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where a custom resource keeps what its Scale shows; ``.spec.replicas``."""
+
+    spec: str
+    status: str
+    selector: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +70,14 @@ class Kind:
     #: Custom resources: name of the definition.
     definition: str = ""
     list_name: str = ""
+    #: Custom resources: the version their objects are stored in.
+    stored_version: str = ""
+    #: Custom resources: fields that field selectors may name.
+    selectable: tuple[str, ...] = ()
+    #: Custom resources: paths of the scale subresource.
+    scale_paths: ScalePaths | None = None
+    #: Custom resources: ``additionalPrinterColumns``; None for built-in kinds.
+    printer_columns: tuple[json.JsonObject, ...] | None = None
 
     @property
     def api_version(self) -> str:
@@ -72,6 +90,16 @@ class Kind:
         if self.convert is Convert.EVENT:
             return "events"
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def custom(self) -> bool:
+        """It comes from a CustomResourceDefinition."""
+        return self.custom_schema is not None
+
+    @property
+    def has_status(self) -> bool:
+        """There is a status endpoint; the main one leaves the status alone."""
+        return self.subresource("status") is not None
 
     @property
     def list_kind(self) -> str:
@@ -344,8 +372,23 @@ BUILT_IN: tuple[Kind, ...] = tuple(
 )
 """Every built-in kind, in the order of discovery."""
 
-CUSTOM_RESOURCE_DEFINITION = next(
-    each for each in BUILT_IN if each.name == "CustomResourceDefinition"
-)
-NAMESPACE = next(each for each in BUILT_IN if each.name == "Namespace")
-POD = next(each for each in BUILT_IN if each.name == "Pod")
+
+def built_in(group: str, version: str, name: str) -> Kind:
+    """Return a built-in kind.
+
+    Raises:
+        KeyError: It is not served.
+    """
+    return _BUILT_IN[group, version, name]
+
+
+_BUILT_IN = {(each.group, each.version, each.name): each for each in BUILT_IN}
+
+CUSTOM_RESOURCE_DEFINITION = built_in("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+EVENT = built_in("", "v1", "Event")
+HORIZONTAL_POD_AUTOSCALER = built_in("autoscaling", "v2", "HorizontalPodAutoscaler")
+NAMESPACE = built_in("", "v1", "Namespace")
+PERSISTENT_VOLUME_CLAIM = built_in("", "v1", "PersistentVolumeClaim")
+POD = built_in("", "v1", "Pod")
+POD_DISRUPTION_BUDGET = built_in("policy", "v1", "PodDisruptionBudget")
+SERVICE = built_in("", "v1", "Service")

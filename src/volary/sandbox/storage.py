@@ -10,7 +10,7 @@ changes atomically.
 
 import bisect
 import collections
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -41,15 +41,22 @@ class ExpiredError(Exception):
 class Item:
     """One state of one object, with room for its encoded forms."""
 
-    __slots__ = ("body", "encoded", "key", "revision")
+    __slots__ = ("body", "current", "encoded", "key", "revision")
 
     def __init__(self, key: Key, revision: int, body: json.JsonObject) -> None:
         self.key = key
         self.revision = revision
         #: Read only; ``metadata.resourceVersion`` is `revision`.
         self.body = body
+        #: False once there is a newer state: then encoded forms are not worth keeping.
+        self.current = True
         #: JSON as served, by api version; filled by who serves it.
-        self.encoded: dict[str, bytes] | None = None
+        self.encoded: dict[str, bytes] = {}
+
+    def retire(self) -> None:
+        """Note that there is a newer state."""
+        self.current = False
+        self.encoded = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,15 @@ def stamped(body: json.JsonObject, revision: int) -> json.JsonObject:
     return {**body, "metadata": metadata}
 
 
+def _slice(keys: Sequence[Key], namespace: str, after: Key | None) -> Sequence[Key]:
+    """Cut sorted keys down to a namespace and to those behind `after`."""
+    start = bisect.bisect_right(keys, after) if after else 0
+    if not namespace:
+        return keys[start:] if start else keys
+    start = max(start, bisect.bisect_left(keys, (namespace, "")))
+    return keys[start : bisect.bisect_left(keys, (f"{namespace}\0", ""))]
+
+
 class Storage:
     """All objects of a cluster.
 
@@ -104,7 +120,8 @@ class Storage:
         self._buckets: dict[str, _Bucket] = {}
         self._subscribers: dict[int, Subscriber] = {}
         self._next_subscriber = 0
-        self._first_revision = first_revision
+        #: All buckets know everything after this revision, until they forget.
+        self._forgotten = 0
 
     @property
     def revision(self) -> int:
@@ -119,7 +136,7 @@ class Storage:
     def _bucket(self, name: str) -> _Bucket:
         found = self._buckets.get(name)
         if found is None:
-            found = self._buckets[name] = _Bucket(self._first_revision)
+            found = self._buckets[name] = _Bucket(self._forgotten)
         return found
 
     def get(self, bucket: str, namespace: str, name: str) -> Item | None:
@@ -132,7 +149,7 @@ class Storage:
         found = self._buckets.get(bucket)
         return len(found.items) if found else 0
 
-    def list(self, bucket: str, namespace: str = "", *, after: Key | None = None) -> list[Item]:
+    def list(self, bucket: str, namespace: str = "", *, after: Key | None = None) -> Sequence[Item]:
         """Return the objects sorted by namespace and name; without namespace all.
 
         Args:
@@ -143,15 +160,27 @@ class Storage:
         found = self._buckets.get(bucket)
         if found is None:
             return []
-        keys = found.keys
-        start = bisect.bisect_right(keys, after) if after else 0
-        if namespace:
-            start = max(start, bisect.bisect_left(keys, (namespace, "")))
-            keys = keys[start : bisect.bisect_left(keys, (namespace + "\0", ""))]
-        elif start:
-            keys = keys[start:]
         items = found.items
-        return [items[key] for key in keys]
+        return [items[key] for key in _slice(found.keys, namespace, after)]
+
+    def list_at(
+        self, bucket: str, namespace: str, revision: int, *, after: Key | None = None
+    ) -> Sequence[Item]:
+        """Return the objects as they were at `revision`, by undoing what came later.
+
+        Raises:
+            ExpiredError: The history does not reach back so far.
+        """
+        changes = self.since(bucket, revision)
+        if not changes:
+            return self.list(bucket, namespace, after=after)
+        items = dict(self._bucket(bucket).items)
+        for change in reversed(changes):
+            if change.previous is None:
+                items.pop(change.item.key, None)
+            else:
+                items[change.item.key] = change.previous
+        return [items[key] for key in _slice(sorted(items), namespace, after)]
 
     def put(self, bucket: str, namespace: str, name: str, body: json.JsonObject) -> Item:
         """Create or replace an object; `body` is kept, with the new resourceVersion.
@@ -166,6 +195,8 @@ class Storage:
         found.items[key] = item
         if previous is None:
             bisect.insort(found.keys, key)
+        else:
+            previous.retire()
         event = Event.MODIFIED if previous else Event.ADDED
         self._record(found, Change(event, bucket, item, previous))
         return item
@@ -177,9 +208,11 @@ class Storage:
         previous = found.items.pop(key, None) if found else None
         if found is None or previous is None:
             return None
+        previous.retire()
         del found.keys[bisect.bisect_left(found.keys, key)]
         self._revision += 1
         item = Item(key, self._revision, stamped(previous.body, self._revision))
+        item.retire()
         self._record(found, Change(Event.DELETED, bucket, item, previous))
         return item
 
@@ -191,7 +224,7 @@ class Storage:
         for subscriber in list(self._subscribers.values()):
             subscriber(change)
 
-    def since(self, bucket: str, revision: int) -> list[Change]:
+    def since(self, bucket: str, revision: int) -> Sequence[Change]:
         """Return a bucket's changes after `revision`, oldest first.
 
         Raises:
@@ -204,7 +237,7 @@ class Storage:
 
     def forget(self) -> None:
         """Drop all history, as compaction does: older resourceVersions answer 410 from now on."""
-        self._first_revision = self._revision
+        self._forgotten = self._revision
         for bucket in self._buckets.values():
             bucket.history.clear()
             bucket.oldest = self._revision

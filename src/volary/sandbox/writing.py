@@ -1,0 +1,388 @@
+"""Creating and changing objects: the common path of all writes.
+
+The order is kube-apiserver's: read and decode, defaults, managed fields, what
+the kind's strategy fills in, validation, then storage. A write that changes
+nothing is not stored, so that the resourceVersion stays.
+"""
+
+from dataclasses import dataclass
+
+from volary.model import json
+from volary.sandbox import (
+    cluster,
+    conversions,
+    deleting,
+    incoming,
+    kinds,
+    namespaces,
+    preparing,
+    services,
+    status,
+    verbs,
+)
+from volary.sandbox.schemas import jsonpatch, managed, mergepatch, patcherror, schema, strategic
+
+#: Tries to find a generated name that is free.
+_NAME_TRIES = 8
+
+#: Kinds that a PUT may create.
+_CREATED_BY_UPDATE = frozenset(
+    (
+        ("", "Endpoints"),
+        ("", "Event"),
+        ("", "LimitRange"),
+        ("", "Service"),
+        ("coordination.k8s.io", "Lease"),
+        ("rbac.authorization.k8s.io", "ClusterRole"),
+        ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+        ("rbac.authorization.k8s.io", "Role"),
+        ("rbac.authorization.k8s.io", "RoleBinding"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a write goes."""
+
+    kind: kinds.Kind
+    namespace: str
+    name: str
+    subresource: str = ""
+
+
+def create(
+    home: cluster.Cluster,
+    kind: kinds.Kind,
+    namespace: str,
+    body: object,
+    options: verbs.Options,
+    *,
+    name: str = "",
+) -> verbs.Written:
+    """Create an object; see `registry.Registry.create`. `name` is that of the path, if any."""
+    if isinstance(body, dict):
+        body = conversions.inward(kind, body)
+    stored = conversions.stored_kind(kind)
+    read = incoming.read(stored, preparing.without_status(stored, body), options)
+    placed = _named(home, stored, _placed(stored, namespace, read.body), name)
+    tracked = managed.update(stored.schema, None, placed, manager=options.owner, now=home.stamp())
+    written = _create(home, stored, namespace, tracked, options)
+    return _told(kind, written, created=True, warnings=read.warnings)
+
+
+def _create(
+    home: cluster.Cluster,
+    kind: kinds.Kind,
+    namespace: str,
+    body: json.JsonObject,
+    options: verbs.Options,
+) -> json.JsonObject:
+    """Store a new object that was read, named and tracked."""
+    name = str(body["metadata"].get("name", ""))
+    if kind.namespaced:
+        namespaces.require_open(home, kind, namespace, name)
+    if body["metadata"].get("resourceVersion"):
+        message = "resourceVersion should not be set on objects to be created"
+        raise status.StatusError(500, message, reason="")
+    prepared = preparing.for_creation(home, kind, body, dry_run=options.dry_run)
+    try:
+        incoming.check(kind, prepared, None)
+        if home.storage.get(kind.bucket, namespace, name) is not None:
+            raise status.already_exists(kind.group, kind.plural, name)
+    except status.StatusError:
+        if kind is kinds.SERVICE and not options.dry_run:
+            services.release(home, prepared)
+        raise
+    if options.dry_run:
+        return prepared
+    rested = conversions.at_rest(kind, prepared)
+    return home.storage.put(kind.bucket, namespace, name, rested).body
+
+
+def _placed(kind: kinds.Kind, namespace: str, body: json.JsonObject) -> json.JsonObject:
+    """Put the object into the namespace of the path."""
+    metadata = body["metadata"]
+    given = metadata.get("namespace", "")
+    if kind.namespaced and given not in ("", namespace):
+        raise status.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    rest = {key: value for key, value in metadata.items() if key != "namespace"}
+    return {**body, "metadata": {**rest, "namespace": namespace} if kind.namespaced else rest}
+
+
+def _named(
+    home: cluster.Cluster, kind: kinds.Kind, body: json.JsonObject, name: str
+) -> json.JsonObject:
+    """Give the object its name: its own, the path's or a generated one."""
+    metadata = body["metadata"]
+    given = metadata.get("name", "")
+    if name and given not in ("", name):
+        raise _other_name(given, name)
+    base = metadata.get("generateName", "")
+    if given or (not name and not base):
+        return body
+    namespace = metadata.get("namespace", "")
+    for _ in range(_NAME_TRIES):
+        name = name or home.generated_name(base)
+        if not base or home.storage.get(kind.bucket, namespace, name) is None:
+            break
+        name = ""
+    return {**body, "metadata": {**metadata, "name": name or home.generated_name(base)}}
+
+
+def _other_name(given: str, name: str) -> status.StatusError:
+    return status.bad_request(
+        f"the name of the object ({given}) does not match the name on the URL ({name})"
+    )
+
+
+def update(
+    home: cluster.Cluster, target: Target, body: object, options: verbs.Options
+) -> verbs.Written:
+    """Replace an object or its status; see `registry.Registry.update`."""
+    kind, stored = target.kind, conversions.stored_kind(target.kind)
+    if isinstance(body, dict):
+        body = conversions.inward(kind, body)
+    live = _live(home, stored, target)
+    if live is None:
+        if (stored.group, stored.name) in _CREATED_BY_UPDATE and not target.subresource:
+            return create(home, kind, target.namespace, body, options, name=target.name)
+        raise status.not_found(stored.group, stored.plural, target.name)
+    read = incoming.read(stored, body, options)
+    placed = _placed(stored, target.namespace, read.body)
+    given = placed["metadata"].get("name", "")
+    if given not in ("", target.name):
+        raise _other_name(given, target.name)
+    metadata = {**placed["metadata"], "name": target.name}
+    written = _replace(home, stored, target, live, {**placed, "metadata": metadata}, options)
+    return _told(kind, written, warnings=read.warnings)
+
+
+def _live(home: cluster.Cluster, stored: kinds.Kind, target: Target) -> json.JsonObject | None:
+    found = home.find(stored, target.namespace, target.name)
+    return None if found is None else conversions.outward(stored, found)
+
+
+def patch(
+    home: cluster.Cluster,
+    target: Target,
+    change: object,
+    patch_type: verbs.PatchType,
+    options: verbs.Options,
+) -> verbs.Written:
+    """Change an object or its status by a patch; see `registry.Registry.patch`."""
+    kind, stored = target.kind, conversions.stored_kind(target.kind)
+    live = _live(home, stored, target)
+    if live is None:
+        raise status.not_found(stored.group, stored.plural, target.name)
+    shown = conversions.outward(kind, live)
+    patched = conversions.inward(kind, patched_body(kind.schema, shown, change, patch_type))
+    read = incoming.read_patched(stored, patched, change, options)
+    given = read.body.get("metadata", {}).get("name", "")
+    if given != target.name:
+        raise _other_name(given, target.name)
+    written = _replace(home, stored, target, live, read.body, options)
+    return _told(kind, written, warnings=read.warnings)
+
+
+def patched_body(
+    kind: schema.Schema, live: json.JsonObject, change: object, patch_type: verbs.PatchType
+) -> json.JsonObject:
+    """Return `live` with the patch applied.
+
+    Raises:
+        status.StatusError: 400 or 422, the patch cannot be read or does not fit.
+    """
+    try:
+        match patch_type:
+            case verbs.PatchType.JSON:
+                return jsonpatch.apply(live, change)
+            case verbs.PatchType.MERGE:
+                return mergepatch.apply(live, change)
+            case verbs.PatchType.STRATEGIC:
+                return strategic.merge(kind, live, change)
+    except patcherror.PatchError as problem:
+        raise _patch_failure(problem) from problem
+
+
+def _patch_failure(problem: patcherror.PatchError) -> status.StatusError:
+    if problem.status == 422:
+        # The server keeps the reason to itself; so clients cannot depend on it.
+        message = "the server rejected our request due to an error in our request"
+        failure = status.StatusError(422, message)
+        failure.body["details"] = {}
+        return failure
+    return status.StatusError(problem.status, str(problem))
+
+
+def apply(
+    home: cluster.Cluster, target: Target, body: json.JsonObject, options: verbs.Options
+) -> verbs.Written:
+    """Server-side apply; see `registry.Registry.apply`."""
+    kind, stored = target.kind, conversions.stored_kind(target.kind)
+    live = _live(home, stored, target)
+    if live is None and target.subresource:
+        raise status.not_found(stored.group, stored.plural, target.name)
+    shown = None if live is None else conversions.outward(kind, live)
+    wanted = _applicable(kind, target, body)
+    merged = merge_applied(kind, target, shown, wanted, options, now=home.stamp())
+    settled = incoming.settle(stored, conversions.inward(kind, merged))
+    if live is None:
+        written = _create(home, stored, target.namespace, settled, options)
+        return _told(kind, written, created=True)
+    sent = body.get("metadata") or {}
+    asked = {key: sent[key] for key in ("resourceVersion", "uid") if sent.get(key)}
+    settled = {**settled, "metadata": {**settled["metadata"], **asked}}
+    return _told(kind, _replace(home, stored, target, live, settled, options, tracked=True))
+
+
+def _applicable(kind: kinds.Kind, target: Target, body: json.JsonObject) -> json.JsonObject:
+    """Return the applied object with the path's name and namespace.
+
+    Raises:
+        status.StatusError: 400, it is another object.
+    """
+    if body.get("kind") != kind.name:
+        raise status.bad_request(
+            f"invalid object type: {body.get('apiVersion')}, Kind={body.get('kind')}"
+        )
+    metadata = body.get("metadata") or {}
+    if kind.namespaced and metadata.get("namespace", "") not in ("", target.namespace):
+        raise status.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    where = {"namespace": target.namespace} if kind.namespaced else {}
+    return {**body, "metadata": {"name": target.name, **metadata, **where}}
+
+
+def merge_applied(
+    kind: kinds.Kind,
+    target: Target,
+    live: json.JsonObject | None,
+    body: json.JsonObject,
+    options: verbs.Options,
+    *,
+    now: str,
+) -> json.JsonObject:
+    """Merge an applied object into the live one, with the refusals as Statuses.
+
+    Raises:
+        status.StatusError: 400, 409 with the conflicts, 500 when it does not fit its type.
+    """
+    try:
+        result = managed.apply(
+            kind.schema,
+            live,
+            body,
+            manager=options.manager,
+            now=now,
+            force=options.force,
+            subresource=target.subresource,
+        )
+    except managed.ConflictError as problem:
+        details = {"causes": [each.json for each in problem.conflicts]}
+        raise status.StatusError(409, str(problem), details=details) from problem
+    except managed.BadApplyError as problem:
+        raise status.bad_request(str(problem)) from problem
+    except managed.TypedError as problem:
+        raise status.StatusError(500, str(problem), reason="") from problem
+    given = body["metadata"]["name"]
+    if given != target.name:
+        raise _other_name(given, target.name)
+    return result.body
+
+
+def _replace(
+    home: cluster.Cluster,
+    kind: kinds.Kind,
+    target: Target,
+    live: json.JsonObject,
+    new: json.JsonObject,
+    options: verbs.Options,
+    *,
+    tracked: bool = False,
+) -> json.JsonObject:
+    """Store the new state of an object; everything after decoding."""
+    check_version(kind, target.name, live, new)
+    if not tracked:
+        new = managed.update(
+            kind.schema,
+            live,
+            new,
+            manager=options.owner,
+            now=home.stamp(),
+            subresource=target.subresource,
+        )
+    if target.subresource == "status":
+        prepared = preparing.for_status_update(kind, new, live)
+    else:
+        prepared = preparing.for_update(home, kind, new, live, dry_run=options.dry_run)
+    prepared = _with_version(prepared, live)
+    incoming.check(kind, prepared, live)
+    return store(home, kind, live, prepared, dry_run=options.dry_run)
+
+
+def store(
+    home: cluster.Cluster,
+    kind: kinds.Kind,
+    live: json.JsonObject,
+    new: json.JsonObject,
+    *,
+    dry_run: bool,
+) -> json.JsonObject:
+    """Put a changed object where the old one is; one that waited for this goes at once."""
+    settled = managed.settle(live, new)
+    if settled is live or dry_run:
+        return settled
+    metadata = settled["metadata"]
+    namespace, name = metadata.get("namespace", ""), metadata["name"]
+    if deleting.is_due(kind, settled):
+        home.storage.put(kind.bucket, namespace, name, conversions.at_rest(kind, settled))
+        return deleting.remove(home, kind, namespace, name)
+    rested = conversions.at_rest(kind, settled)
+    return home.storage.put(kind.bucket, namespace, name, rested).body
+
+
+def check_version(kind: kinds.Kind, name: str, live: json.JsonObject, new: json.JsonObject) -> None:
+    """Refuse a write that was made from an older state or for another object of that name.
+
+    Raises:
+        status.StatusError: 409; 422 for kinds that have to name a resourceVersion.
+    """
+    metadata = new["metadata"]
+    uid, version = metadata.get("uid", ""), metadata.get("resourceVersion", "")
+    if uid and uid != live["metadata"]["uid"]:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
+        raise status.conflict(kind.group, kind.plural, name, why + live["metadata"]["uid"])
+    if version and version != live["metadata"]["resourceVersion"]:
+        raise status.conflict(kind.group, kind.plural, name, status.MODIFIED)
+    if not version and kind.custom:
+        message = "Invalid value: 0: must be specified for an update"
+        cause = {
+            "reason": "FieldValueInvalid",
+            "message": message,
+            "field": "metadata.resourceVersion",
+        }
+        sentence = (
+            f'{status.qualified(kind.group, kind.plural)} "{name}" is invalid: '
+            f"metadata.resourceVersion: {message}"
+        )
+        raise status.invalid(kind.group, kind.plural, name, sentence, [cause])
+
+
+def _with_version(body: json.JsonObject, live: json.JsonObject) -> json.JsonObject:
+    version = live["metadata"]["resourceVersion"]
+    return {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
+
+
+def _told(
+    kind: kinds.Kind,
+    body: json.JsonObject,
+    *,
+    created: bool = False,
+    warnings: tuple[str, ...] = (),
+) -> verbs.Written:
+    notes = (kind.note,) if kind.note else ()
+    return verbs.Written(conversions.outward(kind, body), created, (*warnings, *notes))
