@@ -93,6 +93,23 @@ async def apply_set(
     return await _Applying(client, options).run(manifests)
 
 
+async def preview_set(
+    client: clients.Client,
+    manifests: Sequence[manifest.Manifest],
+    options: Options = DEFAULTS,
+) -> change.ChangeSet:
+    """Return what `apply_set` would do, found out by dry runs; nothing is written.
+
+    What waits for a namespace or a kind that the set itself brings cannot be tried yet;
+    it counts as created.
+
+    Raises:
+        ApplyError: when the cluster would refuse the set.
+        VolaryError: when the cluster could not be asked.
+    """
+    return await _Applying(client, options).preview(manifests)
+
+
 class _Applying:
     """One application of one set; holds what all its phases need."""
 
@@ -121,6 +138,20 @@ class _Applying:
             assessed += await self._assess([*dependent, *brought], found, alone=False)
         await self._write(assessed)
         return change.ChangeSet(tuple(self._changes))
+
+    async def preview(self, manifests: Sequence[manifest.Manifest]) -> change.ChangeSet:
+        placement = await self._place(manifests, defining=manifests)
+        placed = [*placement.placed, *await self._missing_namespaces(placement.placed)]
+        found = await live.read(self._client, placed)
+        ground = _groundwork(placed, found, has_later=bool(placement.later))
+        built = {each.item.name for each in ground if placing.is_namespace(each.item)}
+        first = [each for each in placed if each.item.namespace not in built]
+        waiting = [each.item.key for each in placed if each.item.namespace in built and built]
+        assessed = await self._assess(first, found, alone=False)
+        foreseen = [steps.foresee(step) for step in assessed]
+        later = [*waiting, *(item.key for item in placement.later)]
+        foreseen += [change.Change(key, change.Action.CREATED) for key in later]
+        return change.ChangeSet(tuple(foreseen))
 
     async def _place(
         self, manifests: Sequence[manifest.Manifest], *, defining: Sequence[manifest.Manifest] = ()

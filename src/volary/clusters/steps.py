@@ -128,6 +128,15 @@ async def write(step: Step, tools: Tools) -> change.Change:
     return _change(sent, answer)
 
 
+def foresee(step: Step) -> change.Change:
+    """Return what writing a step would do, from what its dry run answered."""
+    if step.is_unchanged:
+        return change.Change(step.key, change.Action.UNCHANGED)
+    if step.live is None or step.tried is None:
+        return change.Change(step.key, change.Action.CREATED)
+    return _change(step, step.tried)
+
+
 def _change(step: Step, answer: json.JsonObject) -> change.Change:
     if step.live is None:
         existed = step.tried is not None and _uid(step.tried) == _uid(answer)
