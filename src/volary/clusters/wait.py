@@ -17,8 +17,8 @@ from volary.clusters import discovery, placing, readiness, selectors, watching
 from volary.manifests import objects
 from volary.model import json, manifest, resource
 
-#: Kinds that are what they should be once they are written.
-_AT_ONCE = frozenset({"ConfigMap", "Secret", "ServiceAccount", "Role", "RoleBinding"})
+#: Groups whose kinds are what they should be once they are written.
+_AT_ONCE = (".k8s.io", ".istio.io")
 #: Groups whose kinds have something to wait for; custom kinds count as well.
 _WAITED = (("apps", ""), ("batch", "Job"), ("", "Pod"), ("apiextensions.k8s.io", ""))
 _IMAGE_GRACE = timedelta(seconds=20)
@@ -188,8 +188,7 @@ class _Judge:
 def _is_waited(item: manifest.Manifest) -> bool:
     if any(item.group == group and kind in ("", item.kind) for group, kind in _WAITED):
         return True
-    is_custom = "." in item.group and not item.group.endswith(".k8s.io")
-    return is_custom and item.kind not in _AT_ONCE
+    return "." in item.group and not item.group.endswith(_AT_ONCE)
 
 
 def _object_sources(

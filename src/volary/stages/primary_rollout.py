@@ -9,11 +9,13 @@ last. A sync does the same, and prunes variants that were left over as well.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from volary.manifests import objects, workloads
 from volary.model import application as applications
-from volary.model import manifest, outcome, stage, variant
+from volary.model import errors, manifest, outcome, problem, stage, variant
 from volary.stages import context as contexts
 from volary.stages import rendering, routes, work
 
+_POD_SELECTOR = applications.RoutingMethod.POD_SELECTOR
 _Options = stage.SyncOptions | stage.PrimaryRolloutOptions
 
 
@@ -42,12 +44,42 @@ def plan(
     """
     is_sync = isinstance(options, stage.SyncOptions)
     rendered = rendering.primary(source, application, options, commit=commit)
+    if not is_sync:
+        _check_selectors(rendered, application)
     return Plan(
         tuple(rendered),
         tuple(routes.candidates(rendered, application)),
         options.prune,
         () if is_sync else (variant.Variant.PRIMARY,),
     )
+
+
+def _check_selectors(
+    rendered: Sequence[manifest.Manifest], application: applications.Application
+) -> None:
+    """Refuse primary workloads that a selector cannot tell from the canary's.
+
+    Only where a pipeline moves a Service's selector (PipeCD: primary rollout of the
+    single-cluster plugin).
+    """
+    moves = any(each.name is stage.StageName.TRAFFIC_ROUTING for each in application.pipeline)
+    if application.traffic_routing.method is not _POD_SELECTOR or not moves:
+        return
+    label = application.variant_label
+    written = f"{label.key}: {label.primary_value}"
+    problems = [
+        problem.Problem(
+            f'missing "{written}" in selector of workload {item.name}',
+            item.origin,
+            hint="write it into matchLabels and the pod labels, or set"
+            " addVariantLabelToSelector (selectors of live workloads cannot be changed)",
+        )
+        for item in workloads.find(rendered, application.workloads)
+        for path in (("selector", "matchLabels"), ("template", "metadata", "labels"))
+        if objects.text(item.body, "spec", *path, label.key) != label.primary_value
+    ]
+    if problems:
+        raise errors.UserError(*dict.fromkeys(problems))
 
 
 async def run(context: contexts.StageContext) -> outcome.Outcome:

@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from volary.clusters import endpoints, placing, steps
 from volary.clusters import pods as cluster_pods
-from volary.manifests import services, virtual_services
+from volary.manifests import objects, services, virtual_services
 from volary.model import application as applications
 from volary.model import errors, json, manifest, stage, variant
 from volary.stages import work as works
@@ -43,9 +43,18 @@ class Carrier:
 def candidates(
     manifests: Sequence[manifest.Manifest], application: applications.Application
 ) -> list[manifest.Manifest]:
-    """Return the manifests that may carry routes; none is fine for an untouched stage."""
+    """Return the manifests that may carry routes; there may be none.
+
+    A Service that selects another variant in Git, such as a preview of the canary, is
+    meant to stay like that.
+    """
+    label = application.variant_label
     if application.traffic_routing.method is applications.RoutingMethod.POD_SELECTOR:
-        return services.find(manifests, application.service)
+        return [
+            item
+            for item in services.find(manifests, application.service)
+            if objects.text(item.body, "spec", "selector", label.key) == label.primary_value
+        ]
     try:
         return [virtual_services.find(manifests, application)[0]]
     except errors.UserError:

@@ -1,0 +1,132 @@
+"""What is missing until a set is ready, in the sentence an operator reads."""
+
+import pytest
+
+from volary.clusters import readiness
+from volary.model import json, manifest
+
+
+def deployment(**status: object) -> json.JsonObject:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "shop-canary", "namespace": "web", "generation": 2},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": "shop", "variant": "canary"}},
+            "template": {
+                "metadata": {"labels": {"app": "shop", "variant": "canary"}},
+                "spec": {"containers": [{"name": "shop", "image": "shop:2"}]},
+            },
+        },
+        "status": {"observedGeneration": 2, **status},
+    }
+
+
+def pod(name: str, *, image: str = "shop:2", waiting: str = "") -> json.JsonObject:
+    state = {"waiting": {"reason": waiting}} if waiting else {"running": {}}
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "web",
+            "labels": {"app": "shop", "variant": "canary"},
+        },
+        "spec": {
+            "containers": [{"name": "shop", "image": image}, {"name": "proxy", "image": "proxy:1"}]
+        },
+        "status": {
+            "phase": "Pending" if waiting else "Running",
+            "containerStatuses": [{"name": "shop", "state": state}],
+        },
+    }
+
+
+def judge(live: json.JsonObject | None, *pods: json.JsonObject) -> readiness.Readiness:
+    item = manifest.Manifest(deployment())
+    seen = readiness.Seen()
+    if live is not None:
+        seen.objects[item.key] = live
+    for each in pods:
+        seen.pods[("web", each["metadata"]["name"])] = each
+    return readiness.judge([item], seen)
+
+
+READY = {"replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2}
+HALF = {"replicas": 2, "updatedReplicas": 2, "readyReplicas": 1, "availableReplicas": 1}
+
+
+def test_all_pods_of_the_newest_generation_are_ready() -> None:
+    found = judge(deployment(**READY))
+
+    assert found.is_complete
+    assert (found.ready, found.total, found.sentence) == (2, 2, "2 of 2 ready")
+
+
+def test_a_status_of_an_older_generation_says_nothing() -> None:
+    found = judge(deployment(**READY) | {"status": {**READY, "observedGeneration": 1}})
+
+    assert not found.is_complete
+    assert found.ready == 0
+
+
+def test_the_sentence_names_workload_pod_and_reason() -> None:
+    found = judge(deployment(**HALF), pod("shop-canary-x", waiting="ImagePullBackOff"))
+
+    assert found.sentence == (
+        "shop-canary: 1 of 2 pods available; pod shop-canary-x: ImagePullBackOff"
+    )
+    assert (found.ready, found.total) == (1, 2)
+    assert "ImagePullBackOff" in found.stuck
+    assert not found.hopeless
+
+
+def test_a_crash_loop_may_still_heal() -> None:
+    found = judge(deployment(**HALF), pod("shop-canary-x", waiting="CrashLoopBackOff"))
+
+    assert "CrashLoopBackOff" in found.sentence
+    assert not found.stuck
+
+
+@pytest.mark.parametrize("change", ["old", "deleted", "foreign"])
+def test_pods_that_are_not_of_the_newest_revision_do_not_matter(change: str) -> None:
+    other = pod("x", waiting="ImagePullBackOff", image="shop:1" if change == "old" else "shop:2")
+    if change == "deleted":
+        other["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    if change == "foreign":
+        other["metadata"]["labels"] = {"app": "other"}
+
+    found = judge(deployment(**HALF), other)
+
+    assert found.sentence == "shop-canary: 1 of 2 pods available"
+    assert not found.stuck
+
+
+def test_what_its_controller_has_given_up_is_hopeless() -> None:
+    condition = {
+        "type": "Progressing",
+        "status": "False",
+        "reason": "ProgressDeadlineExceeded",
+        "message": "has timed out progressing",
+    }
+
+    found = judge(deployment(**HALF, conditions=[condition]))
+
+    assert "shop-canary" in found.hopeless
+    assert not found.is_complete
+
+
+def test_an_object_that_went_is_hopeless() -> None:
+    found = judge(None)
+
+    assert found.hopeless == "Deployment web/shop-canary is gone"
+
+
+def test_a_paused_deployment_never_gets_there() -> None:
+    live = deployment(**HALF)
+    live["spec"]["paused"] = True
+
+    assert "paused" in judge(live).hopeless
+
+
+def test_many_sentences_are_cut() -> None:
+    assert readiness.listed(["a", "b", "c", "d", "e"]) == "a; b; c; and 2 more"

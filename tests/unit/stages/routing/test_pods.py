@@ -1,0 +1,69 @@
+"""Which pods a variant's traffic ends at."""
+
+import pytest
+
+from volary.model import application as applications
+from volary.model import errors, manifest, variant
+from volary.stages.routing import pods
+
+KEY = "pipecd.dev/variant"
+
+
+def service(**selector: str) -> manifest.Manifest:
+    return manifest.Manifest(
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "shop"},
+            "spec": {"selector": selector},
+        }
+    )
+
+
+def app(method: applications.RoutingMethod) -> applications.Application:
+    return applications.Application(
+        name="shop",
+        service=applications.ObjectReference(name="shop"),
+        traffic_routing=applications.TrafficRouting(method=method),
+    )
+
+
+RULE = manifest.Manifest(
+    {
+        "apiVersion": "networking.istio.io/v1",
+        "kind": "DestinationRule",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "host": "shop",
+            "subsets": [{"name": "canary", "labels": {"version": "next"}}],
+        },
+    }
+)
+ISTIO = app(applications.RoutingMethod.ISTIO)
+
+
+def test_a_selector_with_the_other_variant() -> None:
+    found = pods.labels(
+        [service(app="shop", **{KEY: "primary"})],
+        app(applications.RoutingMethod.POD_SELECTOR),
+        variant.Variant.CANARY,
+    )
+
+    assert found == {"app": "shop", KEY: "canary"}
+
+
+def test_a_subset_says_which_pods_it_means() -> None:
+    found = pods.labels([service(app="shop"), RULE], ISTIO, variant.Variant.CANARY)
+
+    assert found == {"app": "shop", "version": "next"}
+
+
+def test_without_a_subset_the_variant_label_chooses() -> None:
+    found = pods.labels([service(app="shop"), RULE], ISTIO, variant.Variant.BASELINE)
+
+    assert found == {"app": "shop", KEY: "baseline"}
+
+
+def test_a_service_that_excludes_the_subset_is_an_error() -> None:
+    with pytest.raises(errors.UserError, match="has no pods"):
+        pods.labels([service(**{KEY: "primary"})], ISTIO, variant.Variant.CANARY)

@@ -1,0 +1,74 @@
+"""What stages apply: complete, marked, in order, and nothing of it by accident."""
+
+import pytest
+
+from volary.model import application as applications
+from volary.model import errors, json, manifest, stage, variant
+from volary.stages import rendering
+
+KEY = "pipecd.dev/variant"
+APP = applications.Application(name="shop")
+
+
+def made(kind: str, api: str = "v1", **spec: object) -> manifest.Manifest:
+    body: json.JsonObject = {"apiVersion": api, "kind": kind, "metadata": {"name": "shop"}}
+    return manifest.Manifest({**body, **spec})
+
+
+DEPLOYMENT = made(
+    "Deployment",
+    "apps/v1",
+    spec={
+        "replicas": 4,
+        "selector": {"matchLabels": {"app": "shop"}},
+        "template": {
+            "metadata": {"labels": {"app": "shop"}},
+            "spec": {"containers": [{"name": "shop", "image": "shop:1"}]},
+        },
+    },
+)
+SERVICE = made("Service", spec={"selector": {"app": "shop"}, "ports": [{"port": 80}]})
+CONFIG = made("ConfigMap", data={"a": "b"})
+SET = [DEPLOYMENT, SERVICE, CONFIG]
+
+
+def test_primary_is_everything_marked_and_in_order() -> None:
+    found = rendering.primary(SET, APP, stage.SyncOptions(), commit="abc")
+
+    assert [item.kind for item in found] == ["ConfigMap", "Service", "Deployment"]
+    assert {item.annotations["volary.dev/commit"] for item in found} == {"abc"}
+    assert {item.labels[KEY] for item in found} == {"primary"}
+    assert all(item.labels["volary.dev/application"] == "shop" for item in found)
+
+
+def test_canary_has_a_share_of_the_pods_and_no_service_of_its_own() -> None:
+    options = stage.VariantRolloutOptions(replicas=stage.Replicas(50, is_percentage=True))
+
+    found = rendering.canary(SET, APP, options, commit="abc")
+
+    assert [(item.kind, item.name) for item in found] == [
+        ("ConfigMap", "shop-canary"),
+        ("Deployment", "shop-canary"),
+    ]
+    assert found[1].body["spec"]["replicas"] == 2
+    assert found[1].body["spec"]["selector"]["matchLabels"][KEY] == "canary"
+
+
+def test_copies_are_known_by_their_own_key() -> None:
+    (config, _) = rendering.baseline(SET, APP, stage.VariantRolloutOptions(), commit="old")
+
+    assert config.annotations["volary.dev/resource-key"] == ":ConfigMap::shop-baseline"
+    assert config.annotations["volary.dev/commit"] == "old"
+
+
+@pytest.mark.parametrize("which", list(variant.Variant))
+def test_no_manifests_is_an_error_for_every_variant(which: variant.Variant) -> None:
+    with pytest.raises(errors.UserError, match="no Kubernetes manifests"):
+        rendering.of_variant(which, [], APP, commit="abc")
+
+
+@pytest.mark.parametrize("name", list(stage.StageName))
+def test_every_stage_is_known(name: stage.StageName) -> None:
+    found = rendering.variant_of(name)
+
+    assert found is None or name.value.split("_")[1].lower() in (found.value, "sync", "rollback")
