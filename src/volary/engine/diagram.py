@@ -19,3 +19,28 @@ def mermaid() -> str:
         lines.append(f"    {status.value} --> {follow.value}: {', '.join(names)}")
     lines += [f"    {status.value} --> [*]" for status in order if status in state.FINAL_RUN]
     return "\n".join(lines) + "\n"
+
+
+_BEGIN = "```mermaid\n"
+_END = "```\n"
+
+
+def embed(page: str) -> str:
+    """Return the page with its first Mermaid block replaced by the current diagram.
+
+    Raises:
+        ValueError: The page has no such block.
+    """
+    before, begin, rest = page.partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if not begin or not end:
+        raise ValueError("the page has no Mermaid block")
+    return f"{before}{begin}{mermaid()}{end}{after}"
+
+
+if __name__ == "__main__":
+    import pathlib
+    import sys
+
+    target = pathlib.Path(sys.argv[1])
+    target.write_text(embed(target.read_text()))

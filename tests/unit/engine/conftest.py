@@ -5,7 +5,8 @@ reason`` what the run says of itself when its status changed. `converse` returns
 talk, so a test compares one text with another.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -127,3 +128,22 @@ def converse() -> Callable[[state.Run, str], str]:
         return "\n".join(conversation.talk)
 
     return play
+
+
+@pytest.fixture
+async def no_leftover_tasks() -> AsyncIterator[None]:
+    """As the one for all tests, without counting the task this fixture itself ends in."""
+    before = asyncio.all_tasks()
+    yield
+    running = asyncio.all_tasks() - before - {asyncio.current_task()}
+    leftover = [task for task in running if not task.done()]
+    assert not leftover, f"the test left tasks running: {leftover}"
+
+
+def pytest_configure() -> None:
+    """Keep synchronous tests without a loop.
+
+    The virtual-time plugin asks the policy for a loop around each test, and the policy
+    would make one that nobody closes.
+    """
+    asyncio.set_event_loop(None)
