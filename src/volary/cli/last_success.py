@@ -21,7 +21,7 @@ def key(repository: str, directory: str, servers: Sequence[str]) -> str:
 
 def path(environment: Mapping[str, str] = os.environ) -> Path:
     """Return where it is remembered."""
-    base = environment.get("XDG_STATE_HOME") or os.path.join(  # noqa: PTH118
+    base = environment.get("XDG_STATE_HOME") or os.path.join(
         environment.get("HOME", "."), ".local", "state"
     )
     return Path(base) / "volary" / "last-success.json"
@@ -47,7 +47,7 @@ def write(where: Path, wanted: str, commit: str) -> None:
         "w", dir=where.parent, prefix=".last-success-", delete=False, encoding="utf-8"
     ) as new:
         text.dump(kept, new, indent=1)
-    os.replace(new.name, where)  # noqa: PTH105
+    os.replace(new.name, where)
 
 
 def _load(where: Path) -> dict[str, str]:

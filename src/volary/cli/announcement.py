@@ -1,0 +1,68 @@
+"""A plan in words, before the run begins."""
+
+from rich import console as rich_console
+from rich import markup
+
+from volary.cli import preparation
+from volary.model import json, plan, stage
+
+
+def show(console: rich_console.Console, prepared: preparation.Prepared) -> None:
+    """Print what is going to happen, where, and why."""
+    project, decided = prepared.project, prepared.plan
+    subject = f" ({markup.escape(project.subject)})" if project.subject else ""
+    console.print(
+        f"[bold]{markup.escape(project.application.name)}[/] {_short(project.commit)}{subject}"
+    )
+    running = prepared.running
+    before = _short(running.commit) if running.commit else "nothing yet"
+    console.print(f"  running  {before}: {markup.escape(running.reason)}")
+    console.print(f"  targets  {', '.join(decided.targets)}")
+    console.print(f"  strategy {_strategy(decided.strategy)}: {markup.escape(decided.summary)}")
+    for version in decided.versions:
+        where = "" if len(version.targets) == len(decided.targets) else ", ".join(version.targets)
+        suffix = f" ({where})" if where else ""
+        console.print(f"  image    {markup.escape(version.image)}{suffix}")
+    for number, each in enumerate(decided.stages, start=1):
+        limit = f" on {', '.join(each.targets)}" if each.targets else ""
+        text = f"{each.name.value}{limit}{_options(each)}"
+        console.print(f"  stage {number}  {text}  [dim]{markup.escape(each.description)}[/]")
+
+
+def to_json(prepared: preparation.Prepared) -> json.JsonObject:
+    """Return the plan as the first line of ``--output json``."""
+    decided = prepared.plan
+    return {
+        "event": "planned",
+        "application": prepared.project.application.name,
+        "commit": prepared.project.commit,
+        "runningCommit": prepared.running.commit,
+        "strategy": decided.strategy.value,
+        "reason": decided.summary,
+        "targets": list(decided.targets),
+        "images": [version.image for version in decided.versions],
+        "stages": [
+            {"name": each.name.value, "targets": list(each.targets or decided.targets)}
+            for each in decided.stages
+        ],
+    }
+
+
+def _short(commit: str) -> str:
+    return commit[:7] if len(commit) == 40 else commit
+
+
+def _strategy(strategy: plan.Strategy) -> str:
+    return strategy.value.replace("_", " ")
+
+
+def _options(each: stage.Stage) -> str:
+    match each.options:
+        case stage.TrafficOptions(primary=primary, canary=canary, baseline=baseline):
+            return f" {primary}/{canary}/{baseline}"
+        case stage.VariantRolloutOptions(replicas=replicas) if replicas:
+            return f" {replicas}"
+        case stage.WaitOptions(duration=duration):
+            return f" {duration.total_seconds():g}s"
+        case _:
+            return ""

@@ -1,0 +1,227 @@
+"""From a wish to a plan: sources opened, manifests rendered, the running commit known."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from volary.cli import last_success, projects, running_commit
+from volary.clusters import kubeconfig, pool
+from volary.config import application as application_files
+from volary.config import lint
+from volary.engine import state
+from volary.model import application as applications
+from volary.model import errors, fleet, manifest, plan, problem
+from volary.planner import plan as plans
+from volary.planner import targets as target_choice
+from volary.sources import render as renderers
+from volary.sources import tree
+
+Manifests = list[manifest.Manifest]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the user asked for."""
+
+    path: str
+    app: str = ""
+    commit: str = ""
+    #: The commit that runs, `running_commit.NONE`, or empty: found out.
+    running: str = ""
+    fleet: str = ""
+    contexts: str = ""
+    #: None: the application's own.
+    timeout: timedelta | None = None
+    strategy: plan.Strategy | None = None
+    on_unreachable: state.OnUnreachable = state.OnUnreachable.FAIL
+    #: How many clusters at once; 0: all.
+    concurrency: int = 0
+    allow_mass_deletion: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two sources, with its own description and files."""
+
+    commit: str
+    files: tree.Tree
+    application: applications.Application
+    directory: str
+
+
+@dataclass(slots=True)
+class Rendering:
+    """Renders either side for a target; what was rendered is kept by the renderer."""
+
+    sides: Mapping[str, Side]
+    renderer: renderers.Renderer = field(default_factory=renderers.Renderer)
+
+    async def render(self, commit: str, target: str) -> Manifests:
+        """Return the manifests of a commit for a target."""
+        side = self.sides[commit]
+        rendered = await self.renderer.render(
+            side.files, side.application, directory=side.directory, target=target
+        )
+        return list(rendered.manifests)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Everything that is known before anything is written."""
+
+    wish: Wish
+    project: projects.Project
+    members: fleet.Fleet
+    plan: plan.Plan
+    running: running_commit.Running
+    rendering: Rendering
+    #: By target, of both sides: what secrets are learned from.
+    manifests: Mapping[str, Sequence[manifest.Manifest]]
+    old_manifests: Mapping[str, Sequence[manifest.Manifest]]
+    warnings: tuple[problem.Problem, ...]
+    memory_key: str
+
+
+async def prepare(wish: Wish, clusters: pool.Pool, project: projects.Project) -> Prepared:
+    """Find out everything and decide; writes nothing.
+
+    Raises:
+        errors.UserError: Something has to be mended first; all problems of a step at once.
+    """
+    application, loaded = project.application, project.loaded
+    selection = target_choice.select(
+        application, clusters.fleet, document=loaded.document, base=loaded.base
+    )
+    names = tuple(each.name for each in selection.require())
+    sides = {project.commit: _side(project)}
+    rendering = Rendering(sides)
+    manifests = await _render(rendering, project.commit, names)
+    key = _memory_key(project, clusters.fleet, names)
+    running = await _running(wish, clusters, project, manifests, key)
+    old: dict[str, Manifests] = {}
+    warnings = [*project.warnings, *selection.warnings]
+    if running.commit:
+        sides[running.commit] = await _running_side(project, running.commit)
+        old, missing = await _render_known(rendering, running.commit, names)
+        warnings += missing
+    decided = plans.make(
+        application,
+        running={name: old.get(name) for name in names},
+        target=manifests,
+        subject=project.subject,
+        forced=wish.strategy,
+    )
+    return Prepared(
+        wish,
+        project,
+        clusters.fleet,
+        decided,
+        running,
+        rendering,
+        manifests,
+        old,
+        tuple(warnings),
+        key,
+    )
+
+
+def _side(project: projects.Project) -> Side:
+    return Side(project.commit, project.files, project.application, project.directory)
+
+
+async def _running_side(project: projects.Project, commit: str) -> Side:
+    """Return the running source, described by its own application file where it has one."""
+    files = project.files
+    if project.commit != commit:
+        files = await projects.at_commit(project, commit)
+    path = project.loaded.document.file if project.loaded.document else ""
+    described = project.application
+    entry = files.entry(path) if path else None
+    if entry is not None and entry.kind is tree.Kind.FILE:
+        text = (await asyncio.to_thread(files.read, path)).decode("utf-8", errors="replace")
+        loaded = application_files.parse(text, file=path, default_name=lint.default_name(path))
+        if loaded.application is not None:
+            described = replace(loaded.application, name=project.application.name)
+    return Side(commit, files, described, project.directory)
+
+
+async def _render(rendering: Rendering, commit: str, names: Sequence[str]) -> dict[str, Manifests]:
+    found: dict[str, Manifests] = {}
+    problems: dict[problem.Problem, None] = {}
+    for name in names:
+        try:
+            found[name] = await rendering.render(commit, name)
+        except errors.UserError as error:
+            problems.update(dict.fromkeys(error.problems))
+    if problems:
+        raise errors.UserError(*problems)
+    return found
+
+
+async def _render_known(
+    rendering: Rendering, commit: str, names: Sequence[str]
+) -> tuple[dict[str, Manifests], list[problem.Problem]]:
+    """Render the running source; a target it cannot be rendered for counts as new."""
+    found: dict[str, Manifests] = {}
+    problems: list[problem.Problem] = []
+    for name in names:
+        try:
+            found[name] = await rendering.render(commit, name)
+        except errors.UserError as error:
+            text = f"{name} has nothing to go back to: {error.problems[0].message}"
+            problems.append(problem.Problem(text, severity=problem.Severity.WARNING))
+    return found, problems
+
+
+async def _running(
+    wish: Wish,
+    clusters: pool.Pool,
+    project: projects.Project,
+    manifests: Mapping[str, Manifests],
+    key: str,
+) -> running_commit.Running:
+    if wish.running == running_commit.NONE:
+        return running_commit.Running("", "--running none was passed")
+    if wish.running:
+        found = wish.running
+        if project.repository is not None:
+            found = (await project.repository.resolve(wish.running)).id
+        return running_commit.Running(found, "--running was passed")
+    seen = await running_commit.observe(clusters, project.application, manifests)
+    remembered = last_success.read(last_success.path(), key)
+    running = running_commit.decide(seen, remembered=remembered)
+    await _check_known(project, running.commit)
+    return running
+
+
+async def _check_known(project: projects.Project, commit: str) -> None:
+    """Refuse a running commit that the source does not have."""
+    if not commit:
+        return
+    hint = f"pass --running COMMIT, or --running {running_commit.NONE} for a first deployment"
+    if project.repository is None:
+        if commit != project.commit:
+            raise errors.user_error(
+                f"the clusters run {commit[:14]}, which a plain directory does not have",
+                hint="pass --running DIRECTORY with what runs, or keep the application in Git",
+            )
+        return
+    try:
+        await project.repository.resolve(commit)
+    except errors.UserError as error:
+        raise errors.user_error(
+            f"the clusters run commit {commit[:12]}, which this repository does not have", hint=hint
+        ) from error
+
+
+def _memory_key(project: projects.Project, members: fleet.Fleet, names: Sequence[str]) -> str:
+    servers = []
+    for member in members.clusters:
+        if member.name not in names:
+            continue
+        try:
+            servers.append(kubeconfig.load(member).server)
+        except errors.UserError:
+            servers.append(member.name)
+    return last_success.key(project.source.repository, project.directory, servers)

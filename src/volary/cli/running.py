@@ -1,0 +1,163 @@
+"""``volary run``: plan, show, carry out, and say how it ended."""
+
+import asyncio
+import contextlib
+import signal
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+import msgspec
+from rich import console as rich_console
+
+from volary.cli import (
+    announcement,
+    console,
+    exits,
+    last_success,
+    masked,
+    preparation,
+    previewing,
+    projects,
+    summary,
+    system_clock,
+    views,
+)
+from volary.clusters import pool
+from volary.engine import executor, feed, local, state
+from volary.engine import plan as engine_plan
+from volary.manifests import masking
+from volary.model import status as words
+from volary.stages import executor as stage_executor
+
+#: Wraps the executor, for those who want to look in between (the demo).
+Wrap = Callable[[executor.StageExecutor], executor.StageExecutor]
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How the command talks."""
+
+    as_json: bool = False
+    dry_run: bool = False
+
+
+async def run(wish: preparation.Wish, mode: Mode) -> int:
+    """Carry out a wish and return the exit code."""
+    talk = console.talk()
+    project = await projects.open_project(wish.path, app=wish.app, commit=wish.commit)
+    members = projects.load_fleet(wish.fleet, wish.contexts)
+    async with pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
+        prepared = await preparation.prepare(wish, clusters, project)
+        console.show_problems(talk, prepared.warnings)
+        if mode.as_json:
+            write_line(announcement.to_json(prepared))
+        else:
+            announcement.show(talk, prepared)
+        if mode.dry_run:
+            return await previewing.run(prepared, clusters, as_json=mode.as_json)
+        view = choose_view(talk, as_json=mode.as_json)
+        ended = await carry_out(prepared, clusters, view, talk)
+    if not mode.as_json:
+        summary.show(console.data(), ended, view.shown)
+    return summary.exit_code(ended)
+
+
+def choose_view(talk: rich_console.Console, *, as_json: bool) -> views.View:
+    """Return the view that fits: JSON lines, live on a terminal, else plain lines."""
+    if as_json:
+        return views.JsonLines()
+    if talk.is_terminal and not talk.is_dumb_terminal:
+        return views.Live(talk, system_clock.SystemClock())
+    return views.Lines(talk)
+
+
+def write_line(body: object) -> None:
+    """Write one JSON object as a line of the result."""
+    sys.stdout.buffer.write(msgspec.json.encode(body) + b"\n")
+    sys.stdout.flush()
+
+
+async def carry_out(
+    prepared: preparation.Prepared,
+    clusters: pool.Pool,
+    view: views.View,
+    talk: rich_console.Console,
+    *,
+    wrap: Wrap = lambda performer: performer,
+) -> state.Run:
+    """Carry out a prepared run to its end; Ctrl-C stops it politely, twice at once."""
+    clock = system_clock.SystemClock()
+    masker = masking.Masker()
+    for manifests in (*prepared.manifests.values(), *prepared.old_manifests.values()):
+        masker.learn(manifests)
+    performer = stage_executor.ClusterExecutor(
+        prepared.project.application,
+        clusters,
+        prepared.rendering.render,
+        clock,
+        stage_executor.Options(allow_mass_deletion=prepared.wish.allow_mass_deletion),
+    )
+    observers: tuple[feed.Observer, ...] = (masked.Masked(masker, (view,)),)
+    run = engine_plan.new_run(uuid.uuid4().hex[:12], _plan(prepared), clock.now())
+    runner = local.Runner(run, wrap(performer), clock=clock, observers=observers)
+    with view, _interruptible(runner, talk):
+        ended = await runner.carry_out()
+    if ended.status is words.RunStatus.SUCCEEDED:
+        _remember(prepared, talk)
+    return ended
+
+
+def _plan(prepared: preparation.Prepared) -> engine_plan.Plan:
+    application, wish = prepared.project.application, prepared.wish
+    rolls_back = application.planner.auto_rollback
+    return engine_plan.Plan(
+        application=application.name,
+        commit=prepared.project.commit,
+        groups=engine_plan.one_group(prepared.plan.targets, concurrency=wish.concurrency),
+        stages=prepared.plan.stages,
+        running_commit=prepared.running.commit,
+        policy=state.Policy(
+            on_failure=state.OnFailure.ROLLBACK if rolls_back else state.OnFailure.STOP,
+            on_unreachable=wish.on_unreachable,
+            stop_reason="" if rolls_back else "autoRollback is off",
+            timeout=wish.timeout or application.timeout,
+            rollback_timeout=min(wish.timeout or timedelta(minutes=30), timedelta(minutes=30)),
+        ),
+    )
+
+
+@contextlib.contextmanager
+def _interruptible(runner: local.Runner, talk: rich_console.Console) -> Iterator[None]:
+    """Turn Ctrl-C and SIGTERM into requests to the run while it lasts."""
+    loop = asyncio.get_running_loop()
+    asked = 0
+
+    def interrupt() -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            talk.print("stopping when the writes under way are done; Ctrl-C again: now")
+        runner.interrupt("Ctrl-C")
+
+    caught = (signal.SIGINT, signal.SIGTERM)
+    for each in caught:
+        loop.add_signal_handler(each, interrupt)
+    try:
+        yield
+    finally:
+        for each in caught:
+            loop.remove_signal_handler(each)
+
+
+def _remember(prepared: preparation.Prepared, talk: rich_console.Console) -> None:
+    """Keep the commit that succeeded; not being able to is no failure of the release."""
+    try:
+        last_success.write(last_success.path(), prepared.memory_key, prepared.project.commit)
+    except OSError as error:
+        talk.print(f"[yellow]warning:[/] the success could not be remembered: {error.strerror}")
+
+
+__all__ = ["Mode", "carry_out", "choose_view", "exits", "run", "write_line"]

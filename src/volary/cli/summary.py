@@ -1,0 +1,74 @@
+"""How a run ended, in the words a person needs next: what happened where, and what is left."""
+
+from rich import console as rich_console
+from rich import markup
+
+from volary.cli import cells, exits, matrix
+from volary.engine import state
+from volary.model import status as words
+
+_COLOURS = {
+    words.RunStatus.SUCCEEDED: "green",
+    words.RunStatus.ROLLED_BACK: "yellow",
+    words.RunStatus.CANCELLED: "yellow",
+}
+_TROUBLE = (words.TaskStatus.FAILED, words.TaskStatus.UNREACHABLE, words.TaskStatus.CANCELLED)
+
+
+def show(console: rich_console.Console, run: state.Run, shown: matrix.Matrix) -> None:
+    """Print the result, and for every cluster that has trouble what was seen there."""
+    for stage in run.all_stages:
+        for task in stage.tasks:
+            if task.status in _TROUBLE:
+                _show_task(console, stage, task)
+    colour = _COLOURS.get(run.status, "red")
+    spent = ""
+    if run.started and run.finished:
+        spent = f" after {cells.seconds((run.finished - run.started).total_seconds())}"
+    status = run.status.value.replace("_", " ")
+    console.print(f"[{colour}]{status}[/]{spent}: {markup.escape(run.reason)}")
+    left = left_as_is(run)
+    if left:
+        console.print(f"left as it is: {markup.escape(left)}")
+
+
+def _show_task(
+    console: rich_console.Console, stage: state.StageState, task: state.TaskState
+) -> None:
+    sign, colour = cells.SIGNS[task.status]
+    name = stage.stage.name.value
+    reason = markup.escape(task.reason)
+    console.print(f"[{colour}]{sign} {task.target}[/] {name} {task.status.value}: {reason}")
+    for line in task.details:
+        console.print(f"    {markup.escape(line)}")
+
+
+def left_as_is(run: state.Run) -> str:
+    """Say where the run wrote and did not go back; empty when nothing is left halfway."""
+    if run.status in (words.RunStatus.SUCCEEDED, words.RunStatus.ROLLED_BACK):
+        return ""
+    back = {
+        task.target
+        for task in (run.rollback.tasks if run.rollback else ())
+        if task.status is words.TaskStatus.SUCCEEDED
+    }
+    places = []
+    for name in run.touched:
+        if name in back:
+            continue
+        stages = [
+            stage.stage.name.value
+            for stage in run.stages
+            if (task := stage.task(name)) and task.attempt
+        ]
+        places.append(f"{name} (up to {stages[-1]})" if stages else name)
+    return ", ".join(places)
+
+
+def exit_code(run: state.Run) -> exits.Exit:
+    """Return what the shell gets to know."""
+    if run.status is words.RunStatus.SUCCEEDED:
+        return exits.Exit.DONE
+    if run.status is words.RunStatus.WAITING:
+        return exits.Exit.WAITING
+    return exits.Exit.FAILED
