@@ -43,6 +43,8 @@ _SERVER_METADATA = frozenset(
     )
 )
 
+_NAMED: FieldSet = {"f:metadata": {"f:name": {}}}
+
 
 @dataclass(frozen=True, slots=True)
 class Manager:
@@ -327,7 +329,8 @@ def _merged(
 def _pruned(
     kind: schema.Schema, merged: json.JsonObject, last: FieldSet, managers: _Managers
 ) -> json.JsonObject:
-    managed = [entry.fields for entry in managers.values()]
+    # Whoever applies names the object, so that metadata is never given up as a whole.
+    managed = [_NAMED, *(entry.fields for entry in managers.values())]
     pruned = merging.prune(kind.type, merged, last, managed)
     result: json.JsonObject = {} if pruned is merging.MISSING else pruned
     return result

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from unit.sandbox.schemas import samples
 
+from unit.sandbox.schemas import samples
 from volary.sandbox.schemas import decoding, fields
 
 

@@ -4,8 +4,8 @@ import copy
 from typing import Any
 
 import pytest
-from unit.sandbox.schemas import samples
 
+from unit.sandbox.schemas import samples
 from volary.sandbox.schemas import decoding, defaults, lastapplied, managed, schema
 
 

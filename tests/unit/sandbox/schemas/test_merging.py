@@ -5,8 +5,8 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.sandbox.schemas import samples
 
+from unit.sandbox.schemas import samples
 from volary.sandbox.schemas import fieldset, managed, merging
 
 _POD = samples.kind("v1", "Pod").type

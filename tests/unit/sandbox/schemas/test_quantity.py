@@ -54,7 +54,7 @@ def test_unknown_suffixes_are_refused(text: str) -> None:
     st.sampled_from(["", "n", "u", "m", "k", "M", "G", "Ki", "Mi", "Gi", "e3", "E-2"]),
 )
 def test_canonical_is_stable_and_keeps_the_value(number: int, suffix: str) -> None:
-    """The canonical form means the same (to a nano, below the cap) and is its own canonical form."""
+    """The canonical form means the same, to a nano and below the cap, and is its own."""
     text = f"{number}{suffix}"
     value = quantity.parse(text)
     canonical = quantity.canonical(text)
