@@ -230,7 +230,7 @@ def _expired(job: json.JsonObject, at: moment.Moment) -> plan.Plan:
         for each in listed
         if each["type"] in ("Complete", "Failed") and each["status"] == "True"
     )
-    left = float(limit) - (at.now - moment.parse(ended)).total_seconds()
+    left = float(limit) - at.since(ended)
     if left > 0:
         return plan.Plan(again_after=left)
     return plan.Plan((plan.Delete(job, propagation="Foreground"),))
@@ -241,7 +241,7 @@ def _deadline_left(job: json.JsonObject, at: moment.Moment) -> float | None:
     started = objects.status(job).get("startTime")
     if limit is None or started is None:
         return None
-    return float(limit) - (at.now - moment.parse(str(started))).total_seconds()
+    return float(limit) - at.since(str(started))
 
 
 def _ranges(numbers: Sequence[int]) -> str:

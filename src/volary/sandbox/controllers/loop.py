@@ -174,7 +174,7 @@ class Loop:
         return self._events.time() * self._settings.speed
 
     def _moment(self) -> moment.Moment:
-        return moment.Moment(self._time.now(), self._seconds())
+        return moment.Moment(self._time.now(), self._seconds(), self._settings.speed)
 
     def _table(self) -> dict[routing.Role, tuple[str, Reconcile]]:
         role = routing.Role

@@ -18,6 +18,12 @@ class Moment:
     now: datetime
     #: Sandbox seconds since some fixed instant.
     seconds: float
+    #: Sandbox seconds per real second.
+    speed: float = 1.0
+
+    def since(self, date: str) -> float:
+        """Sandbox seconds since a date in an object; as coarse as such dates are."""
+        return (self.now - parse(date)).total_seconds() * self.speed
 
     @property
     def stamp(self) -> str:
