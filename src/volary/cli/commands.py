@@ -142,3 +142,167 @@ def render(
         output=output.value,
     )
     raise typer.Exit(asyncio.run(rendering.run(wish)))
+
+
+class Strategy(StrEnum):
+    """Forcing a strategy."""
+
+    AUTO = "auto"
+    QUICK = "quick"
+    PIPELINE = "pipeline"
+
+
+class Unreachable(StrEnum):
+    """What a cluster that cannot be reached means."""
+
+    FAIL = "fail"
+    CONTINUE = "continue"
+
+
+@app.command()
+def run(
+    path: Annotated[str, typer.Argument(help="Directory or Git repository.")],
+    app_path: ApplicationPath = "",
+    commit: Commit = "",
+    running: Annotated[
+        str,
+        typer.Option(
+            metavar="REV",
+            help="Commit that runs now, to compare with and to go back to; `none` for a first"
+            " deployment. Default: what is remembered, else what the clusters say.",
+        ),
+    ] = "",
+    fleet: FleetFile = "",
+    contexts: Contexts = "",
+    timeout: Annotated[
+        str, typer.Option(metavar="DURATION", help="Limit of the whole run, such as 30m.")
+    ] = "",
+    strategy: Annotated[
+        Strategy, typer.Option(help="Quick sync or pipeline. Default: decided by the change.")
+    ] = Strategy.AUTO,
+    on_unreachable: Annotated[
+        Unreachable,
+        typer.Option(help="A cluster that cannot be reached fails the run, or is left out."),
+    ] = Unreachable.FAIL,
+    concurrency: Annotated[
+        int, typer.Option(min=0, help="Clusters worked on at once; 0: all.")
+    ] = 0,
+    allow_mass_deletion: Annotated[
+        bool,
+        typer.Option("--allow-mass-deletion", help="Prune even when most objects would go."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Plan and try on the servers; write nothing.")
+    ] = False,
+    output: Annotated[
+        Output, typer.Option("--output", "-o", help="json: one event a line.")
+    ] = Output.TEXT,
+) -> None:
+    """Roll a commit out over all clusters, stage by stage."""
+    from volary.cli import durations, preparation
+    from volary.cli import running as command
+    from volary.engine import state
+    from volary.model import plan
+
+    strategies = {
+        Strategy.AUTO: None,
+        Strategy.QUICK: plan.Strategy.QUICK_SYNC,
+        Strategy.PIPELINE: plan.Strategy.PIPELINE,
+    }
+    left_out = on_unreachable is Unreachable.CONTINUE
+    wish = preparation.Wish(
+        path=path,
+        app=app_path,
+        commit=commit,
+        running=running,
+        fleet=fleet,
+        contexts=contexts,
+        timeout=durations.parse(timeout, option="--timeout") if timeout else None,
+        strategy=strategies[strategy],
+        on_unreachable=(
+            state.OnUnreachable.CONTINUE_WITHOUT if left_out else state.OnUnreachable.FAIL
+        ),
+        concurrency=concurrency,
+        allow_mass_deletion=allow_mass_deletion,
+    )
+    mode = command.Mode(as_json=output is Output.JSON, dry_run=dry_run)
+    raise typer.Exit(asyncio.run(command.run(wish, mode)))
+
+
+class Scenario(StrEnum):
+    """What the demo shows."""
+
+    CANARY = "canary"
+    ISTIO = "istio"
+    BROKEN = "broken"
+
+
+@app.command()
+def demo(
+    scenario: Annotated[Scenario, typer.Option(help="What to show.")] = Scenario.CANARY,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the clusters up until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Roll an example out over three sandbox clusters, and look at it on the way."""
+    from volary.cli import demonstration
+
+    raise typer.Exit(asyncio.run(demonstration.run(scenario.value, keep=keep)))
+
+
+sandbox = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Emulated clusters to try things on."
+)
+app.add_typer(sandbox, name="sandbox")
+
+SandboxDirectory = Annotated[
+    str, typer.Option("--dir", metavar="DIR", help="Where the sandbox keeps its files.")
+]
+
+
+@sandbox.command()
+def up(
+    directory: SandboxDirectory = "sandbox",
+    clusters: Annotated[int, typer.Option(min=1, max=500, help="How many clusters.")] = 3,
+    names: Annotated[
+        str, typer.Option(metavar="A,B", help="Their names. Default: us, eu, asia, c4, ….")
+    ] = "",
+    ports: Annotated[
+        str, typer.Option(metavar="N,N", help="Their ports, or the first one. Default: free ones.")
+    ] = "",
+    istio: Annotated[
+        bool, typer.Option("--istio", help="Install Istio's custom resource definitions.")
+    ] = False,
+    speed: Annotated[
+        float, typer.Option(min=0.1, max=1000, help="Sandbox seconds per second.")
+    ] = 1.0,
+) -> None:
+    """Run emulated clusters in the foreground, for kubectl and `volary run --fleet`."""
+    from volary.cli import sandboxes
+
+    wish = sandboxes.Wish(
+        directory=directory, clusters=clusters, names=names, ports=ports, istio=istio, speed=speed
+    )
+    raise typer.Exit(asyncio.run(sandboxes.up(wish)))
+
+
+@sandbox.command()
+def fault(
+    cluster: Annotated[str, typer.Argument(help="Name of the cluster.")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME=VALUE]...",
+            help="Faults to switch, such as latency=200ms, lost=refuse,"
+            " images.*:v2=never-ready; an empty value switches one off. None: show them.",
+        ),
+    ] = None,
+    directory: SandboxDirectory = "sandbox",
+    clear: Annotated[bool, typer.Option("--clear", help="Switch everything off first.")] = False,
+) -> None:
+    """Let a running sandbox cluster misbehave."""
+    from volary.cli import sandboxes
+
+    raise typer.Exit(
+        asyncio.run(sandboxes.fault(cluster, settings or [], directory=directory, clear=clear))
+    )

@@ -15,7 +15,6 @@ from rich import console as rich_console
 from volary.cli import (
     announcement,
     console,
-    exits,
     last_success,
     masked,
     preparation,
@@ -42,6 +41,16 @@ class Mode:
 
     as_json: bool = False
     dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What the demo does differently."""
+
+    wrap: Wrap = lambda performer: performer
+    image_grace: timedelta = timedelta(seconds=20)
+    #: Keep the commit that succeeded for the next run.
+    remember: bool = True
 
 
 async def run(wish: preparation.Wish, mode: Mode) -> int:
@@ -86,9 +95,10 @@ async def carry_out(
     view: views.View,
     talk: rich_console.Console,
     *,
-    wrap: Wrap = lambda performer: performer,
+    extras: Extras | None = None,
 ) -> state.Run:
     """Carry out a prepared run to its end; Ctrl-C stops it politely, twice at once."""
+    chosen = extras or Extras()
     clock = system_clock.SystemClock()
     masker = masking.Masker()
     for manifests in (*prepared.manifests.values(), *prepared.old_manifests.values()):
@@ -98,14 +108,16 @@ async def carry_out(
         clusters,
         prepared.rendering.render,
         clock,
-        stage_executor.Options(allow_mass_deletion=prepared.wish.allow_mass_deletion),
+        stage_executor.Options(
+            allow_mass_deletion=prepared.wish.allow_mass_deletion, image_grace=chosen.image_grace
+        ),
     )
     observers: tuple[feed.Observer, ...] = (masked.Masked(masker, (view,)),)
     run = engine_plan.new_run(uuid.uuid4().hex[:12], _plan(prepared), clock.now())
-    runner = local.Runner(run, wrap(performer), clock=clock, observers=observers)
+    runner = local.Runner(run, chosen.wrap(performer), clock=clock, observers=observers)
     with view, _interruptible(runner, talk):
         ended = await runner.carry_out()
-    if ended.status is words.RunStatus.SUCCEEDED:
+    if ended.status is words.RunStatus.SUCCEEDED and chosen.remember:
         _remember(prepared, talk)
     return ended
 
@@ -158,6 +170,3 @@ def _remember(prepared: preparation.Prepared, talk: rich_console.Console) -> Non
         last_success.write(last_success.path(), prepared.memory_key, prepared.project.commit)
     except OSError as error:
         talk.print(f"[yellow]warning:[/] the success could not be remembered: {error.strerror}")
-
-
-__all__ = ["Mode", "carry_out", "choose_view", "exits", "run", "write_line"]
