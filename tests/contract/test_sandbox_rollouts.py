@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 import yaml
-from sandbox_fixtures import FleetFactory, Kubectl
 
+from sandbox_fixtures import FleetFactory, Kubectl
 from volary.sandbox import fleet
 from volary.sandbox.controllers import objects
 
@@ -202,15 +202,16 @@ async def test_a_namespace_goes_with_its_content(kubectl: Kubectl, cluster: flee
 
 
 async def test_a_watch_shows_the_pods_come_and_go(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
-    watching = asyncio.ensure_future(  # noqa: TID251 # held below and awaited
-        kubectl(cluster, "get", "pods", "-w", "--request-timeout=6s", check=False)
-    )
-    await asyncio.sleep(1.5)
-    await _apply(kubectl, cluster, _deployment(replicas=1))
-    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
-    await kubectl(cluster, "scale", "deploy/web", "--replicas=0")
+    async with asyncio.TaskGroup() as group:
+        watching = group.create_task(
+            kubectl(cluster, "get", "pods", "-w", "--request-timeout=6s", check=False)
+        )
+        await asyncio.sleep(1.5)
+        await _apply(kubectl, cluster, _deployment(replicas=1))
+        await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
+        await kubectl(cluster, "scale", "deploy/web", "--replicas=0")
 
-    seen = [line.split()[2] for line in (await watching).out.splitlines() if line[:3] == "web"]
+    seen = [line.split()[2] for line in watching.result().out.splitlines() if line[:3] == "web"]
 
     for word in ("Pending", "ContainerCreating", "Running", "Terminating"):
         assert word in seen
