@@ -122,11 +122,17 @@ def _check(
             where,
             hint="copy it into the repository",
         )
-    if not reference.followed:
-        return None
-    if tree.follow(files, inside) is None:
+    found = tree.follow(files, inside)
+    if reference.followed and found is None:
         return problem.Problem(f"{reference.value} does not exist in the repository", where)
-    return inside
+    is_directory = found is not None and found.kind is tree.Kind.DIRECTORY
+    if not is_directory and not paths.is_below(inside, directory):
+        return problem.Problem(
+            f"{reference.value} is a file outside the kustomization's directory",
+            where,
+            hint="kustomize reads files from there and below only; directories may be elsewhere",
+        )
+    return inside if reference.followed else None
 
 
 def _is_url(value: str) -> bool:

@@ -1,0 +1,86 @@
+"""Real repositories and directories to read from."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+
+import pygit2
+import pytest
+
+from volary.sources import directory, programs, render
+
+Write = Callable[[Mapping[str, str]], Path]
+AUTHOR = pygit2.Signature("Ana", "ana@example.com", 1_700_000_000, 60)
+
+
+@pytest.fixture
+def write_files(tmp_path: Path) -> Write:
+    """Write files below a new directory; ``-> target`` as content makes a symbolic link."""
+
+    def write(files: Mapping[str, str]) -> Path:
+        root = tmp_path / "repository"
+        for path, content in files.items():
+            full = root / path
+            full.parent.mkdir(parents=True, exist_ok=True)
+            if content.startswith("-> "):
+                full.symlink_to(content[3:])
+            else:
+                full.write_text(content)
+        return root
+
+    return write
+
+
+@pytest.fixture
+def directory_tree(write_files: Write) -> Callable[[Mapping[str, str]], directory.DirectoryTree]:
+    """Write files and open them as a plain directory."""
+    return lambda files: directory.DirectoryTree(write_files(files))
+
+
+@pytest.fixture
+def commit_files(write_files: Write) -> Callable[..., tuple[Path, str]]:
+    """Commit files and return the repository's path with the commit's hash."""
+
+    def commit(
+        files: Mapping[str, str], message: str = "Change it\n\nBecause."
+    ) -> tuple[Path, str]:
+        root = write_files(files)
+        repository = pygit2.init_repository(str(root), initial_head="main")
+        repository.index.add_all()
+        repository.index.write()
+        parents = [] if repository.head_is_unborn else [repository.head.target]
+        made = repository.create_commit(
+            "HEAD", AUTHOR, AUTHOR, message, repository.index.write_tree(), parents
+        )
+        return root, str(made)
+
+    return commit
+
+
+@pytest.fixture
+def renderer() -> render.Renderer:
+    """A renderer with the kubectl that development brings along, and no helm."""
+    beside = programs.find(search="")
+    assert beside.kubectl.startswith(os.path.dirname(sys.executable))
+    return render.Renderer(render.Settings(tools=programs.Programs(kubectl=beside.kubectl)))
+
+
+@pytest.fixture
+async def no_leftover_tasks() -> AsyncIterator[None]:
+    """As the one for all tests, without counting the task this fixture itself ends in."""
+    before = asyncio.all_tasks()
+    yield
+    running = asyncio.all_tasks() - before - {asyncio.current_task()}
+    leftover = [task for task in running if not task.done()]
+    assert not leftover, f"the test left tasks running: {leftover}"
+
+
+def pytest_configure() -> None:
+    """Keep synchronous tests without a loop.
+
+    The virtual-time plugin asks the policy for a loop around each test, and the policy
+    would make one that nobody closes.
+    """
+    asyncio.set_event_loop(None)

@@ -1,0 +1,96 @@
+"""A renderer is bare, bounded, and gone when its time is over."""
+
+import asyncio
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from volary.model import errors
+from volary.sources import subprocesses
+
+LONG = timedelta(seconds=60)
+
+
+async def test_it_returns_what_the_program_said(tmp_path: Path) -> None:
+    script = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
+
+    finished = await subprocesses.run(
+        [sys.executable, "-c", script], private=tmp_path, timeout=LONG
+    )
+
+    assert finished == subprocesses.Finished(3, b"out\n", "err")
+
+
+async def test_its_environment_holds_nothing_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VOLARY_TOKEN", "secret")
+    script = "import os; print(sorted(os.environ)); print(os.getcwd())"
+
+    finished = await subprocesses.run(
+        [sys.executable, "-c", script], private=tmp_path, timeout=LONG
+    )
+
+    assert b"VOLARY_TOKEN" not in finished.output
+    assert finished.text("it").splitlines()[1] == str(tmp_path)
+
+
+async def test_it_is_killed_with_its_children_when_its_time_is_over(tmp_path: Path) -> None:
+    script = (
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        "open('child', 'w').write(str(child.pid))\n"
+        "time.sleep(60)\n"
+    )
+
+    with pytest.raises(errors.UserError, match="did not end within 1 seconds"):
+        await subprocesses.run(
+            [sys.executable, "-c", script], private=tmp_path, timeout=timedelta(seconds=1)
+        )
+
+    child = int((tmp_path / "child").read_text())
+    assert await gone(child)
+
+
+async def gone(process: int) -> bool:
+    """Wait until nothing but a zombie is left of a process."""
+    for _ in range(100):
+        try:
+            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        await asyncio.sleep(0.02)
+    return False
+
+
+async def test_it_is_killed_when_we_are_cancelled(tmp_path: Path) -> None:
+    script = "import os, time; open('self', 'w').write(str(os.getpid())); time.sleep(60)"
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1):
+            await subprocesses.run([sys.executable, "-c", script], private=tmp_path, timeout=LONG)
+
+    assert await gone(int((tmp_path / "self").read_text()))
+
+
+async def test_output_is_bounded_and_complaints_are_cut(tmp_path: Path) -> None:
+    endless = "while True: print('x' * 10000)"
+    with pytest.raises(errors.UserError, match="wrote more than 1 MiB"):
+        await subprocesses.run(
+            [sys.executable, "-c", endless], private=tmp_path, timeout=LONG, largest=1 << 20
+        )
+
+    noisy = "import sys; sys.stderr.write('x' * 1000000)"
+    finished = await subprocesses.run([sys.executable, "-c", noisy], private=tmp_path, timeout=LONG)
+    assert len(finished.complaint) == 64 * 1024
+
+
+async def test_a_program_that_cannot_be_run_and_text_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(errors.UserError, match="nothing cannot be run"):
+        await subprocesses.run([str(tmp_path / "nothing")], private=tmp_path, timeout=LONG)
+    with pytest.raises(errors.UserError, match="not UTF-8"):
+        subprocesses.Finished(0, b"\xff", "").text("helm")
