@@ -1,9 +1,11 @@
 """A circuit breaker: a cluster that does not answer is left alone for a while.
 
-    closed ──(failures in a row)──► open ──(pause over)──► half-open ──(one probe)──► closed or open
+    closed ──(failures in a row, for some seconds)──► open ──(pause over)──► half-open
+    half-open ──(one probe)──► closed or open
 
-Pure but for its own few fields; time comes in as a parameter, in seconds of any clock
-that only goes forward.
+A blip of a second must not open it, however many requests were under way: a row of
+failures counts only once it has lasted. Pure but for its own few fields; time comes in
+as a parameter, in seconds of any clock that only goes forward.
 """
 
 from dataclasses import dataclass
@@ -13,10 +15,27 @@ from dataclasses import dataclass
 class Rules:
     """When the circuit opens and for how long."""
 
-    #: Failures in a row that open it.
+    #: Failures in a row that open it …
     failures: int = 5
+    #: … once seconds have passed since the first of them.
+    lasting: float = 5.0
     #: Seconds it stays open before one request may probe.
     pause: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Whether a request may be sent."""
+
+    #: Why not; empty when it may.
+    refusal: str = ""
+    #: Seconds until asking again makes sense; 0 when it may be sent.
+    wait: float = 0.0
+    #: It is the one request that finds out whether the cluster is back.
+    probe: bool = False
+
+
+_ADMITTED = Admission()
 
 
 class Breaker:
@@ -25,19 +44,24 @@ class Breaker:
     def __init__(self, rules: Rules | None = None) -> None:
         self._rules = rules or Rules()
         self._failures = 0
+        self._first_failed = 0.0
         self._opened: float | None = None
         self._probing = False
         self._cause = ""
 
-    def refusal(self, now: float) -> str:
-        """Say why no request may be sent at `now`; empty when one may, perhaps as the probe."""
+    def admit(self, now: float) -> Admission:
+        """Say whether a request may be sent at `now`; tell the breaker how it ended."""
         if self._opened is None:
-            return ""
-        since = now - self._opened
-        if since >= self._rules.pause and not self._probing:
+            return _ADMITTED
+        wait = self._opened + self._rules.pause - now
+        if wait <= 0 and not self._probing:
             self._probing = True
-            return ""
-        return f"did not answer {self._failures} times in a row ({self._cause}); left alone for now"
+            return Admission(probe=True)
+        since = now - self._first_failed
+        return Admission(
+            f"has not answered for {since:.0f} s ({self._cause}) and is left alone for now",
+            max(wait, 0.0),
+        )
 
     def succeeded(self) -> None:
         """An answer came, whatever it said."""
@@ -45,14 +69,20 @@ class Breaker:
         self._opened = None
         self._probing = False
 
-    def failed(self, now: float, cause: str) -> None:
+    def failed(self, admission: Admission, now: float, cause: str) -> None:
         """No answer came."""
+        if self._failures == 0:
+            self._first_failed = now
         self._failures += 1
         self._cause = cause
-        if self._probing or self._failures >= self._rules.failures:
+        lasted = now - self._first_failed >= self._rules.lasting
+        if admission.probe or (
+            self._opened is None and lasted and self._failures >= self._rules.failures
+        ):
             self._opened = now
-        self._probing = False
+            self._probing = False
 
-    def abandoned(self) -> None:
-        """A request was given up before it was known whether an answer comes."""
-        self._probing = False
+    def abandoned(self, admission: Admission) -> None:
+        """The request was given up before it was known whether an answer comes."""
+        if admission.probe:
+            self._probing = False

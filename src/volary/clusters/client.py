@@ -10,7 +10,7 @@ import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from volary.clusters import discovery, gathering, requests, settings, transport, watches
+from volary.clusters import discovery, gathering, lists, requests, settings, transport, watches
 from volary.clusters import errors as cluster_errors
 from volary.clusters.watches import ObjectList, WatchEvent, WatchKind
 from volary.model import clock as clocks
@@ -21,6 +21,8 @@ __all__ = ["Client", "ObjectList", "WatchEvent", "WatchKind", "open_client"]
 FIELD_MANAGER = "volary"
 #: Seconds between two refreshes of discovery that an unknown kind may cause.
 _REFRESH_PAUSE = 2.0
+#: What an aggregated API whose server is down answers with.
+_BROKEN_GROUP = (cluster_errors.ServerError, cluster_errors.NotFound, cluster_errors.Forbidden)
 
 
 class Client:
@@ -56,13 +58,20 @@ class Client:
         return str(body.get("gitVersion") or "")
 
     async def discover(self, *, refresh: bool = False) -> discovery.Catalog:
-        """Return the kinds served; asked once, again with `refresh` but not in quick succession."""
+        """Return the kinds served; asked once, and again with `refresh`.
+
+        A refresh is newer than the call, but never in quick succession: it waits a
+        little when the last one was just now, and callers at the same time share one.
+        """
+        asked = _now()
         async with self._discovering:
-            now = asyncio.get_running_loop().time()
-            recent = now - self._refreshed < _REFRESH_PAUSE
-            if self._catalog is None or (refresh and not recent):
-                self._catalog = await self._discover()
-                self._refreshed = asyncio.get_running_loop().time()
+            if self._catalog is not None and (not refresh or self._refreshed >= asked):
+                return self._catalog
+            if self._catalog is not None:
+                await asyncio.sleep(max(0.0, self._refreshed + _REFRESH_PAUSE - _now()))
+            began = _now()
+            self._catalog = await self._discover()
+            self._refreshed = began
             return self._catalog
 
     async def _discover(self) -> discovery.Catalog:
@@ -87,20 +96,29 @@ class Client:
         found: list[discovery.Resource] = []
         stale: list[str] = []
         for (group, _), answer in zip(pairs, answers, strict=True):
-            if isinstance(answer, errors.VolaryError):
+            if not isinstance(answer, errors.VolaryError):
+                found += answer
+            elif group and isinstance(answer, _BROKEN_GROUP):
                 stale.append(group)
             else:
-                found += answer
+                raise answer  # not the group is broken, but the cluster
         return discovery.catalog(found, stale)
 
     async def get(
         self, resource: discovery.Resource, name: str, *, namespace: str = ""
     ) -> json.JsonObject | None:
-        """Return an object; None when it does not exist."""
+        """Return an object; None when it certainly does not exist.
+
+        Raises:
+            cluster_errors.NotFound: The kind is no longer served, or something that is no
+                Kubernetes API answered.
+        """
         try:
             return await self._sender.send(requests.get(resource, name, namespace=namespace))
-        except cluster_errors.NotFound:
-            return None
+        except cluster_errors.NotFound as error:
+            if error.is_certain:
+                return None
+            raise
 
     async def list(
         self,
@@ -111,31 +129,34 @@ class Client:
         field_selector: str = "",
         page_size: int = 500,
     ) -> ObjectList:
-        """Return a complete collection; begins once more when a page expires in the middle.
+        """Return a complete collection.
 
-        Items carry their ``apiVersion`` and ``kind``, which API servers leave out of lists.
-        A list that cannot be completed is an error, never a part.
+        When a page expires in the middle it begins once more, without pages. Items carry
+        their ``apiVersion`` and ``kind``, which API servers leave out of lists. A list
+        that cannot be completed is an error, never a part.
         """
         selection = requests.Selection(namespace, label_selector, field_selector)
         try:
             return await self._list(resource, selection, page_size)
         except cluster_errors.Expired:
-            return await self._list(resource, selection, page_size)
+            return await self._list(resource, selection, 0)
 
     async def _list(
         self, resource: discovery.Resource, selection: requests.Selection, page_size: int
     ) -> ObjectList:
         items: list[json.JsonObject] = []
+        tokens: set[str] = set()
         token = ""
         while True:
             request = requests.list_page(resource, selection, page_size=page_size, token=token)
-            page = await self._sender.send(request)
-            kind = {"apiVersion": resource.api_version, "kind": resource.kind}
-            items += [{**kind, **item} for item in page.get("items") or ()]
-            metadata = page.get("metadata") or {}
-            token = str(metadata.get("continue") or "")
+            page = lists.parse(await self._sender.send(request), resource, what=request.what)
+            items += page.items
+            token = page.token
             if not token:
-                return ObjectList(tuple(items), str(metadata.get("resourceVersion") or ""))
+                return ObjectList(tuple(items), page.resource_version)
+            if token in tokens:
+                raise cluster_errors.RequestError(f"{request.what}: the list has no end")
+            tokens.add(token)
 
     def watch(
         self,
@@ -250,7 +271,7 @@ class Client:
         propagation: str = "Background",
         dry_run: bool = False,
     ) -> None:
-        """Delete an object; nothing happens when it does not exist.
+        """Delete an object; nothing happens when it certainly does not exist.
 
         Raises:
             cluster_errors.Conflict: It is not the one with `uid` and `resource_version`.
@@ -264,8 +285,13 @@ class Client:
         )
         try:
             await self._sender.send(request)
-        except cluster_errors.NotFound:
-            return
+        except cluster_errors.NotFound as error:
+            if not error.is_certain:
+                raise
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _discovery(path: str, *, accept: str = discovery.AGGREGATED) -> requests.Request:

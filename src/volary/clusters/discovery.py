@@ -89,9 +89,9 @@ def parse_aggregated(*bodies: json.JsonObject) -> Catalog:
     resources: list[Resource] = []
     stale: list[str] = []
     for group in (item for body in bodies for item in body.get("items") or ()):
-        name = str(group.get("metadata", {}).get("name") or "")
+        name = str((group.get("metadata") or {}).get("name") or "")
         for version in group.get("versions") or ():
-            if version.get("freshness") == "Stale":
+            if version.get("freshness") == "Stale" and name not in stale:
                 stale.append(name)
             resources += _aggregated_version(name, version)
     return catalog(resources, stale)
@@ -103,7 +103,7 @@ def _aggregated_version(group: str, version: json.JsonObject) -> list[Resource]:
             group=group,
             version=str(version.get("version")),
             kind=str(item["responseKind"]["kind"]),
-            plural=str(item["resource"]),
+            plural=str(item.get("resource")),
             namespaced=item.get("scope") == "Namespaced",
             verbs=frozenset(item.get("verbs") or ()),
             subresources=frozenset(

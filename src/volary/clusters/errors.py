@@ -24,10 +24,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 
 from volary.model import errors, json
 
 _LONGEST_MESSAGE = 600
+_MOST_CAUSES = 50
 _MANAGER = re.compile(r'conflict with "(?P<manager>[^"]*)"')
 
 
@@ -76,6 +78,15 @@ class Forbidden(RequestError):  # noqa: N818
 class NotFound(RequestError):  # noqa: N818
     """The object, or the resource type, does not exist."""
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether a Kubernetes API said so, about an object of a kind that it serves.
+
+        A 404 of a proxy, or of a kind that is no longer served, is no evidence that an
+        object is gone (nothing is deleted on absence of evidence).
+        """
+        return self.reason == "NotFound"
+
 
 class AlreadyExists(RequestError):  # noqa: N818
     """An object of this name exists."""
@@ -115,12 +126,39 @@ class ServerError(errors.TemporaryError):
         self.status = status
 
 
+class Silence(StrEnum):
+    """Sorts of no answer."""
+
+    REFUSED = "refused"
+    TIMEOUT = "timeout"
+    #: The host name cannot be resolved.
+    NAME = "name"
+    #: The server's certificate is not trusted, or is not for this host.
+    UNTRUSTED = "untrusted"
+    TLS = "tls"
+    PROXY = "proxy"
+    BROKEN = "broken"
+    LEFT_ALONE = "left_alone"
+
+
 class Unreachable(errors.TemporaryError):
     """No answer came; `sent` tells whether the request may have arrived."""
 
-    def __init__(self, message: str, *, sent: bool = True, delay: timedelta | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        silence: Silence = Silence.BROKEN,
+        sent: bool = True,
+        delay: timedelta | None = None,
+    ) -> None:
         super().__init__(_short(message), delay=delay)
+        self.silence = silence
         self.sent = sent
+
+
+class CircuitOpen(Unreachable):
+    """The request was not sent: the cluster is left alone; `delay` says for how long."""
 
 
 _BY_REASON: Mapping[str, type[RequestError]] = {
@@ -143,18 +181,19 @@ _BY_STATUS: Mapping[int, type[RequestError]] = {
     422: Invalid,
 }
 _TOO_MANY_REQUESTS = 429
+_FAILURE = 400
 _SERVER_ERROR = 500
 
 
 def translate(
     status: int, body: json.JsonObject, *, what: str, delay: timedelta | None = None
 ) -> errors.VolaryError:
-    """Return the error for an answer of `status` ≥ 400.
+    """Return the error for an answer of `status` ≥ 300.
 
     `body` is a Kubernetes Status, or empty when the answer was none; `what` names verb
     and resource, ``patch deployments.apps shop/web``.
     """
-    message = str(body.get("message") or f"{what}: HTTP {status}")
+    message = str(body.get("message") or f"{what}: {_bare(status)}")
     if status == _TOO_MANY_REQUESTS:
         return TooManyRequests(_short(message), delay=delay)
     if status >= _SERVER_ERROR:
@@ -175,11 +214,19 @@ def _causes(body: json.JsonObject) -> tuple[Cause, ...]:
         Cause(
             str(cause.get("reason") or ""),
             str(cause.get("field") or ""),
-            str(cause.get("message") or ""),
+            _short(str(cause.get("message") or "")),
         )
-        for cause in details.get("causes") or ()
+        for cause in (details.get("causes") or ())[:_MOST_CAUSES]
         if isinstance(cause, dict)
     )
+
+
+def _bare(status: int) -> str:
+    """Say what an answer without a Kubernetes Status means."""
+    if status < _FAILURE:
+        return f"the server redirects (HTTP {status}); is its URL right?"
+    known = {401: "the credentials were not accepted", 404: "the server does not serve this"}
+    return f"{known[status]} (HTTP {status})" if status in known else f"HTTP {status}"
 
 
 def _short(message: str) -> str:

@@ -1,30 +1,22 @@
 """Kubeconfig files as kubectl reads them: found, merged, and resolved to one connection.
 
-`parse`, `merge` and `resolve` are pure; `load` finds and reads the files. kubectl's
-rules: of several files the first to name an entry wins; relative paths are relative to
-the file that holds them; data beats files; a token file beats a token.
+`parse`, `merge` and `resolve` are pure but for the certificates that they read; `load`
+finds and reads the files. kubectl's rules: of several files the first to name an entry
+wins, whole; relative paths are relative to the file that holds them; data beats files;
+a token file beats a token. Where kubectl asks at the terminal or falls back to
+``localhost:8080``, we say what is missing.
 """
 
-import base64
-import binascii
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from volary.clusters import kubeconfig_user, settings
+from volary.clusters import connections, service_account, settings
 from volary.clusters import proxies as environment_proxies
+from volary.clusters.entries import Entry
 from volary.config import yaml
-from volary.model import errors, fleet, json, problem
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A named cluster, user or context, and the directory its relative paths start at."""
-
-    body: json.JsonObject
-    directory: str
-    file: str
+from volary.model import errors, fleet
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,29 +32,66 @@ class Kubeconfig:
 
 
 def load(
-    cluster: fleet.Cluster, *, environment: Mapping[str, str] = os.environ
+    cluster: fleet.Cluster,
+    *,
+    environment: Mapping[str, str] = os.environ,
+    reader: "Reader | None" = None,
 ) -> settings.Connection:
     """Return how to reach a cluster of the fleet.
+
+    A `reader` that is given for many clusters reads a file they share only once.
 
     Raises:
         errors.UserError: A file, context, certificate, … is missing or not valid.
     """
     if cluster.in_cluster:
-        return in_cluster(cluster.name, environment=environment)
-    found = read(cluster.kubeconfig, environment=environment)
-    connection = resolve(found, cluster.context, name=cluster.name)
-    if connection.proxy_url:
-        return connection
+        connection = service_account.connection(cluster.name, environment=environment)
+    else:
+        found = read(cluster.kubeconfig, environment=environment, reader=reader)
+        connection = resolve(found, cluster.context, name=cluster.name)
     return environment_proxies.with_proxy(connection, environment)
 
 
-def read(files: Sequence[str], *, environment: Mapping[str, str]) -> Kubeconfig:
+class Reader:
+    """Reads and parses kubeconfig files, each again only when it has changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[int, int], Kubeconfig]] = {}
+
+    def read(self, name: str) -> Kubeconfig:
+        """Return one file.
+
+        Raises:
+            errors.UserError: It cannot be read or is not a kubeconfig.
+        """
+        text = ""
+        try:
+            found = os.stat(name)
+            stamp = (found.st_mtime_ns, found.st_size)
+            known = self._known.get(name)
+            if known is not None and known[0] == stamp:
+                return known[1]
+            text = Path(name).read_text(encoding="utf-8")
+        except FileNotFoundError as error:
+            raise errors.user_error(f"kubeconfig {name} does not exist") from error
+        except (OSError, UnicodeDecodeError) as error:
+            cause = (getattr(error, "strerror", None) or "it is not text").lower()
+            raise errors.user_error(f"kubeconfig {name} cannot be read: {cause}") from error
+        parsed = parse(text, file=name)
+        self._known[name] = (stamp, parsed)
+        return parsed
+
+
+def read(
+    files: Sequence[str], *, environment: Mapping[str, str], reader: Reader | None = None
+) -> Kubeconfig:
     """Read and merge files; without names those that kubectl would read.
 
     A named file must exist; of those in ``KUBECONFIG`` missing ones are skipped.
     """
+    reading = reader or Reader()
     if files:
-        return merge([parse(_read_text(Path(name)), file=name) for name in files])
+        return merge([reading.read(name) for name in files])
     listed = [name for name in environment.get("KUBECONFIG", "").split(os.pathsep) if name]
     home = environment.get("HOME", "")
     candidates = listed or ([str(Path(home) / ".kube" / "config")] if home else [])
@@ -73,17 +102,7 @@ def read(files: Sequence[str], *, environment: Mapping[str, str]) -> Kubeconfig:
             f"there is no kubeconfig ({tried})",
             hint="set KUBECONFIG, or name the file in the fleet file",
         )
-    return merge([parse(_read_text(Path(name)), file=name) for name in present])
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise errors.user_error(f"kubeconfig {path} does not exist") from error
-    except (OSError, UnicodeDecodeError) as error:
-        cause = getattr(error, "strerror", None) or "it is not text"
-        raise errors.user_error(f"kubeconfig {path} cannot be read: {cause}") from error
+    return merge([reading.read(name) for name in present])
 
 
 def parse(text: str, *, file: str) -> Kubeconfig:
@@ -94,27 +113,25 @@ def parse(text: str, *, file: str) -> Kubeconfig:
     body = documents[0].value
     if len(documents) > 1 or not isinstance(body, dict):
         raise errors.user_error(f"kubeconfig {file} is not one object")
+    whole = Entry(body, os.path.dirname(os.path.abspath(file)), file)
     return Kubeconfig(
-        current_context=str(body.get("current-context") or ""),
-        clusters=_entries(body, "clusters", "cluster", file),
-        users=_entries(body, "users", "user", file),
-        contexts=_entries(body, "contexts", "context", file),
+        current_context=whole.text("current-context"),
+        clusters=_named(whole, "clusters", "cluster"),
+        users=_named(whole, "users", "user"),
+        contexts=_named(whole, "contexts", "context"),
         files=(file,),
     )
 
 
-def _entries(body: json.JsonObject, plural: str, singular: str, file: str) -> dict[str, Entry]:
-    listed = body.get(plural) or []
-    where = problem.Location(file, path=plural)
-    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
-        raise errors.user_error(f"{plural} must be a list of objects", where=where)
-    directory = os.path.dirname(os.path.abspath(file))
+def _named(whole: Entry, plural: str, singular: str) -> dict[str, Entry]:
     found: dict[str, Entry] = {}
-    for each in listed:
-        inner = each.get(singular) or {}
-        if not isinstance(inner, dict):
-            raise errors.user_error(f"{singular} {each.get('name')} is not an object", where=where)
-        found.setdefault(str(each.get("name") or ""), Entry(inner, directory, file))
+    for each in whole.inners(plural):
+        name = each.text("name")
+        if name in found:
+            raise whole.error(f"the name {name} stands twice in {plural}", key=plural)
+        inner = each.inner(singular)
+        body = inner.body if inner is not None else {}
+        found[name] = Entry(body, whole.directory, whole.file, f"{plural}[{name}]")
     return found
 
 
@@ -155,134 +172,24 @@ def resolve(kubeconfig: Kubeconfig, context: str, *, name: str) -> settings.Conn
             f"cluster {name}: context {chosen} does not exist in {where}",
             hint=_contexts_hint(kubeconfig),
         )
-    server = _pointed(kubeconfig.clusters, entry, "cluster", chosen)
-    user = _pointed(kubeconfig.users, entry, "user", chosen) if entry.body.get("user") else None
-    return _connection(name, entry, server, user)
+    server = _pointed(kubeconfig.clusters, entry, "cluster")
+    user = _pointed(kubeconfig.users, entry, "user") if entry.text("user") else None
+    return connections.connection(name, context=entry, server=server, user=user)
 
 
 def _contexts_hint(kubeconfig: Kubeconfig) -> str:
-    names = ", ".join(sorted(kubeconfig.contexts)[:10])
-    return f"its contexts are: {names}" if names else "it has no contexts"
+    names = sorted(kubeconfig.contexts)
+    if not names:
+        return "it has no contexts"
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return f"its contexts are: {', '.join(names[:10])}{more}"
 
 
-def _pointed(entries: Mapping[str, Entry], context: Entry, what: str, name: str) -> Entry:
-    pointed = str(context.body.get(what) or "")
+def _pointed(entries: Mapping[str, Entry], context: Entry, what: str) -> Entry:
+    pointed = context.text(what)
     found = entries.get(pointed)
     if found is None:
-        raise errors.user_error(
-            f"context {name} names the {what} {pointed or '(none)'}, which does not exist",
-            where=problem.Location(context.file, path=f"contexts[{name}].{what}"),
+        raise context.error(
+            f"the context names the {what} {pointed or '(none)'}, which does not exist", key=what
         )
     return found
-
-
-def _connection(
-    name: str, context: Entry, server: Entry, user: Entry | None
-) -> settings.Connection:
-    body = server.body
-    insecure = bool(body.get("insecure-skip-tls-verify"))
-    authorities = content(server, "certificate-authority", name)
-    if insecure and authorities:
-        raise errors.user_error(
-            f"cluster {name}: certificate-authority contradicts insecure-skip-tls-verify",
-            where=problem.Location(server.file),
-        )
-    who = user or Entry({}, server.directory, server.file)
-    certificate, key = content(who, "client-certificate", name), content(who, "client-key", name)
-    if bool(certificate) != bool(key):
-        raise errors.user_error(
-            f"cluster {name}: client-certificate and client-key need each other",
-            where=problem.Location(who.file),
-        )
-    tls = settings.Tls(
-        authorities=authorities,
-        certificate=certificate,
-        key=key,
-        server_name=str(body.get("tls-server-name") or ""),
-        insecure=insecure,
-    )
-    url = _url(str(body.get("server") or ""), name, server, secure=bool(authorities or insecure))
-    return settings.Connection(
-        name=name,
-        server=url,
-        namespace=str(context.body.get("namespace") or "default"),
-        tls=tls,
-        credentials=kubeconfig_user.credentials(
-            who.body, who.directory, name, cluster_body=body, authorities=authorities
-        ),
-        impersonation=kubeconfig_user.impersonation(who.body),
-        proxy_url=_proxy(str(body.get("proxy-url") or ""), name),
-    )
-
-
-def _url(server: str, name: str, entry: Entry, *, secure: bool) -> str:
-    if not server:
-        raise errors.user_error(
-            f"cluster {name}: the kubeconfig names no server", where=problem.Location(entry.file)
-        )
-    if "://" not in server:
-        server = f"{'https' if secure else 'http'}://{server}"
-    if not server.startswith(("http://", "https://")):
-        raise errors.user_error(
-            f"cluster {name}: server {server} is not an http or https URL",
-            where=problem.Location(entry.file),
-        )
-    return server.rstrip("/")
-
-
-def _proxy(url: str, name: str) -> str:
-    if url and not url.startswith(("http://", "https://")):
-        raise errors.user_error(
-            f"cluster {name}: proxy-url {url.partition('://')[0]}:// is not supported",
-            hint="use an http or https proxy",
-        )
-    return url
-
-
-def content(entry: Entry, key: str, cluster: str) -> bytes:
-    """Return the bytes of ``<key>-data`` or of the file that ``<key>`` names; empty: neither."""
-    data = str(entry.body.get(f"{key}-data") or "")
-    if data:
-        try:
-            return base64.b64decode(data, validate=True)
-        except (binascii.Error, ValueError) as error:
-            raise errors.user_error(
-                f"cluster {cluster}: {key}-data is not base64", where=problem.Location(entry.file)
-            ) from error
-    path = str(entry.body.get(key) or "")
-    return _bytes(Path(entry.directory, path), key, cluster) if path else b""
-
-
-def _bytes(path: Path, key: str, cluster: str) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise errors.user_error(
-            f"cluster {cluster}: {key} {path} cannot be read: {(error.strerror or '').lower()}",
-            hint="check the path in the kubeconfig; relative ones start at the kubeconfig's folder",
-        ) from error
-
-
-_SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
-
-
-def in_cluster(
-    name: str, *, environment: Mapping[str, str], directory: str = _SERVICE_ACCOUNT
-) -> settings.Connection:
-    """Return the connection of a pod's service account; its token is re-read as it is rotated."""
-    host = environment.get("KUBERNETES_SERVICE_HOST", "")
-    port = environment.get("KUBERNETES_SERVICE_PORT", "")
-    if not host or not port:
-        raise errors.user_error(
-            f"cluster {name}: inCluster is set, but this is not a pod of a cluster",
-            hint="KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set",
-        )
-    folder = Path(directory)
-    namespace = folder / "namespace"
-    return settings.Connection(
-        name=name,
-        server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
-        namespace=namespace.read_text().strip() if namespace.is_file() else "default",
-        tls=settings.Tls(authorities=_bytes(folder / "ca.crt", "ca.crt", name)),
-        credentials=settings.TokenFile(str(folder / "token")),
-    )

@@ -46,6 +46,7 @@ class Pool:
         self._limits = limits
         self._environment = environment
         self._chance = chance
+        self._reader = kubeconfig.Reader()
         self._clients: dict[str, clients.Client] = {}
 
     def member(self, name: str) -> fleet.Cluster | None:
@@ -61,7 +62,7 @@ class Pool:
         if member is None:
             return Unavailable(name, f"cluster {name} is not in the fleet")
         try:
-            connection = kubeconfig.load(member, environment=self._environment)
+            connection = kubeconfig.load(member, environment=self._environment, reader=self._reader)
         except errors.UserError as error:
             return Unavailable(name, error.problems[0].message, error.problems)
         client = await self._stack.enter_async_context(

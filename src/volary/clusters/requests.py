@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import msgspec
 
@@ -30,6 +30,11 @@ class Request:
     what: str = ""
     #: Sending it twice has the effect of sending it once.
     idempotent: bool = False
+
+    @property
+    def target(self) -> str:
+        """Path and query as they are sent."""
+        return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
 
 
 def path(

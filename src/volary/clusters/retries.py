@@ -12,11 +12,13 @@ class Policy:
     """How patient a client is."""
 
     #: Tries in all, the first included.
-    tries: int = 5
-    base: timedelta = timedelta(milliseconds=200)
+    tries: int = 6
+    base: timedelta = timedelta(milliseconds=300)
     longest: timedelta = timedelta(seconds=10)
     #: A longer Retry-After is reported instead of waited for.
     longest_asked: timedelta = timedelta(seconds=60)
+    #: No new try after this much time since the first began.
+    patience: timedelta = timedelta(seconds=120)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +29,23 @@ class Decision:
     delay: timedelta = timedelta(0)
 
 
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What has happened to a request so far."""
+
+    #: Tries so far, at least 1.
+    tried: int
+    #: Sending it twice has the effect of sending it once.
+    idempotent: bool
+    #: Time since the first try began.
+    elapsed: timedelta = timedelta(0)
+
+
 STOP = Decision(again=False)
 
 
 def decide(
-    policy: Policy, error: errors.VolaryError, *, tried: int, idempotent: bool, chance: float
+    policy: Policy, error: errors.VolaryError, situation: Situation, *, chance: float
 ) -> Decision:
     """Say what follows a failed try.
 
@@ -41,22 +55,31 @@ def decide(
     Args:
         policy: How patient to be.
         error: What went wrong.
-        tried: Tries so far, at least 1.
-        idempotent: Sending it twice has the effect of sending it once.
+        situation: What has happened so far.
         chance: A random number in [0, 1), for full jitter.
     """
-    if tried >= policy.tries or not _is_safe(error, idempotent=idempotent):
+    if situation.tried >= policy.tries or not _is_safe(error, idempotent=situation.idempotent):
         return STOP
     asked = error.delay if isinstance(error, errors.TemporaryError) else None
+    if asked is not None and asked > policy.longest_asked:
+        return STOP
+    delay = backoff(policy, failures=situation.tried, chance=chance)
     if asked is not None:
-        spread = timedelta(seconds=asked.total_seconds() * 0.1 * chance)
-        return Decision(True, asked + spread) if asked <= policy.longest_asked else STOP
-    ceiling = min(policy.base * 2 ** (tried - 1), policy.longest)
-    return Decision(True, ceiling * chance)
+        delay = asked + asked * 0.1 * chance
+    return Decision(True, delay) if situation.elapsed + delay <= policy.patience else STOP
+
+
+def backoff(policy: Policy, *, failures: int, chance: float) -> timedelta:
+    """Return the delay after so many failures in a row: full jitter under a doubling ceiling."""
+    doublings = min(failures - 1, 30)
+    ceiling = min(policy.base * float(2**doublings), policy.longest)
+    return ceiling * chance
 
 
 def _is_safe(error: errors.VolaryError, *, idempotent: bool) -> bool:
     match error:
+        case cluster_errors.CircuitOpen():
+            return False  # the point of a breaker is to fail at once
         case cluster_errors.TooManyRequests():
             return True
         case cluster_errors.Unreachable():

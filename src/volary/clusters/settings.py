@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class TokenFile:
     """A bearer token in a file that is replaced from time to time."""
 
     path: str
+    #: Used while the file cannot be read; empty: none.
+    fallback: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,5 +89,11 @@ class Connection:
     tls: Tls = field(default_factory=Tls)
     credentials: Credentials = field(default_factory=Anonymous)
     impersonation: Impersonation = field(default_factory=Impersonation)
-    #: ``http://…``; empty: none.
-    proxy_url: str = ""
+    #: ``http://…``, perhaps with user and password; empty: none.
+    proxy_url: str = field(default="", repr=False)
+
+    @property
+    def address(self) -> str:
+        """The server's URL for messages: without user and password."""
+        parts = urlsplit(self.server)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

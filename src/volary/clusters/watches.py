@@ -1,9 +1,9 @@
 """Following a collection: list once, then every change, for as long as somebody listens.
 
 A watch is a chain of HTTP streams. Each goes on where the last one ended
-(bookmarks keep that place fresh). When the place is too old (410), or the stream broke
-in an unknown place, everything is listed again and told as one RELISTED event, so
-that a listener never misses a deletion.
+((bookmarks keep that place fresh). When the place is too old (410) or seems not to exist,
+everything is listed again and told as one RELISTED event, so that a listener never
+misses a deletion.
 """
 
 import asyncio
@@ -23,9 +23,11 @@ from volary.model import errors, json
 _STREAM_SECONDS = 290
 #: Without a byte for longer than a stream may last, the connection is dead.
 _SILENCE = _STREAM_SECONDS + 15.0
-_PATIENCE = retries.Policy(
-    tries=1_000_000, base=timedelta(milliseconds=250), longest=timedelta(seconds=15)
-)
+_PATIENCE = retries.Policy(base=timedelta(milliseconds=250), longest=timedelta(seconds=15))
+#: After so many failures in a row everything is listed again.
+_DOUBTFUL = 5
+#: A stream that ends within seconds and without a word has failed.
+_SHORT = 1.0
 
 
 class WatchKind(StrEnum):
@@ -63,8 +65,30 @@ class _Line(msgspec.Struct):
 
 
 _DECODER = msgspec.json.Decoder(_Line)
+_FAILURE = 400
 _GONE = 410
+_SERVER_ERROR = 500
 Lister = Callable[[], Awaitable[ObjectList]]
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How a watch has fared."""
+
+    #: The place to go on from; empty: everything has to be listed.
+    place: str
+    #: Failures in a row.
+    failures: int = 0
+
+    def fail(self) -> None:
+        """Count a failure; after several the place itself may be what is wrong.
+
+        A cluster restored from a backup answers "too large resource version" to a
+        place that it has not reached yet, again and again.
+        """
+        self.failures += 1
+        if self.failures % _DOUBTFUL == 0:
+            self.place = ""
 
 
 async def follow(
@@ -80,29 +104,64 @@ async def follow(
 
     Failures that may pass are waited out with a growing delay; others are raised.
     """
-    place = resource_version
-    failures = 0
+    progress = _Progress(resource_version)
     while True:
         try:
-            if not place:
+            if not progress.place:
                 listed = await lister()
-                place = listed.resource_version
+                progress.place = listed.resource_version
                 yield WatchEvent(WatchKind.RELISTED, {}, listed.items)
-            lines = _stream(sender, resource, selection, place)
-            async with aclosing(lines):
-                async for line in lines:
-                    failures = 0
-                    place = line.object.get("metadata", {}).get("resourceVersion") or place
-                    if line.type in WatchKind.__members__:
-                        yield WatchEvent(WatchKind(line.type), line.object)
+            streaming = _changes(sender, resource, selection, progress)
+            async with aclosing(streaming):
+                async for event in streaming:
+                    yield event
         except cluster_errors.Expired:
-            place = ""
+            progress.place = ""
+            progress.failures += 1
+            pause = timedelta(0)
         except errors.TemporaryError as error:
-            failures += 1
-            decision = retries.decide(
-                _PATIENCE, error, tried=failures, idempotent=True, chance=chance()
-            )
-            await asyncio.sleep(decision.delay.total_seconds())
+            progress.fail()
+            pause = error.delay or timedelta(0)
+        else:
+            continue
+        await asyncio.sleep(_delay(pause, progress.failures, chance()))
+
+
+def _delay(asked: timedelta, failures: int, chance: float) -> float:
+    """Return the seconds to wait after so many failures in a row; never much over a minute."""
+    backoff = retries.backoff(_PATIENCE, failures=failures, chance=chance)
+    return (min(asked, _PATIENCE.longest_asked) + backoff).total_seconds()
+
+
+async def _changes(
+    sender: transport.Transport,
+    resource: discovery.Resource,
+    selection: requests.Selection,
+    progress: _Progress,
+) -> AsyncGenerator[WatchEvent, None]:
+    """Yield the changes of one stream and keep the place.
+
+    Raises:
+        cluster_errors.Unreachable: It ended at once and without a word, which must not
+            become a busy loop.
+    """
+    clock = asyncio.get_running_loop()
+    began, heard = clock.time(), False
+    lines = _stream(sender, resource, selection, progress.place)
+    async with aclosing(lines):
+        async for line in lines:
+            heard = True
+            progress.failures = 0
+            progress.place = _version(line.object) or progress.place
+            if line.type in WatchKind.__members__:
+                yield WatchEvent(WatchKind(line.type), line.object)
+    if not heard and clock.time() - began < _SHORT:
+        raise cluster_errors.Unreachable(f"watch {resource.title}: the stream ended at once")
+
+
+def _version(body: json.JsonObject) -> str:
+    metadata = body.get("metadata") or {}
+    return str(metadata.get("resourceVersion") or "")
 
 
 async def _stream(
@@ -130,7 +189,8 @@ def _decode(raw: bytes, what: str) -> _Line:
 
 
 def _error(status: json.JsonObject, what: str) -> errors.VolaryError:
-    code = int(status.get("code") or 500)
-    if code == _GONE or status.get("reason") in ("Expired", "Gone"):
+    code = status.get("code")
+    known = code if isinstance(code, int) and code >= _FAILURE else _SERVER_ERROR
+    if known == _GONE or status.get("reason") in ("Expired", "Gone"):
         return cluster_errors.Expired(str(status.get("message")), status=_GONE, reason="Expired")
-    return cluster_errors.translate(code, status, what=what)
+    return cluster_errors.translate(known, status, what=what)
