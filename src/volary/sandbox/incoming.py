@@ -54,13 +54,19 @@ def settle(kind: kinds.Kind, body: json.JsonObject) -> json.JsonObject:
     return defaults.apply(kind.schema, _decoded(kind, body).body)
 
 
-def check(kind: kinds.Kind, body: json.JsonObject, old: json.JsonObject | None) -> None:
+def check(
+    kind: kinds.Kind,
+    body: json.JsonObject,
+    old: json.JsonObject | None,
+    *,
+    subresource: str = "",
+) -> None:
     """Refuse an object that breaks the rules of its kind.
 
     Raises:
         status.StatusError: 422 with all causes.
     """
-    found = validation.check(kind.schema, body, old)
+    found = validation.check(kind.schema, body, old, subresource=subresource)
     if found:
         raise refuse(kind, str(body["metadata"].get("name", "")), found)
 

@@ -228,6 +228,8 @@ def apply(
     shown = None if live is None else conversions.outward(kind, live)
     wanted = _applicable(kind, target, body)
     merged = merge_applied(kind, target, shown, wanted, options, now=home.stamp())
+    if merged is live:
+        return _told(kind, merged)
     settled = incoming.settle(stored, conversions.inward(kind, merged))
     if live is None:
         written = _create(home, stored, target.namespace, settled, options)
@@ -291,7 +293,12 @@ def merge_applied(
     given = body["metadata"]["name"]
     if given != target.name:
         raise _other_name(given, target.name)
-    return result.body
+    sent = body["metadata"].get("resourceVersion", "")
+    if live is None or result.changed or sent:
+        return result.body
+    managers = result.body["metadata"].get("managedFields")
+    # Nothing changed at all: the object itself, which spares the rest of the way.
+    return live if managers is live["metadata"].get("managedFields") else result.body
 
 
 def _replace(
@@ -320,7 +327,7 @@ def _replace(
     else:
         prepared = preparing.for_update(home, kind, new, live, dry_run=options.dry_run)
     prepared = _with_version(prepared, live)
-    incoming.check(kind, prepared, live)
+    incoming.check(kind, prepared, live, subresource=target.subresource)
     return store(home, kind, live, prepared, dry_run=options.dry_run)
 
 

@@ -1,15 +1,15 @@
 """One cluster's API server: a port, its TLS, and the application behind it."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from aiohttp import web
+from aiohttp import typedefs, web
 
 from volary.sandbox import registry
-from volary.sandbox.http import users
+from volary.sandbox.http import application, bodies, certificates, users
 
-_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Middleware = Callable[[web.Request, _Handler], Awaitable[web.StreamResponse]]
+#: Seconds that requests under way get when the server stops; watches end at once.
+_GRACE = 2.0
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,22 +25,26 @@ class Settings:
     users: tuple[users.User, ...] = ()
     #: Serve TLS with a certificate of the process' own authority (kubectl sends tokens only then).
     tls: bool = True
-    #: Run before everything else, authentication included: `fault_middleware` is one.
-    middlewares: tuple[Middleware, ...] = ()
+    #: What stands in front, faults for one. The first sees a request first; made with ``aiohttp.web.middleware``.
+    middlewares: tuple[typedefs.Middleware, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
 class Server:
     """A server that listens; made by `start`."""
 
+    registry: registry.Registry
     #: ``https://127.0.0.1:6443``.
     url: str
     #: The authority's certificate in PEM, for ``certificate-authority-data``; empty without TLS.
     certificate_authority: str
-    registry: registry.Registry
+    _application: application.Application
+    _runner: web.AppRunner
 
     async def stop(self) -> None:
         """End all watches and connections and free the port."""
-        raise NotImplementedError
+        self._application.end_watches()
+        await self._runner.cleanup()
 
 
 async def start(cluster: registry.Registry, settings: Settings) -> Server:
@@ -49,4 +53,28 @@ async def start(cluster: registry.Registry, settings: Settings) -> Server:
     Raises:
         OSError: The port is taken.
     """
-    raise NotImplementedError
+    answers = application.Application(cluster, settings.users)
+    app = web.Application(client_max_size=bodies.LIMIT, middlewares=settings.middlewares)
+    app.router.add_route("*", "/{path:.*}", answers.handle)
+    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_GRACE)
+    await runner.setup()
+    made = context = None
+    if settings.tls:
+        hosts = tuple(dict.fromkeys((*_LOOPBACK, settings.host)))
+        made = certificates.authority(certificates.today(cluster.time.now()), hosts)
+        context = certificates.context(made)
+    site = web.TCPSite(runner, settings.host, settings.port, ssl_context=context)
+    try:
+        await site.start()
+    except OSError:
+        await runner.cleanup()
+        raise
+    port = runner.addresses[0][1]
+    scheme = "https" if made else "http"
+    return Server(
+        registry=cluster,
+        url=f"{scheme}://{settings.host}:{port}",
+        certificate_authority=made.certificate if made else "",
+        _application=answers,
+        _runner=runner,
+    )
