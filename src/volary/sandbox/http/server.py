@@ -1,11 +1,18 @@
 """One cluster's API server: a port, its TLS, and the application behind it."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import cast
 
 from aiohttp import typedefs, web
 
 from volary.sandbox import registry
 from volary.sandbox.http import application, bodies, certificates, users
+
+#: An alias, since a field of `Settings` has the module's name.
+_User = users.User
+_Next = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Middleware = Callable[[web.Request, _Next], Awaitable[web.StreamResponse]]
 
 #: Seconds that requests under way get when the server stops; watches end at once.
 _GRACE = 2.0
@@ -22,11 +29,12 @@ class Settings:
     #: 0: any free one.
     port: int = 0
     #: Who may do what; by token.
-    users: tuple[users.User, ...] = ()
+    users: tuple[_User, ...] = ()
     #: Serve TLS with a certificate of the process' own authority (kubectl sends tokens only then).
     tls: bool = True
-    #: What stands in front, faults for one. The first sees a request first; made with ``aiohttp.web.middleware``.
-    middlewares: tuple[typedefs.Middleware, ...] = ()
+    #: What stands in front of the application, faults for one; the first sees a request first.
+    #: Made with ``aiohttp.web.middleware``.
+    middlewares: tuple[Middleware, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,9 @@ async def start(cluster: registry.Registry, settings: Settings) -> Server:
         OSError: The port is taken.
     """
     answers = application.Application(cluster, settings.users)
-    app = web.Application(client_max_size=bodies.LIMIT, middlewares=settings.middlewares)
+    # Made by aiohttp's decorator, they take their arguments by position or by name.
+    front = [cast("typedefs.Middleware", each) for each in settings.middlewares]
+    app = web.Application(client_max_size=bodies.LIMIT, middlewares=front)
     app.router.add_route("*", "/{path:.*}", answers.handle)
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_GRACE)
     await runner.setup()
