@@ -1,0 +1,65 @@
+"""``python -m benchmarks``: measure everything and write ``README.md``."""
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+from benchmarks import applying, engines, report, running, starting
+
+_EVERY = (
+    applying.VOLARY,
+    applying.FLOOR,
+    applying.TWICE,
+    applying.DIRECTORY,
+)
+#: One process per object is measured where it ends in a bearable time.
+_EVERY_AND_EACH = (*_EVERY, applying.EACH)
+_FULL = (
+    applying.Size(1, 3, _EVERY),
+    applying.Size(1, 3, _EVERY_AND_EACH),
+    applying.Size(3, 1, _EVERY_AND_EACH),
+    applying.Size(10, 1, _EVERY),
+    applying.Size(50, 1, _EVERY),
+)
+_QUICK = (applying.Size(1, 1, _EVERY_AND_EACH), applying.Size(3, 1, _EVERY))
+
+
+def main() -> None:
+    """Measure, and write what was found."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few clusters; under two minutes")
+    parser.add_argument(
+        "--output", type=Path, default=Path(__file__).parent / "README.md", help="file to write"
+    )
+    chosen = parser.parse_args()
+    began = time.monotonic()
+    load = os.getloadavg()[0]
+    findings = report.Findings(
+        quick=chosen.quick,
+        load=load,
+        started=starting.measure(3 if chosen.quick else 9),
+        engines=_engines(quick=chosen.quick),
+        applied=[applying.measure(size, _say) for size in (_QUICK if chosen.quick else _FULL)],
+        runs=[running.measure(number, _say) for number in ((1, 3) if chosen.quick else (1, 50))],
+    )
+    chosen.output.write_text(report.render(findings))
+    _say(f"wrote {chosen.output} after {time.monotonic() - began:.0f} s")
+
+
+def _engines(*, quick: bool) -> list[engines.Measured]:
+    found = []
+    for runs, clusters in ((2, 25), (2, 100)) if quick else ((20, 25), (5, 100), (20, 100)):
+        measured = engines.measure(runs, clusters)
+        _say(f"engine, {runs} runs on {clusters} clusters: {measured.per_task:.2f} ms a task")
+        found.append(measured)
+    return found
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
