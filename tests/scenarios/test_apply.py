@@ -1,0 +1,308 @@
+"""Applying a set: all or nothing where it can be, and words for what went wrong."""
+
+import pytest
+
+from stage_world import NEW, OLD, config, deployment, made, service, shop, world
+from volary.model import application as applications
+from volary.model import stage
+from volary.sandbox import verbs
+
+Name = stage.StageName
+SYNC = stage.SyncOptions()
+USER = verbs.Options(manager="kubectl-edit", agent="kubectl")
+
+
+def widget(size: int = 3) -> dict[str, object]:
+    return {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": "gear"},
+        "spec": {"size": size},
+    }
+
+
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {
+            "plural": "widgets",
+            "singular": "widget",
+            "kind": "Widget",
+            "listKind": "WidgetList",
+        },
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {"size": {"type": "integer", "minimum": 1}},
+                            }
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+async def test_nothing_is_touched_when_one_object_is_bad_and_all_problems_are_told() -> None:
+    wrong = deployment("shop:v2")
+    wrong["spec"]["replicas"] = -1
+    async with world("us") as given:
+        given.sources[NEW] = [
+            made(config(greeting="new")),
+            made(wrong),
+            made({**service(), "spec": {"selector": {"a": "b"}}}, "service.yaml"),
+        ]
+        await given.deployed(OLD)
+
+        outcomes = await given.run(Name.SYNC, SYNC)
+
+        assert outcomes["us"].status == "failed"
+        assert not outcomes["us"].touched
+        text = "\n".join(outcomes["us"].details)
+        assert "spec.replicas" in text
+        assert "spec.ports" in text
+        assert given.get("us", "ConfigMap", "settings")["data"] == {"greeting": "hello"}
+
+
+async def test_an_immutable_field_is_named_with_the_way_out() -> None:
+    async with world("us") as given:
+        await given.deployed(OLD)
+        given.sources[NEW] = [made(deployment("shop:v2", app="renamed")), made(service())]
+
+        outcomes = await given.run(Name.SYNC, SYNC)
+
+        assert outcomes["us"].status == "failed"
+        assert "spec.selector cannot be changed on a live object" in outcomes["us"].reason
+        assert any("force-sync-by-replace" in line for line in outcomes["us"].details)
+        assert not outcomes["us"].touched
+
+
+async def test_force_replace_deletes_and_creates_anew() -> None:
+    async with world("us") as given:
+        await given.deployed(OLD)
+        before = given.get("us", "Deployment", "shop")["metadata"]["uid"]
+        body = deployment("shop:v2", app="shop", tier="web")
+        body["metadata"]["annotations"] = {"pipecd.dev/force-sync-by-replace": "enabled"}
+        given.sources[NEW] = [made(body), made(config())]
+
+        outcomes = await given.run(Name.SYNC, SYNC)
+
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert given.get("us", "Deployment", "shop")["metadata"]["uid"] != before
+        assert given.images("us") == "shop:v2 2/2"
+
+
+async def test_replace_takes_away_what_others_added_and_creates_what_is_missing() -> None:
+    body = config()
+    body["metadata"]["annotations"] = {"pipecd.dev/sync-by-replace": "enabled"}
+    async with world("us") as given:
+        given.sources[OLD] = [made(body)]
+        await given.deployed(OLD)
+        registry = given.running.clusters["us"].registry
+        registry.patch(
+            registry.kind("v1", "ConfigMap"),
+            "default",
+            "settings",
+            {"data": {"extra": "1"}},
+            verbs.PatchType.MERGE,
+            USER,
+        )
+
+        outcomes = await given.run(Name.SYNC, SYNC, commit=OLD)
+
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert given.get("us", "ConfigMap", "settings")["data"] == {"greeting": "hello"}
+
+
+async def test_a_conflict_says_who_owns_which_field() -> None:
+    async with world("us") as given:
+        await given.deployed(OLD)
+        registry = given.running.clusters["us"].registry
+        kind = registry.kind("v1", "ConfigMap")
+        registry.patch(
+            kind,
+            "default",
+            "settings",
+            {"data": {"greeting": "theirs"}},
+            verbs.PatchType.MERGE,
+            USER,
+        )
+
+        outcomes = await given.run(Name.SYNC, SYNC, commit=NEW)
+
+        assert outcomes["us"].status == "failed"
+        assert "kubectl-edit owns .data.greeting" in outcomes["us"].reason
+        assert not outcomes["us"].touched
+        assert given.get("us", "ConfigMap", "settings")["data"] == {"greeting": "theirs"}
+
+        taken = config()
+        taken["metadata"]["annotations"] = {"volary.dev/force-conflicts": "enabled"}
+        given.sources[NEW] = [made(taken)]
+        outcomes = await given.run(Name.SYNC, SYNC)
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert given.get("us", "ConfigMap", "settings")["data"] == {"greeting": "hello"}
+
+
+async def test_drift_is_mended_and_what_is_unchanged_is_not_written() -> None:
+    async with world("us") as given:
+        await given.deployed(OLD)
+        before = given.get("us", "Deployment", "shop")["metadata"]["resourceVersion"]
+        registry = given.running.clusters["us"].registry
+        live = given.get("us", "ConfigMap", "settings")
+        labels = {
+            key: value for key, value in live["metadata"]["labels"].items() if "volary" in key
+        }
+        assert labels
+        registry.delete(registry.kind("v1", "ConfigMap"), "default", "settings", verbs.Deletion())
+
+        outcomes = await given.run(Name.SYNC, SYNC, commit=OLD)
+
+        assert outcomes["us"].reason.startswith("primary: 1 created, 2 unchanged")
+        assert given.get("us", "Deployment", "shop")["metadata"]["resourceVersion"] == before
+
+
+@pytest.mark.parametrize("create", [False, True])
+async def test_a_missing_namespace(create: bool) -> None:
+    described = applications.Application(
+        name="shop", input=applications.Input(auto_create_namespace=create)
+    )
+    async with world("us", application=described) as given:
+        for each in given.sources[NEW]:
+            each.body["metadata"]["namespace"] = "web"
+
+        outcomes = await given.run(Name.SYNC, SYNC, running="")
+
+        if create:
+            assert outcomes["us"].status == "succeeded", outcomes["us"]
+            assert given.find("us", "Deployment", "shop", "web") is not None
+        else:
+            assert outcomes["us"].status == "failed"
+            assert outcomes["us"].reason == "namespace web does not exist on cluster us"
+            assert not outcomes["us"].touched
+
+
+async def test_a_namespace_in_the_set_comes_first() -> None:
+    async with world("us") as given:
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web"}}
+        for each in given.sources[NEW]:
+            each.body["metadata"]["namespace"] = "web"
+        given.sources[NEW].append(made(namespace))
+
+        outcomes = await given.run(Name.SYNC, SYNC, running="")
+
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert given.find("us", "Deployment", "shop", "web") is not None
+
+
+async def test_a_missing_definition_names_the_kind() -> None:
+    async with world("us") as given:
+        given.sources[NEW] = [made(widget()), *shop("shop:v2")]
+
+        outcomes = await given.run(Name.SYNC, SYNC, running="")
+
+        assert outcomes["us"].status == "failed"
+        assert "does not know the kind Widget (example.com/v1)" in outcomes["us"].reason
+        assert given.find("us", "Deployment", "shop") is None
+
+
+async def test_a_definition_in_the_set_is_waited_for() -> None:
+    async with world("us") as given:
+        given.sources[NEW] = [made(widget()), made(DEFINITION)]
+
+        outcomes = await given.run(Name.SYNC, SYNC, running="")
+
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert given.find("us", "Widget.example.com", "gear") is not None
+
+
+async def test_a_bad_object_of_a_new_kind_leaves_only_its_definition() -> None:
+    async with world("us") as given:
+        given.sources[NEW] = [made(widget(0)), made(DEFINITION), made(config())]
+
+        outcomes = await given.run(Name.SYNC, SYNC, running="")
+
+        assert outcomes["us"].status == "failed"
+        assert outcomes["us"].touched
+        assert "spec.size" in outcomes["us"].reason
+        assert given.find("us", "ConfigMap", "settings") is None
+
+
+async def test_a_missing_permission_names_verb_and_resource() -> None:
+    async with world("us", "eu") as given:
+        await given.deployed(OLD)
+        given.running.clusters["us"].faults.change(
+            {"denied": [{"verb": "patch", "resource": "deployments"}]}
+        )
+
+        outcomes = await given.run(Name.SYNC, SYNC)
+
+        assert outcomes["us"].status == "failed"
+        assert "patch deployments.apps" in outcomes["us"].reason
+        assert not outcomes["us"].touched
+        assert outcomes["eu"].status == "succeeded"
+
+
+async def test_a_namespace_outside_the_fleets_limits_is_refused() -> None:
+    async with world("us", "eu", namespaces={"us": ("web",)}) as given:
+        outcomes = await given.run(Name.SYNC, SYNC, running="")
+
+        assert outcomes["us"].status == "failed"
+        assert "only web may be used" in outcomes["us"].reason
+        assert given.find("us", "Deployment", "shop") is None
+        assert outcomes["eu"].status == "succeeded"
+
+
+async def test_an_autoscalers_replicas_are_left_to_it() -> None:
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"},
+            "minReplicas": 1,
+            "maxReplicas": 9,
+        },
+    }
+    async with world("us") as given:
+        for commit in (OLD, NEW):
+            given.sources[commit].append(made(autoscaler))
+        await given.deployed(OLD)
+        registry = given.running.clusters["us"].registry
+        registry.patch(
+            registry.kind("apps/v1", "Deployment"),
+            "default",
+            "shop",
+            {"spec": {"replicas": 5}},
+            verbs.PatchType.MERGE,
+            verbs.Options(manager="kube-controller-manager", agent="kube-controller-manager"),
+        )
+
+        outcomes = await given.run(Name.SYNC, SYNC)
+
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert given.images("us") == "shop:v2 5/5"
+        again = await given.run(Name.SYNC, SYNC)
+        assert not again["us"].touched
+
+
+async def test_no_manifests_is_an_error() -> None:
+    async with world("us") as given:
+        given.sources[NEW] = []
+
+        outcomes = await given.run(Name.SYNC, SYNC)
+
+        assert outcomes["us"].status == "failed"
+        assert "no Kubernetes manifests" in outcomes["us"].reason

@@ -1,0 +1,79 @@
+"""A rollback brings a touched cluster back, proven, and takes away only what the run brought."""
+
+from stage_world import KEY, NEW, OLD, config, deployment, made, service, world
+from volary.model import stage
+
+Name = stage.StageName
+ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
+BACK = stage.RollbackOptions()
+
+
+async def test_everything_is_as_before() -> None:
+    """Traffic on the canary, primary half-way to a broken version, a new object: all undone."""
+    async with world("us", "eu") as given:
+        await given.deployed(OLD)
+        await given.run(Name.CANARY_ROLLOUT, ONE_POD)
+        await given.run(Name.BASELINE_ROLLOUT, ONE_POD)
+        await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(0, canary=100))
+        given.sources[NEW] = [
+            made(deployment("shop:bad")),
+            made(service()),
+            made(config(greeting="new")),
+            made(config("extra")),
+        ]
+        broken = await given.run(Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions())
+        assert {each.status for each in broken.values()} == {"failed"}
+
+        async with given.watched_traffic("us") as lost:
+            outcomes = await given.run(Name.ROLLBACK, BACK)
+
+        assert {each.status for each in outcomes.values()} == {"succeeded"}, outcomes
+        assert lost == []
+        for target in given.names:
+            assert given.images(target) == "shop:v1 2/2"
+            assert given.traffic(target).by_label(KEY) == {"primary": 1.0}
+            assert given.get(target, "ConfigMap", "settings")["data"] == {"greeting": "hello"}
+            assert given.find(target, "ConfigMap", "extra") is None
+            assert given.count(target, "Deployment") == 1
+            assert given.count(target, "Pod") == 2
+
+
+async def test_a_rollback_that_cannot_be_proven_is_no_success() -> None:
+    async with world("us") as given:
+        await given.deployed(OLD)
+        await given.run(Name.CANARY_ROLLOUT, ONE_POD)
+        await given.deployed(NEW)
+        given.running.clusters["us"].faults.images.add("shop:v1", "never-ready")
+
+        outcomes = await given.run(Name.ROLLBACK, BACK, limit=2)
+
+        assert outcomes["us"].status == "failed"
+        assert "shop" in outcomes["us"].reason
+
+
+async def test_objects_of_others_stay() -> None:
+    """What an earlier commit left behind is not the run's, so a rollback leaves it."""
+    async with world("us") as given:
+        given.sources[OLD].append(made(config("left-over")))
+        await given.deployed(OLD)
+        given.sources[OLD].pop()
+        await given.deployed(NEW)
+
+        outcomes = await given.run(Name.ROLLBACK, BACK)
+
+        assert outcomes["us"].status == "succeeded"
+        assert given.find("us", "ConfigMap", "left-over") is not None
+
+
+async def test_a_first_deployment_is_taken_away_again() -> None:
+    async with world("us") as given:
+        given.sources[NEW] = [made(deployment("shop:bad")), made(service()), made(config())]
+        await given.run(Name.SYNC, stage.SyncOptions(), running="")
+
+        outcomes = await given.run(Name.ROLLBACK, BACK, running="")
+
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert "first deployment" in outcomes["us"].reason
+        assert given.find("us", "Deployment", "shop") is None
+        assert given.find("us", "Service", "shop") is None
+        assert given.count("us", "ConfigMap", **{"volary.dev/inventory": "shop"}) == 0
