@@ -320,7 +320,6 @@ class Run:
         return next((each for each in self.clusters if each.name == name), None)
 
 
-#: How a made-up outcome of a task that could not report is worded and counted.
 def lost(reason: str) -> outcomes.Outcome:
     """Return the outcome of a task that ended without a word: failed, and maybe it wrote."""
     return outcomes.Outcome(words.TaskStatus.FAILED, reason, touched=True)

@@ -7,7 +7,8 @@ from textwrap import dedent
 import pytest
 
 from volary.engine import events, machine, plan, state
-from volary.model import errors, stage
+from volary.model import errors, outcome, stage
+from volary.model.status import TaskStatus
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 Make = Callable[..., state.Run]
@@ -612,3 +613,59 @@ def test_what_a_new_process_takes_over_is_what_was_running(
     taken_over = machine.outstanding(from_events.run)
 
     assert taken_over == from_events.commands
+
+
+def test_limits_stand_still_during_a_pause_in_the_middle_of_a_stage(
+    planned_run: Make, converse: Converse
+) -> None:
+    check(
+        converse,
+        planned_run(concurrency=1),
+        """
+        >> start
+        << start 1-K8S_CANARY_ROLLOUT on us
+        == running: stage 1 of 2, K8S_CANARY_ROLLOUT
+        >> +4m
+        >> pause
+        == waiting: paused by ana; still finishing: us
+        >> us succeeded
+        >> +9h
+        >> resume
+        << start 1-K8S_CANARY_ROLLOUT on eu
+        == running: stage 1 of 2, K8S_CANARY_ROLLOUT
+        >> +5m
+        >> +1m
+        << stop eu politely: timed out after 6m
+        """,
+    )
+
+
+def test_a_report_of_an_earlier_attempt_is_stale(planned_run: Make, converse: Converse) -> None:
+    run = planned_run(("us",), on_failure=state.OnFailure.HOLD)
+    talk = converse(run, ">> start\n>> us failed: boom\n>> retry\n>> us succeeded")
+    assert talk.endswith("<< start 2-K8S_PRIMARY_ROLLOUT on us")
+
+    for event in (
+        events.Start(BEGINNING),
+        finished(1, TaskStatus.FAILED),
+        events.Retry(BEGINNING, "ana"),
+        finished(1, TaskStatus.SUCCEEDED),
+    ):
+        run = machine.advance(run, event).run
+
+    assert run.position == 0
+    assert [task.attempt for task in run.current.running] == [2]
+
+
+def finished(attempt: int, status: TaskStatus) -> events.TaskFinished:
+    told = outcome.Outcome(status, "boom", touched=True)
+    return events.TaskFinished(BEGINNING, "1-K8S_CANARY_ROLLOUT", "us", attempt, told)
+
+
+def test_skipping_all_of_a_run_that_stays_as_it_is(planned_run: Make, converse: Converse) -> None:
+    run = planned_run(groups=WAVES, on_failure=state.OnFailure.STOP)
+    talk = converse(run, ">> start\n>> us succeeded\n>> skip us\n>> skip eu")
+
+    assert talk.endswith(
+        "== failed: K8S_CANARY_ROLLOUT failed: no cluster is left to go on with; us stays as it is"
+    )
