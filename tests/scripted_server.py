@@ -23,6 +23,8 @@ class Asked:
     body: bytes
     #: Common name of the client's certificate; empty: none.
     certificate: str
+    #: The client's port.
+    port: int
     raw: web.BaseRequest = field(repr=False)
 
     @property
@@ -61,6 +63,7 @@ class ScriptedServer:
             request.headers,
             await request.read(),
             _common_name(request),
+            request.get_extra_info("peername")[1],
             request,
         )
         self.seen.append(asked)
@@ -84,7 +87,8 @@ async def serve(
 ) -> AsyncIterator[ScriptedServer]:
     """Start a server on the loopback address, with TLS when `context` is given."""
     scripted = ScriptedServer()
-    runner = web.ServerRunner(web.Server(scripted.handle, access_log=None), shutdown_timeout=0.1)
+    server = web.Server(scripted.handle, access_log=None, handler_cancellation=True)
+    runner = web.ServerRunner(server, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port, ssl_context=context)
     await site.start()

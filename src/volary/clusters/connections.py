@@ -53,11 +53,18 @@ def _url(name: str, entry: Entry, *, secure: bool) -> str:
         raise entry.error(f"cluster {name}: the kubeconfig names no server", key="server")
     if "://" not in server:
         server = f"{'https' if secure else 'http'}://{server}"
+    parts = urlsplit("")
     try:
         parts = urlsplit(server)
         valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         valid = False
+    if valid and "@" in parts.netloc:
+        raise entry.error(
+            f"cluster {name}: server has a user name in its URL",
+            key="server",
+            hint="put username and password into the user entry",
+        )
     if not valid or server.split() != [server]:
         raise entry.error(f"cluster {name}: server is not an http or https URL", key="server")
     return server.rstrip("/")

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class Connection:
 
     #: The cluster's name in the fleet.
     name: str
-    #: URL without a slash at the end; may have a path.
+    #: URL without a slash at the end and without user or password; may have a path.
     server: str
     #: Default namespace of the context.
     namespace: str = "default"
@@ -91,9 +90,3 @@ class Connection:
     impersonation: Impersonation = field(default_factory=Impersonation)
     #: ``http://…``, perhaps with user and password; empty: none.
     proxy_url: str = field(default="", repr=False)
-
-    @property
-    def address(self) -> str:
-        """The server's URL for messages: without user and password."""
-        parts = urlsplit(self.server)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

@@ -166,7 +166,7 @@ class Transport:
         admission = self._breaker.admit(_now())
         if admission.refusal:
             raise cluster_errors.CircuitOpen(
-                f"cluster {self.connection.name} at {self.connection.address} {admission.refusal}",
+                f"cluster {self.connection.name} at {self.connection.server} {admission.refusal}",
                 silence=cluster_errors.Silence.LEFT_ALONE,
                 sent=False,
                 delay=timedelta(seconds=admission.wait),

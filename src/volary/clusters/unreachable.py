@@ -42,7 +42,7 @@ def translate(
 ) -> cluster_errors.Unreachable:
     """Return the error for a failed exchange."""
     return cluster_errors.Unreachable(
-        f"cluster {connection.name} at {connection.address}: {words(failure)} ({what})",
+        f"cluster {connection.name} at {connection.server}: {words(failure)} ({what})",
         silence=kind(failure),
         sent=not isinstance(failure, _NOT_SENT),
     )
