@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+pytest_plugins = ("sandbox_fixtures",)
+
 
 @pytest.fixture
 async def no_leftover_tasks() -> AsyncIterator[None]:

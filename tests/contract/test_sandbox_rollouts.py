@@ -39,6 +39,25 @@ SERVICE = yaml.safe_dump(
 )
 
 
+NAMESPACE = yaml.safe_dump({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+
+JOB = yaml.safe_dump(
+    {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "once"},
+        "spec": {
+            "template": {
+                "spec": {
+                    "restartPolicy": "Never",
+                    "containers": [{"name": "main", "image": "busybox"}],
+                }
+            }
+        },
+    }
+)
+
+
 @pytest.fixture
 async def cluster(fleet_of: FleetFactory) -> fleet.Cluster:
     running = await fleet_of(["eu"])
@@ -190,7 +209,7 @@ async def test_orphans_stay_and_are_adopted_again(kubectl: Kubectl, cluster: fle
 
 
 async def test_a_namespace_goes_with_its_content(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
-    await kubectl(cluster, "create", "namespace", "shop")
+    await _apply(kubectl, cluster, NAMESPACE)
     await kubectl(cluster, "-n", "shop", "apply", "-f", "-", text=_deployment())
     await kubectl(cluster, "-n", "shop", "rollout", "status", "deploy/web", "--timeout=20s")
     assert "default" in (await kubectl(cluster, "-n", "shop", "get", "serviceaccounts")).out
@@ -285,7 +304,7 @@ async def test_the_other_workloads_roll_out_too(kubectl: Kubectl, cluster: fleet
 
 
 async def test_a_job_completes(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
-    await kubectl(cluster, "create", "job", "once", "--image=busybox")
+    await _apply(kubectl, cluster, JOB)
 
     await kubectl(cluster, "wait", "--for=condition=Complete", "job/once", "--timeout=20s")
 
