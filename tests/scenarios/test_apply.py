@@ -243,9 +243,7 @@ async def test_a_bad_object_of_a_new_kind_leaves_only_its_definition() -> None:
 async def test_a_missing_permission_names_verb_and_resource() -> None:
     async with world("us", "eu") as given:
         await given.deployed(OLD)
-        given.running.clusters["us"].faults.change(
-            {"denied": [{"verb": "patch", "resource": "deployments"}]}
-        )
+        given.running.clusters["us"].faults.change({"denied": "patch deployments"})
 
         outcomes = await given.run(Name.SYNC, SYNC)
 

@@ -90,9 +90,7 @@ async def test_a_kind_that_may_not_be_listed_is_left_alone() -> None:
     async with world("us") as given:
         given.sources = {OLD: [*BASE, made(account), made(config("old"))], NEW: BASE}
         await given.deployed(OLD)
-        given.running.clusters["us"].faults.change(
-            {"denied": [{"verb": "list", "resource": "serviceaccounts"}]}
-        )
+        given.running.clusters["us"].faults.change({"denied": "list serviceaccounts"})
 
         outcomes = await given.run(Name.SYNC, SYNC)
 

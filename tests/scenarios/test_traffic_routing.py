@@ -160,7 +160,7 @@ async def test_promotion_waits_with_the_routes_until_primary_is_ready() -> None:
         ]
         given.running.clusters["us"].faults.images.add("shop:never-ready", "never-ready")
 
-        outcomes = await given.run(Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(), limit=2)
+        outcomes = await given.run(Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(), limit=1)
 
         assert outcomes["us"].status == "failed"
         assert given.traffic("us").by_label(KEY) == {"canary": 1.0}

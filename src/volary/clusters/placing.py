@@ -40,19 +40,22 @@ async def place(
     *,
     namespaces: Sequence[str] = (),
     defining: Sequence[manifest.Manifest] = (),
+    refresh: bool = True,
 ) -> Placement:
-    """Find resource and namespace of each manifest, asking the cluster at most twice.
+    """Find resource and namespace of each manifest.
 
     Args:
         client: Of the cluster; its default namespace is used where none is written.
         manifests: What to place.
         namespaces: Namespaces that may be used; empty: all.
         defining: A set whose custom resource definitions will bring further kinds.
+        refresh: Ask the cluster again for its kinds when one is unknown; takes a moment.
     """
+    coming = {_defined(item) for item in defining if is_definition(item)}
     catalog = await client.discover()
-    if any(_find(catalog, item) is None for item in manifests):
+    unknown = [item for item in manifests if _find(catalog, item) is None]
+    if refresh and any((item.group, item.kind) not in coming for item in unknown):
         catalog = await client.discover(refresh=True)
-    coming = {_defined(item) for item in defining if (item.group, item.kind) == _DEFINITION}
     placed: list[Placed] = []
     later: list[manifest.Manifest] = []
     problems: list[problem.Problem] = []

@@ -96,7 +96,7 @@ class Work:
         permission. Deploying does not depend on it.
         """
         client, name = self.context.client, self.context.application.name
-        placement = await placing.place(client, manifests, defining=manifests)
+        placement = await placing.place(client, manifests, defining=manifests, refresh=False)
         namespaces = sorted({each.item.namespace for each in placement.placed} - {""})
         home = self.inventory_home(namespaces)
         try:
@@ -105,7 +105,7 @@ class Work:
             await inventories.record(client, known, added)
         except errors.PermanentError:
             return False
-        return not placement.later
+        return not placement.later and not placement.problems
 
     def inventory_home(self, namespaces: Sequence[str]) -> str:
         """Return the namespace for a new inventory: the application's, else the context's."""
