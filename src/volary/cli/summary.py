@@ -19,7 +19,7 @@ def show(console: rich_console.Console, run: state.Run, shown: matrix.Matrix) ->
     """Print the result, and for every cluster that has trouble what was seen there."""
     for stage in run.all_stages:
         for task in stage.tasks:
-            if task.status in _TROUBLE:
+            if task.attempt and task.status in _TROUBLE:
                 _show_task(console, stage, task)
     colour = _COLOURS.get(run.status, "red")
     spent = ""

@@ -100,7 +100,7 @@ def _task_line(event: feed.TaskEvent) -> str:
             return f"{_place(event)} {markup.escape(event.line)}"
         case feed.TaskStopping():
             return f"{_place(event)} asked to stop: {markup.escape(event.reason)}"
-        case feed.TaskFinished():
+        case feed.TaskFinished() if event.attempt:
             sign, colour = cells.SIGNS[event.status]
             reason = markup.escape(event.reason)
             return f"{_place(event)} [{colour}]{sign} {event.status.value}[/]: {reason}"
@@ -114,7 +114,7 @@ def _stage_line(event: feed.StageEvent) -> str:
             return f"[bold]{event.stage_name}[/] on {', '.join(event.targets)}"
         case feed.StageWaiting():
             return f"{event.stage_name} waits: {markup.escape(event.reason)}"
-        case feed.StageFinished() if event.status is not words.TaskStatus.SUCCEEDED:
+        case feed.StageFinished() if event.status in _WORTH_A_LINE:
             _, colour = cells.SIGNS[event.status]
             reason = markup.escape(event.reason)
             return f"{event.stage_name} [{colour}]{event.status.value}[/]: {reason}"
@@ -122,13 +122,19 @@ def _stage_line(event: feed.StageEvent) -> str:
             return ""
 
 
+#: How a stage may end that its tasks' lines do not say already; never-started ones say nothing.
+_WORTH_A_LINE = (words.TaskStatus.FAILED, words.TaskStatus.UNREACHABLE)
+
+
 def _run_line(event: feed.RunEvent) -> str:
     match event:
         case feed.RollbackStarted():
             where = ", ".join(event.targets)
             return f"[yellow]rolling back[/] {where}: {markup.escape(event.reason)}"
-        case feed.RunChanged():
+        case feed.RunChanged() if event.status is words.RunStatus.WAITING:
             return f"{event.status.value.replace('_', ' ')}: {markup.escape(event.reason)}"
+        case feed.RequestRefused():
+            return f"[yellow]not done:[/] {markup.escape(event.reason)}"
         case _:
             return ""
 
