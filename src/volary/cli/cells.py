@@ -27,6 +27,8 @@ def text(cell: matrix.Cell | None, now: datetime) -> tuple[str, str]:
     """Return a cell's text and its colour; a dash where the stage leaves the cluster out."""
     if cell is None:
         return "–", "dim"
+    if cell.status is words.TaskStatus.CANCELLED and cell.started is None:
+        return "· not run", "dim"
     sign, colour = SIGNS[cell.status]
     parts = [sign]
     if cell.status is words.TaskStatus.RUNNING and cell.total:
