@@ -216,10 +216,11 @@ class _Applying:
         changing = [step for step in every if not step.is_unchanged]
         if alone and len(changing) == 1:
             return every
-        tried = await gathering.each(changing, lambda step: steps.attempt(step, self._tools))
+        trying = steps.to_try(changing)
+        tried = await gathering.each(trying, lambda step: steps.attempt(step, self._tools))
         failed = [
             (step, answer)
-            for step, answer in zip(changing, tried, strict=True)
+            for step, answer in zip(trying, tried, strict=True)
             if isinstance(answer, errors.VolaryError)
         ]
         if failed:

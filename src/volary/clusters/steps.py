@@ -12,6 +12,7 @@ Conflicts. A field that another manager owns is left to it and reported, except 
 """
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import assert_never
@@ -67,6 +68,8 @@ class Step:
     live: json.JsonObject | None
     #: Writing it would change nothing.
     is_unchanged: bool = False
+    #: Writing it would change nothing but the commit it is marked with.
+    is_mark_only: bool = False
     #: Fields are taken over from other managers.
     force: bool = False
     #: What a dry run answered; None: not tried.
@@ -81,12 +84,14 @@ class Step:
 def begin(placed: placing.Placed, live: json.JsonObject | None, tools: Tools) -> Step:
     """Return the first thing known about an object: its method, and whether it is unchanged."""
     method = method_of(placed.item)
-    proven = (
-        method is Method.APPLY
-        and live is not None
-        and unchanged.is_proven(placed.item.body, live, manager=tools.manager)
-    )
-    return Step(placed, method, live, is_unchanged=proven, force=tools.force)
+    proven = marked = False
+    if method is Method.APPLY and live is not None:
+        body = placed.item.body
+        proven = unchanged.is_proven(body, live, manager=tools.manager)
+        marked = not proven and unchanged.is_proven_but_for(
+            tracking.COMMIT, body, live, manager=tools.manager
+        )
+    return Step(placed, method, live, is_unchanged=proven, is_mark_only=marked, force=tools.force)
 
 
 def method_of(item: manifest.Manifest) -> Method:
@@ -112,6 +117,22 @@ async def attempt(step: Step, tools: Tools) -> Step:
     return replace(sent, tried=answer, is_unchanged=same)
 
 
+def to_try(steps: Sequence[Step]) -> list[Step]:
+    """Return the steps that need a dry run before any of `steps` is written.
+
+    Where nothing but the commit changes, one object speaks for all of its kind and
+    namespace: that this user may write there is all there is to find out.
+    """
+    trying = [step for step in steps if not step.is_mark_only]
+    spoken = {(step.placed.resource, step.placed.item.namespace) for step in trying}
+    for step in steps:
+        place = (step.placed.resource, step.placed.item.namespace)
+        if place not in spoken:
+            spoken.add(place)
+            trying.append(step)
+    return trying
+
+
 async def write(step: Step, tools: Tools) -> change.Change:
     """Write a step and return what happened.
 
@@ -132,6 +153,8 @@ def foresee(step: Step) -> change.Change:
     """Return what writing a step would do, from what its dry run answered."""
     if step.is_unchanged:
         return change.Change(step.key, change.Action.UNCHANGED)
+    if step.is_mark_only:
+        return change.Change(step.key, change.Action.CONFIGURED, _ONLY_COMMIT)
     if step.live is None or step.tried is None:
         return change.Change(step.key, change.Action.CREATED)
     return _change(step, step.tried)

@@ -27,6 +27,19 @@ def is_proven(desired: json.JsonObject, live: json.JsonObject, *, manager: str) 
     return owned is not None and _same(_body(desired), live, owned)
 
 
+def is_proven_but_for(
+    annotation: str, desired: json.JsonObject, live: json.JsonObject, *, manager: str
+) -> bool:
+    """Whether applying `desired` would provably change nothing but one annotation's value."""
+    value = live.get("metadata", {}).get("annotations", {}).get(annotation)
+    metadata = desired.get("metadata", {})
+    if value is None or annotation not in metadata.get("annotations", {}):
+        return False
+    annotations = {**metadata["annotations"], annotation: value}
+    as_live = {**desired, "metadata": {**metadata, "annotations": annotations}}
+    return is_proven(as_live, live, manager=manager)
+
+
 def is_same(before: json.JsonObject, after: json.JsonObject) -> bool:
     """Whether a dry run's answer `after` is the live object `before`, bookkeeping aside."""
     return _substance(before) == _substance(after)

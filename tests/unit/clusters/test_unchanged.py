@@ -170,3 +170,20 @@ def test_a_dry_run_answer_is_the_live_object_but_for_bookkeeping() -> None:
 
     assert unchanged.is_same(live, answer)
     assert not unchanged.is_same(live, changed)
+
+
+def test_a_new_commit_alone_is_recognised() -> None:
+    """Only the annotation's value differs; any other difference is none of its business."""
+    note = "volary.dev/commit"
+    desired, live = copy.deepcopy(DESIRED), live_object()
+    desired["metadata"]["annotations"] = {note: "new"}
+    live["metadata"]["annotations"] = {note: "old"}
+    owned = copy.deepcopy(OWNED)
+    owned["f:metadata"]["f:annotations"] = {f"f:{note}": {}}
+    live["metadata"]["managedFields"][0]["fieldsV1"] = owned
+    scaled = copy.deepcopy(desired)
+    scaled["spec"]["replicas"] = 9
+
+    assert unchanged.is_proven_but_for(note, desired, live, manager="volary")
+    assert not unchanged.is_proven(desired, live, manager="volary")
+    assert not unchanged.is_proven_but_for(note, scaled, live, manager="volary")
