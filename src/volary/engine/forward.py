@@ -80,8 +80,11 @@ def start_tasks(run: state.Run, now: datetime) -> state.Run:
     deadline = _task_deadline(run)
     if deadline is None or run.current.status is not words.TaskStatus.RUNNING:
         return run
-    running = sum(task.is_running for task in group.tasks)
-    free = group.concurrency - running if group.concurrency else len(group.tasks)
+    free = len(group.tasks)
+    if group.concurrency:
+        free = group.concurrency - sum(task.is_running for task in group.tasks)
+    if all(task.status is not words.TaskStatus.PENDING for task in group.tasks):
+        return run
     tasks = []
     for task in group.tasks:
         if free > 0 and task.status is words.TaskStatus.PENDING:

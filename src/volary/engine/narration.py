@@ -6,6 +6,7 @@ Progress and log lines are not told here: they go to the observers as they are r
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import zip_longest
 
 from volary.engine import feed, state
 from volary.model import status as words
@@ -119,10 +120,9 @@ def _of_stage(tell: _Teller, before: state.StageState | None) -> Iterator[feed.R
         yield feed.StageWaiting(
             at=tell.at, run=tell.run, stage=stage.id, stage_name=tell.name, reason=stage.reason
         )
-    old = {task.target: task for task in before.tasks} if before else {}
-    for task in stage.tasks:
-        if old.get(task.target) is not task:
-            yield from tell.task_event(old.get(task.target), task)
+    for old, task in zip_longest(before.tasks if before else (), stage.tasks):
+        if old is not task:
+            yield from tell.task_event(old, task)
     if stage.is_final and (stage.status is not status or _reworded(before, stage)):
         yield feed.StageFinished(
             at=tell.at,

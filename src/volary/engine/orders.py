@@ -5,6 +5,7 @@ again after a crash has the running tasks carried out again, one attempt each.
 """
 
 from collections.abc import Iterator
+from itertools import zip_longest
 
 from volary.engine import commands, limits, state
 
@@ -30,9 +31,10 @@ def _of_stages(before: state.Run | None, after: state.Run) -> Iterator[commands.
     for stage in after.all_stages:
         old = known.get(stage.id)
         if old is not stage:
-            tasks = {task.target: task for task in old.tasks} if old else {}
-            for task in stage.tasks:
-                yield from _of_task(stage.id, tasks.get(task.target), task)
+            # Tasks never change their places, so states are compared in pairs.
+            for before_task, task in zip_longest(old.tasks if old else (), stage.tasks):
+                if before_task is not task:
+                    yield from _of_task(stage.id, before_task, task)
 
 
 def _of_task(

@@ -187,7 +187,7 @@ class GroupState:
     @property
     def is_final(self) -> bool:
         """Whether all its tasks have ended."""
-        return all(task.is_final for task in self.tasks)
+        return all(task.status in FINAL_TASK for task in self.tasks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,12 @@ class StageState:
     @property
     def running(self) -> tuple[TaskState, ...]:
         """Its tasks that are being carried out."""
-        return tuple(task for task in self.tasks if task.is_running)
+        return tuple(
+            task
+            for group in self.groups
+            for task in group.tasks
+            if task.status is words.TaskStatus.RUNNING
+        )
 
     @property
     def is_final(self) -> bool:
