@@ -16,6 +16,9 @@ _UID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 #: A pod template hash, which depends on Go's way to print structs, and random suffixes.
 _HASHED = re.compile(r"\b([a-z]+)-[bcdf0-9]{7,10}(-[bcdfghjklmnpqrstvwxz2456789]{5})?\b")
 _RANDOM = re.compile(r"\b(gen)-[bcdfghjklmnpqrstvwxz2456789]{5}\b")
+_UNORDERED = frozenset(("items", "rows", "resources", "verbs", "managedFields"))
+#: Addresses of pods: the recorded ones all have the same.
+_ADDRESSES = frozenset(("podIP", "ip"))
 _HASH_LABEL = "pod-template-hash"
 
 
@@ -56,17 +59,24 @@ def clean(value: object, *, managed: bool) -> object:
 
 def _cleaned(key: str, value: object, *, managed: bool) -> object:
     cleaned = clean(value, managed=managed)
-    if key == "items" and isinstance(cleaned, list):
-        return sorted(cleaned, key=lambda each: str(each["metadata"]["name"]))
-    if key == "rows" and isinstance(cleaned, list):
-        return sorted(cleaned, key=lambda each: str(each["cells"][0]))
-    if key == "resources" and isinstance(cleaned, list):
-        return sorted(cleaned, key=lambda each: str(each["name"]))
-    if key == "verbs" and isinstance(cleaned, list):
-        return sorted(cleaned)
-    if key == "managedFields" and isinstance(cleaned, list):
-        return sorted(cleaned, key=lambda each: json.dumps({**each, "time": ""}, sort_keys=True))
-    return cleaned
+    if key in _ADDRESSES and isinstance(cleaned, str):
+        return "<ip>"
+    if not isinstance(cleaned, list) or key not in _UNORDERED:
+        return cleaned
+    return sorted(cleaned, key=_rank)
+
+
+def _rank(value: object) -> str:
+    """What to sort by: names, and where they are random, what a pod shall run."""
+    if not isinstance(value, dict):
+        return str(value)
+    for key in ("cells", "name"):
+        if key in value:
+            return str(value[key])
+    if "manager" in value:
+        return json.dumps({**value, "time": ""}, sort_keys=True)
+    spec = {key: each for key, each in (value.get("spec") or {}).items() if key != "nodeName"}
+    return value["metadata"]["name"] + json.dumps(spec, sort_keys=True)
 
 
 def _mask(text: str) -> str:
@@ -91,3 +101,25 @@ def _compare(path: str, expected: object, actual: object) -> Iterator[Difference
             yield from _compare(f"{path}[{index}]", left, right)
     elif expected != actual or isinstance(expected, bool) is not isinstance(actual, bool):
         yield Difference(path, expected, actual)
+
+
+#: What controllers write, sooner or later.
+_REVISION = "deployment.kubernetes.io/revision"
+
+
+def without_races(body: object) -> object:
+    """Return a body without what depends on how soon a controller reacted."""
+    if not isinstance(body, dict) or not isinstance(body.get("metadata"), dict):
+        return body
+    metadata = dict(body["metadata"])
+    annotations = {
+        key: value for key, value in metadata.pop("annotations", {}).items() if key != _REVISION
+    }
+    if annotations:
+        metadata["annotations"] = annotations
+    if "managedFields" in metadata:
+        metadata["managedFields"] = [
+            each for each in metadata["managedFields"] if each.get("subresource") != "status"
+        ]
+    rest = {key: value for key, value in body.items() if key != "status"}
+    return {**rest, "metadata": metadata}

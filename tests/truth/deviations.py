@@ -9,6 +9,8 @@ _ROW = re.compile(
     r"^\| `(?P<case>[\w-]+)` \| (?P<step>\d+) \| `(?P<path>[^`]+)` \| (?P<reason>.+) \|$"
 )
 
+_INDEX = re.compile(r"\[\d+\]")
+
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
@@ -17,11 +19,17 @@ class Deviation:
     case: str
     #: Counted from 1.
     step: int
-    #: A path into the answer; everything below it is covered.
+    #: A path into the answer; everything below it is covered, ``[*]`` stands for any index.
     path: str
     reason: str
 
+    @property
+    def sometimes(self) -> bool:
+        """It depends on timing, so it may be absent."""
+        return self.reason.startswith("Sometimes")
+
     def covers(self, path: str) -> bool:
+        path = _INDEX.sub("[*]", path) if "[*]" in self.path else path
         return path == self.path or path.startswith((f"{self.path}.", f"{self.path}["))
 
 
@@ -32,3 +40,14 @@ def read(case: str) -> list[Deviation]:
         Deviation(row["case"], int(row["step"]), row["path"], row["reason"]) for row in rows if row
     ]
     return [each for each in found if each.case == case]
+
+
+def left_out() -> list[str]:
+    """Return the kinds and subresources that are not served, as ``plural.group``."""
+    section = PAGE.read_text().partition("## What is served")[2].partition("\n## ")[0]
+    return [
+        name
+        for line in section.splitlines()
+        if line.startswith("| `")
+        for name in re.findall(r"`([^`]+)`", line.split("|")[1])
+    ]

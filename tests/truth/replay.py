@@ -149,10 +149,17 @@ def _is_furniture(event: Json) -> bool:
 
 
 def found_differences(
-    recorded: Json, answer: Answer, *, managed: bool = False
+    recorded: Json, answer: Answer, *, managed: bool = False, racing: bool = False
 ) -> list[compare.Difference]:
     """Compare an answer with the recorded one."""
     expected = {key: value for key, value in recorded.items() if value is not None}
     if expected.get("contentType") == "application/json":
         del expected["contentType"]
-    return compare.differences(expected, answer.as_recorded(), managed=managed)
+    actual = answer.as_recorded()
+    if isinstance(expected["body"], list):
+        # A recorded watch was cut off after its last event.
+        actual["body"] = actual["body"][: len(expected["body"])]
+    if racing and answer.status < 300:
+        expected["body"] = compare.without_races(expected["body"])
+        actual["body"] = compare.without_races(actual["body"])
+    return compare.differences(expected, actual, managed=managed)

@@ -195,7 +195,11 @@ def _job(home: cluster.Cluster, body: json.JsonObject) -> json.JsonObject:
     selector = dict(spec.get("selector") or {})
     selector["matchLabels"] = {**(selector.get("matchLabels") or {}), _BATCH_UID: uid}
     spec["selector"] = selector
-    return {**body, "spec": spec}
+    own = body["metadata"]
+    if own.get("labels") == (body["spec"]["template"].get("metadata") or {}).get("labels"):
+        # Labels that came by default are the template's own map in Kubernetes, marks included.
+        own = {**own, "labels": {**(own.get("labels") or {}), **marks}}
+    return {**body, "metadata": own, "spec": spec}
 
 
 def _claim(home: cluster.Cluster, body: json.JsonObject) -> json.JsonObject:

@@ -78,7 +78,7 @@ def failure(
     word = _REASONS.get(code, "") if reason is None else reason
     if word:
         body["reason"] = word
-    if details:
+    if details is not None:
         body["details"] = details
     body["code"] = code
     return body

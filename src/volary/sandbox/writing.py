@@ -232,6 +232,7 @@ def apply(
         return _told(kind, merged)
     settled = incoming.settle(stored, conversions.inward(kind, merged))
     if live is None:
+        settled = _placed(stored, target.namespace, settled)
         written = _create(home, stored, target.namespace, settled, options)
         return _told(kind, written, created=True)
     sent = body.get("metadata") or {}
@@ -241,7 +242,7 @@ def apply(
 
 
 def _applicable(kind: kinds.Kind, target: Target, body: json.JsonObject) -> json.JsonObject:
-    """Return the applied object with the path's name and namespace.
+    """Return the applied object with the path's name.
 
     Raises:
         status.StatusError: 400, it is another object.
@@ -255,8 +256,7 @@ def _applicable(kind: kinds.Kind, target: Target, body: json.JsonObject) -> json
         raise status.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
-    where = {"namespace": target.namespace} if kind.namespaced else {}
-    return {**body, "metadata": {"name": target.name, **metadata, **where}}
+    return {**body, "metadata": {"name": target.name, **metadata}}
 
 
 def merge_applied(
