@@ -1,0 +1,248 @@
+"""What is kept besides runs: frozen records, times aware and in UTC."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Generic, TypeVar
+
+from volary.model import json, record, resource, status
+
+Item = TypeVar("Item", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Item]):
+    """A piece of a list."""
+
+    items: tuple[Item, ...]
+    #: Where the next page begins; empty: there is none.
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run as lists show it: without documents."""
+
+    head: record.RunHead
+    version: int
+    origin: json.JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs a list shows; what is empty does not narrow it."""
+
+    #: Names; None: of every application; empty: of none (a person who may see nothing).
+    applications: frozenset[str] | None = None
+    statuses: frozenset[status.RunStatus] = frozenset()
+    commit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEvent:
+    """An event of a run's feed as it was kept."""
+
+    #: Grows over all runs, with gaps; where a reader of all runs goes on.
+    position: int
+    run_id: str
+    application: str
+    #: Counts up by one within the run.
+    number: int
+    record: record.EventRecord
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line that a task said."""
+
+    run_id: str
+    stage: str
+    target: str
+    attempt: int
+    at: datetime
+    #: ``info``, ``warning`` or ``error``.
+    level: str
+    #: One line without its end; cut when it is too long.
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLine:
+    """A log line as it was kept."""
+
+    #: Grows over all tasks, with gaps; where a reader goes on.
+    position: int
+    #: Counts up by one within the task; a gap: lines were dropped there.
+    number: int
+    line: LogLine
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to drive something, until it expires or somebody takes it over."""
+
+    name: str
+    owner: str
+    #: Grows by one with every new holder.
+    number: int
+    expires: datetime
+
+    @property
+    def fence(self) -> record.Fence:
+        """What a write has to show."""
+        return record.Fence(self.name, self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationRecord:
+    """An application that is known, or was."""
+
+    name: str
+    repository: str = ""
+    #: Directory and file, relative to the repository.
+    path: str = ""
+    branch: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    #: A word of the caller, such as ``synced`` or ``broken``.
+    status: str = ""
+    #: Why it has this status, one sentence.
+    reason: str = ""
+    #: The last commit that succeeded; empty: none did.
+    running_commit: str = ""
+    #: What else the caller wants to find again.
+    document: json.JsonObject = field(default_factory=dict)
+    updated: datetime | None = None
+    #: When its file went away; None: it is there.
+    removed: datetime | None = None
+    #: Set by the store: grows by one with each change.
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationFilter:
+    """Which applications a list shows; what is empty does not narrow it."""
+
+    #: Labels an application must have, all of them.
+    labels: Mapping[str, str] = field(default_factory=dict)
+    status: str = ""
+    repository: str = ""
+    #: Also those whose file went away.
+    with_removed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRecord:
+    """A commit of an application and what became of it."""
+
+    application: str
+    commit: str
+    #: When the controller saw it first.
+    seen: datetime
+    subject: str = ""
+    author: str = ""
+    #: A word of the caller, such as ``queued``, ``superseded``, ``skipped``, ``succeeded``.
+    status: str = ""
+    reason: str = ""
+    #: The run it led to; empty: none.
+    run_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InventoryItem:
+    """An object that Volary applied for an application in a cluster."""
+
+    key: resource.ResourceKey
+    #: The version it was applied with, ``v1``.
+    api_version: str = ""
+    commit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRecord:
+    """What a person asked for, until the process that drives the runs has answered."""
+
+    id: str
+    #: A word of the caller, such as ``approve`` or ``sync``.
+    kind: str
+    by: str
+    at: datetime
+    application: str = ""
+    run_id: str = ""
+    document: json.JsonObject = field(default_factory=dict)
+    answered: datetime | None = None
+    #: Why it was refused; empty: it was taken, or is not answered yet.
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRecord:
+    """Who did what, when, from where, with which result."""
+
+    at: datetime
+    by: str
+    #: What was done, such as ``run.approve``.
+    action: str
+    #: ``ok``, ``denied`` or ``failed``.
+    result: str
+    #: Address it came from; empty: from inside.
+    source: str = ""
+    application: str = ""
+    run_id: str = ""
+    document: json.JsonObject = field(default_factory=dict)
+    #: Set by the store: grows, with gaps.
+    position: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which audit records a list shows; what is empty does not narrow it."""
+
+    by: str = ""
+    application: str = ""
+    run_id: str = ""
+    action: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What may be forgotten.
+
+    A run is forgotten with everything that belongs to it once it finished before `before`,
+    unless it is one of its application's newest runs or the newest that succeeded.
+    """
+
+    before: datetime
+    keep_runs_per_application: int = 20
+    #: Events and logs of finished runs go earlier; None: with their run.
+    events_before: datetime | None = None
+    logs_before: datetime | None = None
+    #: None: the audit is kept for ever.
+    audit_before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """How much was forgotten."""
+
+    runs: int = 0
+    events: int = 0
+    logs: int = 0
+    commits: int = 0
+    requests: int = 0
+    audit: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is kept and asked for at most."""
+
+    #: Newest lines kept of each task's log.
+    lines_per_task: int = 5_000
+    #: Characters of a log line; what is longer is cut and says so.
+    line_length: int = 4_000
+    #: Items of a page.
+    page: int = 1_000
+    #: Transitions written in one transaction.
+    group: int = 100
+    #: How long a write waits for another process's (SQLite), and for a connection.
+    busy: timedelta = timedelta(seconds=5)
