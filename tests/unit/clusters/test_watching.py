@@ -1,0 +1,173 @@
+"""Listening ends when it is decided, stopped, late, or when the cluster is gone."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from datetime import timedelta
+from typing import cast
+
+import pytest
+
+from volary.clusters import client as clients
+from volary.clusters import discovery, wait, watching
+from volary.clusters import errors as cluster_errors
+from volary.clusters.watches import WatchEvent, WatchKind
+from volary.model import errors, json
+
+PODS = discovery.Resource("", "v1", "Pod", "pods", namespaced=True)
+
+
+class Cluster:
+    """Tells what it was given, then falls silent; answers for its version or not."""
+
+    name = "us"
+
+    def __init__(
+        self,
+        *events: tuple[float, WatchEvent],
+        refusal: errors.VolaryError | None = None,
+        answers: bool = True,
+    ) -> None:
+        self.events = events
+        self.refusal = refusal
+        self.answers = answers
+        self.asked = 0
+
+    async def watch(self, _resource: object, **_selection: str) -> AsyncGenerator[WatchEvent, None]:
+        if self.refusal is not None:
+            raise self.refusal
+        for delay, event in self.events:
+            await asyncio.sleep(delay)
+            yield event
+        await asyncio.Event().wait()
+
+    async def version(self) -> str:
+        self.asked += 1
+        if not self.answers:
+            raise cluster_errors.Unreachable("refused")
+        return "v1.36.0"
+
+
+def pod(name: str) -> json.JsonObject:
+    return {"metadata": {"name": name}}
+
+
+def listed(*names: str) -> WatchEvent:
+    return WatchEvent(WatchKind.RELISTED, {}, tuple(pod(name) for name in names))
+
+
+async def listen(
+    cluster: Cluster,
+    *,
+    until: Sequence[str],
+    seconds: float = 30,
+    optional: bool = False,
+    stop_after: float | None = None,
+) -> tuple[watching.End, set[str]]:
+    kept: set[str] = set()
+
+    def keep(name: str, body: json.JsonObject | None) -> None:
+        if body is None:
+            kept.discard(name)
+        else:
+            kept.add(name)
+
+    async def stop() -> None:
+        if stop_after is None:
+            await wait.never()
+        else:
+            await asyncio.sleep(stop_after)
+
+    source = watching.Source(PODS, "default", keep, optional=optional)
+    ended = await watching.watch_until(
+        cast("clients.Client", cluster),
+        [source],
+        lambda: kept == set(until),
+        timeout=timedelta(seconds=seconds),
+        stop=stop,
+    )
+    return ended, kept
+
+
+@pytest.mark.looptime
+async def test_it_is_decided_by_what_was_heard(looptime: float) -> None:
+    cluster = Cluster(
+        (1, listed("a")),
+        (2, WatchEvent(WatchKind.ADDED, pod("b"))),
+        (3, WatchEvent(WatchKind.DELETED, pod("a"))),
+    )
+
+    ended, kept = await listen(cluster, until=["b"])
+
+    assert (ended, kept) == (watching.End.DECIDED, {"b"})
+    assert looptime == 6
+
+
+@pytest.mark.looptime
+async def test_a_new_list_takes_away_what_is_not_in_it() -> None:
+    """Otherwise a deletion during a gap would never be seen."""
+    cluster = Cluster((1, listed("a", "b")), (1, listed("b", "c")))
+
+    ended, _ = await listen(cluster, until=["b", "c"])
+
+    assert ended is watching.End.DECIDED
+
+
+@pytest.mark.looptime
+async def test_nothing_is_decided_before_the_first_list() -> None:
+    """An empty set may look decided, but nobody has looked yet."""
+    ended, _ = await listen(Cluster(), until=[], seconds=5)
+
+    assert ended is watching.End.TIMED_OUT
+
+
+@pytest.mark.looptime
+async def test_time_is_up(looptime: float) -> None:
+    ended, _ = await listen(Cluster((1, listed("a"))), until=["never"], seconds=5)
+
+    assert ended is watching.End.TIMED_OUT
+    assert looptime == 5
+
+
+@pytest.mark.looptime
+async def test_it_is_stopped_at_once(looptime: float) -> None:
+    ended, _ = await listen(Cluster((1, listed("a"))), until=["never"], stop_after=2)
+
+    assert ended is watching.End.STOPPED
+    assert looptime == 2
+
+
+async def test_a_source_that_may_not_be_watched_is_an_error() -> None:
+    refusal = cluster_errors.Forbidden("watch pods default: no", status=403)
+
+    with pytest.raises(cluster_errors.Forbidden, match="watch pods"):
+        await listen(Cluster(refusal=refusal), until=["a"])
+
+
+async def test_an_optional_source_is_done_without() -> None:
+    refusal = cluster_errors.Forbidden("watch pods default: no", status=403)
+
+    ended, _ = await listen(Cluster(refusal=refusal), until=[], optional=True)
+
+    assert ended is watching.End.DECIDED
+
+
+@pytest.mark.looptime
+async def test_a_cluster_that_falls_silent_is_asked_and_believed() -> None:
+    cluster = Cluster((1, listed("a")))
+
+    ended, _ = await listen(cluster, until=["never"], seconds=200)
+
+    assert ended is watching.End.TIMED_OUT
+    assert 5 <= cluster.asked <= 10
+
+
+@pytest.mark.looptime
+async def test_a_cluster_that_is_gone_ends_the_wait_long_before_its_deadline(
+    looptime: float,
+) -> None:
+    cluster = Cluster((1, listed("a")), answers=False)
+
+    with pytest.raises(cluster_errors.Unreachable, match="us stopped answering"):
+        await listen(cluster, until=["never"], seconds=20_000)
+
+    assert looptime < 90
