@@ -9,7 +9,7 @@ are; their types are checked by `structuralcheck`.
 import base64
 import binascii
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from volary.model import json
@@ -43,7 +43,7 @@ class _Reader:
     structs: list[str] = field(default_factory=list)
 
     def where(self, *, indexes: bool = True) -> str:
-        parts = self.path if indexes else [each for each in self.path if each[0] != "["]
+        parts = self.path if indexes else [each for each in self.path if not each.startswith("[")]
         return ".".join(parts).replace(".[", "[")
 
 
@@ -57,6 +57,15 @@ def decode(kind: schema.Schema, body: json.JsonObject) -> Decoded:
     if kind.custom:
         return Decoded(_custom(reader, kind.type, body), tuple(reader.unknown))
     return Decoded(_object(reader, kind.type, body), tuple(reader.unknown))
+
+
+def check_struct(kind: types.Type, value: object) -> None:
+    """Read a part of an object as a struct and forget the result.
+
+    Raises:
+        DecodeError: It cannot be read.
+    """
+    _object(_Reader(), kind, value)
 
 
 def _custom(reader: _Reader, kind: types.Type, body: json.JsonObject) -> json.JsonObject:
@@ -168,12 +177,23 @@ def _list(reader: _Reader, kind: types.Type, value: object) -> list[object]:
     return found
 
 
+_ZEROES: Mapping[types.Shape, object] = {
+    types.Shape.STRING: "",
+    types.Shape.BYTES: "",
+    types.Shape.INT32: 0,
+    types.Shape.INT64: 0,
+    types.Shape.NUMBER: 0,
+    types.Shape.BOOLEAN: False,
+    types.Shape.QUANTITY: "0",
+    types.Shape.INT_OR_STRING: 0,
+}
+
+
 def _zero(kind: types.Type) -> object:
-    if kind.shape in (types.Shape.OBJECT, types.Shape.MAP):
+    """Return what null stands for among the items of a list or the values of a map."""
+    if kind.shape is types.Shape.OBJECT:
         return _fresh(dict(kind.always))
-    if kind.shape in (types.Shape.STRING, types.Shape.BYTES):
-        return ""
-    return 0 if kind.shape in _INT_LIMITS else None
+    return _ZEROES.get(kind.shape)
 
 
 def _string(reader: _Reader, kind: types.Type, value: object) -> object:

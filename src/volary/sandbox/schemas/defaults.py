@@ -327,7 +327,7 @@ def _definition(body: json.JsonObject) -> None:
     service = (webhook.get("clientConfig") or {}).get("service")
     if service is not None:
         service.setdefault("port", 443)
-    stored = [each["name"] for each in spec.get("versions") or () if each.get("storage")]
+    stored = [each.get("name", "") for each in spec.get("versions") or () if each.get("storage")]
     status = body.setdefault("status", {})
     if not status.get("storedVersions"):
         status["storedVersions"] = stored

@@ -4,7 +4,14 @@ import re
 from typing import Any
 
 from volary.model import json
-from volary.sandbox.schemas import causes, checks, names, structuralcheck
+from volary.sandbox.schemas import (
+    catalog,
+    causes,
+    checks,
+    decoding,
+    names,
+    structuralcheck,
+)
 
 Causes = list[causes.Cause]
 Object = json.JsonObject
@@ -104,13 +111,50 @@ def _version_schema(path: str, version: Object) -> Causes:
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
     if schema is None:
         return [causes.required(path, "schemas are required")]
-    found: Causes = []
+    found = _unreadable(path, schema)
+    if found:
+        return found
     if not schema.get("type"):
         found.append(causes.required(f"{path}.type", "must not be empty at the root"))
     elif schema["type"] != "object":
         found.append(causes.invalid(f"{path}.type", schema["type"], "must be object at the root"))
     for where, each in structuralcheck.every_schema(schema):
         found += _node(path + where, where, each)
+    return found
+
+
+_SCHEMA = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
+
+
+def _unreadable(path: str, schema: Object) -> Causes:
+    """Refuse what is no schema where OpenAPI allows several forms, which decoding lets pass."""
+    kind = catalog.definition(_SCHEMA)
+    found: Causes = []
+    for where, each in structuralcheck.every_schema(schema):
+        items, additional = each.get("items"), each.get("additionalProperties")
+        if items is not None and not isinstance(items, dict):
+            detail = "items must be a schema object and not an array"
+            found.append(causes.forbidden(f"{path}{where}.items", detail))
+        if additional is not None and not isinstance(additional, dict | bool):
+            detail = "must be a schema object or a boolean"
+            name = f"{path}{where}.additionalProperties"
+            found.append(causes.invalid(name, additional, detail))
+        try:
+            decoding.check_struct(kind, each)
+        except decoding.DecodeError as error:
+            found.append(causes.invalid(f"{path}{where}", each, str(error)))
+        else:
+            found += _nulls(f"{path}{where}", each)
+    return found
+
+
+def _nulls(path: str, schema: Object) -> Causes:
+    found: Causes = []
+    if None in (schema.get("required") or ()):
+        found.append(causes.invalid(f"{path}.required", schema["required"], "must not hold null"))
+    for key, child in (schema.get("properties") or {}).items():
+        if child is None:
+            found.append(causes.invalid(f"{path}.properties[{key}]", None, "must not be null"))
     return found
 
 

@@ -20,6 +20,20 @@ FieldSet = dict[str, Any]
 LEAF: FieldSet = {}
 
 
+_KINDS = ("f:", "k:", "v:", "i:")
+
+
+def is_valid(fields: object, *, root: bool = True) -> bool:
+    """Tell whether `fields` is a set at all; clients may send anything."""
+    if not isinstance(fields, dict):
+        return False
+    return all(
+        (key == "." and not root and value == {})
+        or (key.startswith(_KINDS) and is_valid(value, root=False))
+        for key, value in fields.items()
+    )
+
+
 def with_member(node: FieldSet | None) -> FieldSet:
     """Return a node that is a member, with the children of `node`."""
     if not node:

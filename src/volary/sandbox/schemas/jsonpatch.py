@@ -42,7 +42,7 @@ def _unfit(message: str) -> patcherror.PatchError:
 
 def _carry_out(document: Any, operation: Any) -> Any:
     name = operation.get("op") if isinstance(operation, dict) else None
-    if name not in _OPERATIONS:
+    if not isinstance(name, str) or name not in _OPERATIONS:
         raise _unfit(f"Unexpected kind: {name}")
     path = _pointer(operation.get("path"))
     if name in _WITH_FROM:

@@ -16,12 +16,10 @@ from typing import Any
 import msgspec
 
 from volary.model import json
-from volary.sandbox.schemas import fieldset, lastapplied, merging, schema
+from volary.sandbox.schemas import fieldset, lastapplied, merging, ownership, schema
 
 FieldSet = fieldset.FieldSet
 
-APPLY = "Apply"
-UPDATE = "Update"
 #: Owner of everything an object held before its first apply, when nobody was tracked.
 BEFORE_FIRST_APPLY = "before-first-apply"
 #: More Update managers than this are put together into one.
@@ -46,46 +44,8 @@ _SERVER_METADATA = frozenset(
 _NAMED: FieldSet = {"f:metadata": {"f:name": {}}}
 
 
-@dataclass(frozen=True, slots=True)
-class Manager:
-    """Who owns a set of fields: the identity of an entry of ``managedFields``."""
-
-    name: str
-    operation: str
-    api_version: str
-    subresource: str = ""
-
-    def __str__(self) -> str:
-        shown = f'"{self.name}"'
-        if self.subresource:
-            shown = f'{shown} with subresource "{self.subresource}"'
-        return f"{shown} using {self.api_version}" if self.operation == UPDATE else shown
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """A field somebody else owns and the applied object would change."""
-
-    manager: Manager
-    #: ``.spec.replicas``.
-    field: str
-
-    @property
-    def json(self) -> dict[str, str]:
-        """The conflict as a cause in ``details.causes``."""
-        return {
-            "reason": "FieldManagerConflict",
-            "message": f"conflict with {self.manager}",
-            "field": self.field,
-        }
-
-
-class ConflictError(Exception):
-    """An apply without force met fields of others (409); the message is the server's."""
-
-    def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
-        super().__init__(_conflict_message(conflicts))
-        self.conflicts = conflicts
+#: An apply without force met fields of others (409); the message is the server's.
+ConflictError = ownership.ConflictError
 
 
 class BadApplyError(ValueError):
@@ -105,93 +65,10 @@ class Result:
     changed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    fields: FieldSet
-    time: str
-
-
-_Managers = dict[Manager, _Entry]
-
-
-def _conflict_message(conflicts: tuple[Conflict, ...]) -> str:
-    if len(conflicts) == 1:
-        only = conflicts[0]
-        return f"Apply failed with 1 conflict: conflict with {only.manager}: {only.field}"
-    lines: dict[str, list[str]] = {}
-    for each in conflicts:
-        lines.setdefault(str(each.manager), []).append(f"- {each.field}")
-    blocks = [f"conflicts with {name}:\n" + "\n".join(fields) for name, fields in lines.items()]
-    return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(blocks)
-
-
-def _read(body: json.JsonObject | None) -> _Managers:
-    entries = ((body or {}).get("metadata") or {}).get("managedFields") or ()
-    found: _Managers = {}
-    for each in entries:
-        if each.get("fieldsType") != "FieldsV1" and "manager" not in each:
-            continue
-        manager = Manager(
-            each.get("manager", ""),
-            each.get("operation", ""),
-            each.get("apiVersion", ""),
-            each.get("subresource", ""),
-        )
-        found[manager] = _Entry(each.get("fieldsV1") or {}, each.get("time", ""))
-    return found
-
-
-def _write(managers: _Managers) -> list[json.JsonObject]:
-    # The server's order: Apply before Update, then the oldest first.
-    order = sorted(
-        managers.items(),
-        key=lambda each: (
-            each[0].operation,
-            each[1].time,
-            each[0].name,
-            each[0].api_version,
-            each[0].subresource,
-        ),
-    )
-    return [_write_entry(manager, entry) for manager, entry in order]
-
-
-def _write_entry(manager: Manager, entry: _Entry) -> json.JsonObject:
-    written: json.JsonObject = {
-        "manager": manager.name,
-        "operation": manager.operation,
-        "apiVersion": manager.api_version,
-        "time": entry.time,
-        "fieldsType": "FieldsV1",
-        "fieldsV1": entry.fields,
-    }
-    if manager.subresource:
-        written["subresource"] = manager.subresource
-    return written
-
-
-def _with_managers(
-    body: json.JsonObject, managers: _Managers, before: _Managers, live: json.JsonObject | None
-) -> json.JsonObject:
-    """Return `body` with `managers`; the live list itself when it says the same."""
-    metadata = dict(body.get("metadata") or {})
-    metadata.pop("managedFields", None)
-    known = ((live or {}).get("metadata") or {}).get("managedFields")
-    if managers == before and known:
-        metadata["managedFields"] = known
-    elif managers:
-        metadata["managedFields"] = _write(managers)
-    return {**body, "metadata": metadata}
-
-
-def _comparable(
-    body: json.JsonObject, resets: Iterable[schema.Path], *, api: bool = False
-) -> json.JsonObject:
+def _comparable(body: json.JsonObject, resets: Iterable[schema.Path]) -> json.JsonObject:
     """Return what managers can own of an object."""
     metadata = body.get("metadata")
     kept = {key: value for key, value in body.items() if key not in ("apiVersion", "kind")}
-    if api:
-        kept = dict(body)
     if isinstance(metadata, dict):
         kept["metadata"] = {
             key: value for key, value in metadata.items() if key not in _SERVER_METADATA
@@ -255,29 +132,29 @@ def apply(
     resets = kind.resets(subresource)
     wanted = _comparable(applied, resets)
     owned = _field_set(kind, applied, wanted)
-    managers = _read(live)
+    managers = ownership.read(live)
     if live is not None and not managers:
         managers = _before_first_apply(kind, live, now)
-    who = Manager(manager, APPLY, kind.api_version, subresource)
+    who = ownership.Manager(manager, ownership.APPLY, kind.api_version, subresource)
     before = dict(managers)
     current = live if live is not None else _created(kind, applied)
     merged = _merged(kind, current, wanted)
     last = managers.get(who)
-    managers[who] = _Entry(owned, last.time if last else now)
+    managers[who] = ownership.Entry(owned, last.time if last else now)
     if last is not None and last.fields != owned:
         merged = _pruned(kind, merged, last.fields, managers)
     _settle_conflicts(kind, managers, who, live, merged, resets, force=force)
     changed = live is None or _differs(merged, live)
     if changed or last is None or last.fields != owned:
-        managers[who] = _Entry(owned, now)
+        managers[who] = ownership.Entry(owned, now)
     if not owned:
         del managers[who]
     merged = lastapplied.refresh(merged, applied, manager)
-    return Result(_with_managers(merged, managers, before, live), changed)
+    return Result(ownership.with_managers(merged, managers, before, live), changed)
 
 
 def _check_applicable(kind: schema.Schema, applied: json.JsonObject) -> None:
-    if (applied.get("metadata") or {}).get("managedFields") is not None:
+    if ownership.metadata_of(applied).get("managedFields") is not None:
         raise BadApplyError("metadata.managedFields must be nil")
     version = applied.get("apiVersion")
     if version != kind.api_version:
@@ -291,24 +168,28 @@ def _field_set(kind: schema.Schema, applied: json.JsonObject, wanted: json.JsonO
     try:
         return _strip(merging.field_set(kind.type, wanted))
     except merging.TypedError as error:
-        metadata = applied.get("metadata") or {}
+        metadata = ownership.metadata_of(applied)
         name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
         where = f"{name}; {kind.api_version}, Kind={kind.kind}"
         raise TypedError(f"failed to create typed patch object ({where}): {error}") from error
 
 
-def _before_first_apply(kind: schema.Schema, live: json.JsonObject, now: str) -> _Managers:
+def _before_first_apply(kind: schema.Schema, live: json.JsonObject, now: str) -> ownership.Managers:
     changed, _ = _compare(kind, kind.zero, live, ())
     fields = _strip(changed)
     if not fields:
         return {}
-    return {Manager(BEFORE_FIRST_APPLY, UPDATE, kind.api_version): _Entry(fields, now)}
+    return {
+        ownership.Manager(BEFORE_FIRST_APPLY, ownership.UPDATE, kind.api_version): ownership.Entry(
+            fields, now
+        )
+    }
 
 
 def _created(kind: schema.Schema, applied: json.JsonObject) -> json.JsonObject:
     metadata = {
         key: value
-        for key, value in (applied.get("metadata") or {}).items()
+        for key, value in ownership.metadata_of(applied).items()
         if key in ("name", "namespace")
     }
     return {
@@ -327,7 +208,7 @@ def _merged(
 
 
 def _pruned(
-    kind: schema.Schema, merged: json.JsonObject, last: FieldSet, managers: _Managers
+    kind: schema.Schema, merged: json.JsonObject, last: FieldSet, managers: ownership.Managers
 ) -> json.JsonObject:
     # Whoever applies names the object, so that metadata is never given up as a whole.
     managed = [_NAMED, *(entry.fields for entry in managers.values())]
@@ -342,8 +223,8 @@ def _differs(merged: json.JsonObject, live: json.JsonObject) -> bool:
 
 def _settle_conflicts(
     kind: schema.Schema,
-    managers: _Managers,
-    who: Manager,
+    managers: ownership.Managers,
+    who: ownership.Manager,
     live: json.JsonObject | None,
     merged: json.JsonObject,
     resets: tuple[schema.Path, ...],
@@ -369,7 +250,10 @@ def _settle_conflicts(
 
 
 def _refuse(
-    kind: schema.Schema, conflicts: dict[Manager, FieldSet], who: Manager, live: json.JsonObject
+    kind: schema.Schema,
+    conflicts: dict[ownership.Manager, FieldSet],
+    who: ownership.Manager,
+    live: json.JsonObject,
 ) -> None:
     if who.name == lastapplied.KUBECTL:
         allowed = lastapplied.owned(kind, live)
@@ -381,9 +265,9 @@ def _refuse(
         if not conflicts:
             return
     ordered = sorted(conflicts.items(), key=lambda each: str(each[0]))
-    raise ConflictError(
+    raise ownership.ConflictError(
         tuple(
-            Conflict(manager, path)
+            ownership.Conflict(manager, path)
             for manager, fields in ordered
             for path in fieldset.paths(fields)
         )
@@ -391,7 +275,10 @@ def _refuse(
 
 
 def _take_away(
-    managers: _Managers, who: Manager | None, changed: FieldSet, removed: FieldSet
+    managers: ownership.Managers,
+    who: ownership.Manager | None,
+    changed: FieldSet,
+    removed: FieldSet,
 ) -> None:
     """Remove fields from every manager but `who`; drop those who own nothing any more."""
     for each, entry in list(managers.items()):
@@ -401,7 +288,7 @@ def _take_away(
         if not rest:
             del managers[each]
         elif rest is not entry.fields:
-            managers[each] = _Entry(rest, entry.time)
+            managers[each] = ownership.Entry(rest, entry.time)
 
 
 def update(
@@ -424,50 +311,55 @@ def update(
         now: RFC 3339 in UTC, whole seconds.
         subresource: ``status`` or ``scale`` when written through one.
     """
-    sent = (new.get("metadata") or {}).get("managedFields")
+    sent = ownership.metadata_of(new).get("managedFields")
     if live is not None and sent == [{}]:
-        return _with_managers(new, {}, {}, None)  # kubectl's way to clear them all
-    managers = (_read(new) if subresource == "" else {}) or _read(live)
+        return ownership.with_managers(new, {}, {}, None)  # kubectl's way to clear them all
+    before = ownership.read(live)
+    # Clients may change who owns what, but not through a subresource.
+    managers = (ownership.read_sent(new) if subresource == "" else {}) or dict(before)
     if live is not None and not managers:
-        return _with_managers(new, {}, {}, None)  # not tracked so far: stays so
-    before = dict(managers)
+        return ownership.with_managers(new, {}, {}, None)  # not tracked so far: stays so
     resets = kind.resets(subresource)
     changed, removed = _compare(kind, kind.zero if live is None else live, new, resets)
     changed = _strip(changed)
     if changed or removed:
-        who = Manager(manager, UPDATE, kind.api_version, subresource)
+        who = ownership.Manager(manager, ownership.UPDATE, kind.api_version, subresource)
         previous = managers.get(who)
         _take_away(managers, None, changed, removed)
         _give(managers, who, previous, changed, now)
         _cap(managers)
-    return _with_managers(new, managers, before, live)
+    return ownership.with_managers(new, managers, before, live)
 
 
 def _give(
-    managers: _Managers, who: Manager, previous: _Entry | None, changed: FieldSet, now: str
+    managers: ownership.Managers,
+    who: ownership.Manager,
+    previous: ownership.Entry | None,
+    changed: FieldSet,
+    now: str,
 ) -> None:
     if not changed:
         return
     rest = managers[who].fields if who in managers else {}
     fields = fieldset.union(rest, changed)
-    managers[who] = _Entry(fields, now)
+    managers[who] = ownership.Entry(fields, now)
     if previous is not None and previous.fields == fields and previous.time == now:
         managers[who] = previous
 
 
-def _cap(managers: _Managers) -> None:
+def _cap(managers: ownership.Managers) -> None:
     """Put the oldest Update managers together, one version at a time."""
-    updates = [each for each in managers if each.operation == UPDATE]
+    updates = [each for each in managers if each.operation == ownership.UPDATE]
     if len(updates) <= MAXIMUM_UPDATE_MANAGERS:
         return
     oldest = sorted(updates, key=lambda each: (managers[each].time, each.name))
     for each in oldest[: len(updates) - MAXIMUM_UPDATE_MANAGERS + 1]:
-        bucket = Manager(ANCIENT_CHANGES, UPDATE, each.api_version)
+        bucket = ownership.Manager(ANCIENT_CHANGES, ownership.UPDATE, each.api_version)
         if each == bucket:
             continue
         entry = managers.pop(each)
-        known = managers.get(bucket, _Entry({}, entry.time))
-        managers[bucket] = _Entry(
+        known = managers.get(bucket, ownership.Entry({}, entry.time))
+        managers[bucket] = ownership.Entry(
             fieldset.union(known.fields, entry.fields), max(known.time, entry.time)
         )
 

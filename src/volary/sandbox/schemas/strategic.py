@@ -65,7 +65,7 @@ def _retained(live: json.JsonObject, patch: json.JsonObject) -> json.JsonObject:
     if _RETAIN not in patch:
         return live
     kept = patch[_RETAIN]
-    if not isinstance(kept, list):
+    if not isinstance(kept, list) or not all(isinstance(each, str) for each in kept):
         raise patcherror.PatchError("invalid patch format of retainKeys")
     named = {
         key.removeprefix(_ORDER).removeprefix(_DELETE)

@@ -283,14 +283,20 @@ _FORMATS: Mapping[str, Callable[[str], bool]] = {
 
 
 def every_schema(schema: Any, path: str = "") -> Iterator[tuple[str, Schema]]:
-    """Yield a schema and all schemas in it, with the path the server names them by."""
+    """Yield a schema and all schemas in it, with the path the server names them by.
+
+    What is no schema where one should be is left out; `definitions` refuses it.
+    """
     if not isinstance(schema, dict):
         return
     yield path, schema
-    for key, child in (schema.get("properties") or {}).items():
-        yield from every_schema(child, f"{path}.properties[{key}]")
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        for key, child in properties.items():
+            yield from every_schema(child, f"{path}.properties[{key}]")
     for name in ("items", "additionalProperties", "not"):
         yield from every_schema(schema.get(name), f"{path}.{name}")
     for name in ("allOf", "anyOf", "oneOf"):
-        for index, child in enumerate(schema.get(name) or ()):
+        branches = schema.get(name)
+        for index, child in enumerate(branches if isinstance(branches, list) else ()):
             yield from every_schema(child, f"{path}.{name}[{index}]")

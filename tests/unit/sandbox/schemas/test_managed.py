@@ -261,6 +261,15 @@ def test_an_empty_entry_clears_all_managers() -> None:
     assert "managedFields" not in cleared["metadata"]
 
 
+def test_a_client_may_take_a_manager_out() -> None:
+    live = apply(None, samples.config_map(a="1"), "m1")
+    live = apply(live, samples.config_map(b="1"), "m2")
+    kept = [each for each in live["metadata"]["managedFields"] if each["manager"] == "m2"]
+    new = {**live, "metadata": {**live["metadata"], "managedFields": kept}}
+
+    assert set(owners(update(live, new, "u"))) == {"m2/Apply"}
+
+
 def test_old_update_managers_are_put_together() -> None:
     live = update(None, samples.config_map(start="1"), "u0")
     for number in range(1, 13):

@@ -50,6 +50,7 @@ def _trie() -> st.SearchStrategy[dict[str, Any]]:
     return st.dictionaries(keys, nodes, max_size=3)
 
 
+@samples.BOUNDED
 @given(_PODS, _PODS)
 def test_what_is_applied_is_there_and_merging_it_again_changes_nothing(
     live: dict[str, Any], applied: dict[str, Any]
@@ -77,6 +78,7 @@ def _is_collection(body: Any, path: str) -> bool:
     )
 
 
+@samples.BOUNDED
 @given(_CONTAINERS, _CONTAINERS)
 def test_merged_items_keep_the_applied_order(
     live: list[dict[str, Any]], applied: list[dict[str, Any]]
@@ -91,6 +93,7 @@ def test_merged_items_keep_the_applied_order(
     assert [name for name in names if name not in wanted] == others
 
 
+@samples.BOUNDED
 @given(_PODS, _PODS)
 def test_comparing_both_ways_swaps_added_and_removed(
     old: dict[str, Any], new: dict[str, Any]
@@ -103,6 +106,7 @@ def test_comparing_both_ways_swaps_added_and_removed(
     assert fieldset.intersection(changed or {}, removed or {}) == {}
 
 
+@samples.BOUNDED
 @given(_PODS, _PODS)
 def test_giving_up_everything_leaves_what_the_other_applied(
     mine: dict[str, Any], theirs: dict[str, Any]
@@ -139,6 +143,7 @@ def _full(value: Any) -> Any:
     return [_full(each) for each in value] if isinstance(value, list) else value
 
 
+@samples.BOUNDED
 @given(_trie(), _trie())
 def test_field_sets_obey_the_laws_of_sets(left: dict[str, Any], right: dict[str, Any]) -> None:
     union = fieldset.union(left, right)

@@ -32,6 +32,7 @@ def _names(spec: dict[str, Any]) -> list[str]:
     return [each["name"] for each in spec["containers"]]
 
 
+@samples.BOUNDED
 @given(_OBJECTS, _OBJECTS)
 def test_a_merge_patch_is_idempotent_and_leaves_its_arguments_alone(
     live: dict[str, Any], patch: dict[str, Any]
@@ -202,6 +203,7 @@ def test_malformed_directives_are_refused() -> None:
         _patched(_containers("a"), {"spec": {"template": {"spec": {"containers": [{"x": 1}]}}}})
 
 
+@samples.BOUNDED
 @given(st.permutations(["a", "b", "c"]), st.permutations(["b", "c", "d"]))
 def test_strategic_merge_keeps_both_orders(live: list[str], patch: list[str]) -> None:
     """Items of the patch stay in its order; the others lose none and keep theirs."""

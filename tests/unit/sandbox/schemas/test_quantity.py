@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unit.sandbox.schemas import samples
 from volary.sandbox.schemas import quantity
 
 
@@ -49,6 +50,7 @@ def test_unknown_suffixes_are_refused(text: str) -> None:
         quantity.parse(text)
 
 
+@samples.BOUNDED
 @given(
     st.integers(-(10**15), 10**15),
     st.sampled_from(["", "n", "u", "m", "k", "M", "G", "Ki", "Mi", "Gi", "e3", "E-2"]),

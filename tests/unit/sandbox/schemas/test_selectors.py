@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unit.sandbox.schemas import samples
 from volary.sandbox.schemas import selectors
 
 _LABELS = {"app": "web", "tier": "front", "n": "5"}
@@ -60,6 +61,7 @@ def test_selector_objects() -> None:
     assert selectors.from_labels({"b": "2", "a": "1"}).matches({"a": "1", "b": "2", "c": "3"})
 
 
+@samples.BOUNDED
 @given(st.dictionaries(st.sampled_from("abc"), st.sampled_from("xyz")))
 def test_the_text_of_a_selector_means_the_same(labels: dict[str, str]) -> None:
     found = selectors.from_labels(labels)
