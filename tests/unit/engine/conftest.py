@@ -6,7 +6,7 @@ talk, so a test compares one text with another.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -128,16 +128,6 @@ def converse() -> Callable[[state.Run, str], str]:
         return "\n".join(conversation.talk)
 
     return play
-
-
-@pytest.fixture
-async def no_leftover_tasks() -> AsyncIterator[None]:
-    """As the one for all tests, without counting the task this fixture itself ends in."""
-    before = asyncio.all_tasks()
-    yield
-    running = asyncio.all_tasks() - before - {asyncio.current_task()}
-    leftover = [task for task in running if not task.done()]
-    assert not leftover, f"the test left tasks running: {leftover}"
 
 
 def pytest_configure() -> None:

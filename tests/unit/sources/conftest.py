@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pygit2
@@ -65,16 +65,6 @@ def renderer() -> render.Renderer:
     beside = programs.find(search="")
     assert beside.kubectl.startswith(os.path.dirname(sys.executable))
     return render.Renderer(render.Settings(tools=programs.Programs(kubectl=beside.kubectl)))
-
-
-@pytest.fixture
-async def no_leftover_tasks() -> AsyncIterator[None]:
-    """As the one for all tests, without counting the task this fixture itself ends in."""
-    before = asyncio.all_tasks()
-    yield
-    running = asyncio.all_tasks() - before - {asyncio.current_task()}
-    leftover = [task for task in running if not task.done()]
-    assert not leftover, f"the test left tasks running: {leftover}"
 
 
 def pytest_configure() -> None:
