@@ -229,9 +229,9 @@ class _Applying:
         return [by_key.get(step.key, step) for step in every]
 
     async def _write(self, every: Sequence[steps.Step]) -> None:
+        by_item = {id(step.placed.item): step for step in every}
         for rank in order.ranks([step.placed.item for step in every]):
-            keys = {item.key for item in rank}
-            group = [step for step in every if step.key in keys]
+            group = [by_item[id(item)] for item in rank]
             answers = await gathering.each(group, lambda step: steps.write(step, self._tools))
             failed = []
             for step, answer in zip(group, answers, strict=True):

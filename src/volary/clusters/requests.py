@@ -1,5 +1,6 @@
 """Requests as plain values: one function per verb, nothing is sent here."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
@@ -34,7 +35,13 @@ class Request:
     @property
     def target(self) -> str:
         """Path and query as they are sent."""
-        return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
+        return f"{self.path}?{_encoded(tuple(self.query.items()))}" if self.query else self.path
+
+
+@functools.lru_cache(maxsize=256)
+def _encoded(pairs: tuple[tuple[str, str], ...]) -> str:
+    """Encode a query; the writes of a set all have the same one."""
+    return urlencode(pairs)
 
 
 def path(
