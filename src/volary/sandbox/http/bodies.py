@@ -8,7 +8,8 @@ from aiohttp import web
 
 from volary.model import json
 from volary.sandbox import status, verbs
-from volary.sandbox.schemas import fields
+from volary.sandbox.http import protobuf
+from volary.sandbox.schemas import catalog, fields, types
 
 #: As kube-apiserver: no request may be larger.
 LIMIT = 3 * 1024 * 1024
@@ -16,6 +17,7 @@ APPLY = "application/apply-patch+yaml"
 _JSON = ("application/json", "")
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml")
 _SHOWN = 512
+_DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 _PATCHES = frozenset(each.value for each in verbs.PatchType)
 _VALIDATIONS = frozenset(each.value for each in verbs.Validation)
 
@@ -43,8 +45,10 @@ async def read(request: web.Request) -> bytes:
         raise status.StatusError(413, message) from problem
 
 
-def parse_object(request: web.Request, text: bytes, kind: str) -> Any:
-    """Parse an object sent with POST or PUT.
+def parse_object(
+    request: web.Request, text: bytes, kind: str, declared: types.Type | None = None
+) -> Any:
+    """Parse an object sent with POST or PUT; `declared` is its type, for protobuf.
 
     Raises:
         status.StatusError: 415, a format nobody reads here; 400, malformed.
@@ -52,6 +56,8 @@ def parse_object(request: web.Request, text: bytes, kind: str) -> Any:
     media = request.content_type if "Content-Type" in request.headers else ""
     if media in _YAML:
         return parse_yaml(text)
+    if media == protobuf.MEDIA_TYPE and declared is not None:
+        return protobuf.parse(text, declared)
     if media not in _JSON:
         message = (
             "the body of the request was in an unknown format - accepted media types include: "
@@ -171,7 +177,10 @@ def deletion(request: web.Request, text: bytes) -> verbs.Deletion:
         status.StatusError: 400 or 422.
     """
     query = request.query
-    body: json.JsonObject = parse_object(request, text, "DeleteOptions") if text.strip() else {}
+    declared = catalog.definition(_DELETE_OPTIONS)
+    body: json.JsonObject = {}
+    if text.strip():
+        body = parse_object(request, text, "DeleteOptions", declared)
     if not isinstance(body, dict):
         raise status.bad_request("DeleteOptions must be an object")
     asked = body.get("preconditions") or {}

@@ -17,7 +17,7 @@ from volary.sandbox.http import (
     users,
     watching,
 )
-from volary.sandbox.schemas import causes
+from volary.sandbox.schemas import catalog, causes, types
 
 #: Kinds whose deletion answers with the object instead of a Status (Kubernetes: their storage).
 _RETURNED = frozenset(
@@ -176,7 +176,7 @@ async def _create(exchange: Exchange) -> web.StreamResponse:
     if route.name:
         raise status.method_not_allowed()
     text = await bodies.read(request)
-    body = bodies.parse_object(request, text, kind.name)
+    body = bodies.parse_object(request, text, kind.name, _declared(kind))
     if kind.verbs == ("create",):
         told = reviews.answer(
             kind.name, body, exchange.user, exchange.service.users, route.namespace
@@ -189,10 +189,15 @@ async def _create(exchange: Exchange) -> web.StreamResponse:
     return _answer(exchange, written)
 
 
+def _declared(kind: kinds.Kind) -> types.Type | None:
+    """The type of a built-in kind; custom resources have no protobuf."""
+    return None if kind.custom else kind.schema.type
+
+
 async def _update(exchange: Exchange) -> web.StreamResponse:
     request, route = exchange.request, exchange.route
     text = await bodies.read(request)
-    body = bodies.parse_object(request, text, exchange.kind.name)
+    body = bodies.parse_object(request, text, exchange.kind.name, _declared(exchange.kind))
     written = exchange.registry.update(
         exchange.kind,
         route.namespace,
@@ -305,7 +310,8 @@ async def _log(exchange: Exchange) -> web.StreamResponse:
 
 async def _evict(exchange: Exchange) -> web.StreamResponse:
     request, route = exchange.request, exchange.route
-    body = bodies.parse_object(request, await bodies.read(request), "Eviction")
+    declared = catalog.find("policy", "v1", "Eviction")
+    body = bodies.parse_object(request, await bodies.read(request), "Eviction", declared)
     options = (body.get("deleteOptions") or {}) if isinstance(body, dict) else {}
     grace = options.get("gracePeriodSeconds")
     asked = options.get("preconditions") or {}
