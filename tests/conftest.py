@@ -25,3 +25,12 @@ def _strict_tasks(request: pytest.FixtureRequest) -> None:
     """Put the check around asynchronous tests only: the others have no loop."""
     if inspect.iscoroutinefunction(getattr(request, "function", None)):
         request.getfixturevalue("no_leftover_tasks")
+
+
+def pytest_configure() -> None:
+    """Keep synchronous tests without a loop.
+
+    The virtual-time plugin asks the policy for a loop around each test, and the policy
+    would make one that nobody closes.
+    """
+    asyncio.set_event_loop(None)

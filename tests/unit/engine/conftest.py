@@ -5,7 +5,6 @@ reason`` what the run says of itself when its status changed. `converse` returns
 talk, so a test compares one text with another.
 """
 
-import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
@@ -128,12 +127,3 @@ def converse() -> Callable[[state.Run, str], str]:
         return "\n".join(conversation.talk)
 
     return play
-
-
-def pytest_configure() -> None:
-    """Keep synchronous tests without a loop.
-
-    The virtual-time plugin asks the policy for a loop around each test, and the policy
-    would make one that nobody closes.
-    """
-    asyncio.set_event_loop(None)

@@ -1,6 +1,5 @@
 """Real repositories and directories to read from."""
 
-import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -65,12 +64,3 @@ def renderer() -> render.Renderer:
     beside = programs.find(search="")
     assert beside.kubectl.startswith(os.path.dirname(sys.executable))
     return render.Renderer(render.Settings(tools=programs.Programs(kubectl=beside.kubectl)))
-
-
-def pytest_configure() -> None:
-    """Keep synchronous tests without a loop.
-
-    The virtual-time plugin asks the policy for a loop around each test, and the policy
-    would make one that nobody closes.
-    """
-    asyncio.set_event_loop(None)
