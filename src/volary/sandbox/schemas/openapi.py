@@ -182,7 +182,7 @@ def _components(
 ) -> dict[str, json.JsonObject]:
     """Return the schemas of `roots` and everything they reach."""
     texts = _descriptions()
-    found: dict[str, json.JsonObject] = {}
+    found: dict[str, json.JsonObject] = {name: dict(each) for name, each in _NAMED_SCHEMAS.items()}
     waiting = [*roots]
     while waiting:
         name = waiting.pop()
@@ -232,19 +232,28 @@ _SCALARS: Mapping[types.Shape, json.JsonObject] = {
     types.Shape.INT64: {"type": "integer", "format": "int64"},
     types.Shape.NUMBER: {"type": "number", "format": "double"},
     types.Shape.BOOLEAN: {"type": "boolean"},
-    types.Shape.QUANTITY: {"oneOf": [{"type": "string"}, {"type": "number"}]},
-    types.Shape.INT_OR_STRING: {
+    types.Shape.ANY: {"type": "object"},
+}
+
+#: Scalars with a name of their own, which ``kubectl explain`` shows.
+_NAMED: Mapping[types.Shape, str] = {
+    types.Shape.QUANTITY: "io.k8s.apimachinery.pkg.api.resource.Quantity",
+    types.Shape.INT_OR_STRING: "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+}
+_NAMED_SCHEMAS: Mapping[str, json.JsonObject] = {
+    _NAMED[types.Shape.QUANTITY]: {"oneOf": [{"type": "string"}, {"type": "number"}]},
+    _NAMED[types.Shape.INT_OR_STRING]: {
         "format": "int-or-string",
         "oneOf": [{"type": "integer"}, {"type": "string"}],
     },
-    types.Shape.ANY: {"type": "object"},
 }
 
 
 def _property(kind: types.Type, text: str) -> json.JsonObject:
     written: json.JsonObject = {"description": text} if text else {}
-    if kind.shape is types.Shape.OBJECT:
-        written["allOf"] = [{"$ref": _REFERENCE + kind.name}]
+    name = kind.name if kind.shape is types.Shape.OBJECT else _NAMED.get(kind.shape)
+    if name:
+        written["allOf"] = [{"$ref": _REFERENCE + name}]
     else:
         written.update(_value(kind))
     if kind.merge_key:
@@ -257,6 +266,8 @@ def _property(kind: types.Type, text: str) -> json.JsonObject:
 def _value(kind: types.Type) -> json.JsonObject:
     if kind.shape is types.Shape.OBJECT:
         return {"$ref": _REFERENCE + kind.name}
+    if kind.shape in _NAMED:
+        return {"$ref": _REFERENCE + _NAMED[kind.shape]}
     element = kind.element or types.ANYTHING
     if kind.shape is types.Shape.MAP:
         inner: json.JsonObject = {"type": "object", "additionalProperties": _value(element)}
