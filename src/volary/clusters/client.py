@@ -19,8 +19,6 @@ from volary.model import errors, json
 __all__ = ["Client", "ObjectList", "WatchEvent", "WatchKind", "open_client"]
 
 FIELD_MANAGER = "volary"
-#: Seconds between two refreshes of discovery that an unknown kind may cause.
-_REFRESH_PAUSE = 2.0
 #: What an aggregated API whose server is down answers with.
 _BROKEN_GROUP = (cluster_errors.ServerError, cluster_errors.NotFound, cluster_errors.Forbidden)
 
@@ -64,11 +62,12 @@ class Client:
         little when the last one was just now, and callers at the same time share one.
         """
         asked = _now()
+        pause = self._sender.limits.discovery_pause
         async with self._discovering:
             if self._catalog is not None and (not refresh or self._refreshed >= asked):
                 return self._catalog
             if self._catalog is not None:
-                await asyncio.sleep(max(0.0, self._refreshed + _REFRESH_PAUSE - _now()))
+                await asyncio.sleep(max(0.0, self._refreshed + pause - _now()))
             began = _now()
             self._catalog = await self._discover()
             self._refreshed = began

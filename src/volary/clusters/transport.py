@@ -49,6 +49,8 @@ class Limits:
     connect_timeout: float = 5.0
     #: Seconds for a program that prints credentials.
     exec_timeout: float = 60.0
+    #: Seconds between two refreshes of discovery that unknown kinds may cause.
+    discovery_pause: float = 2.0
     #: Bytes of one answer.
     largest_answer: int = 64 << 20
     retry: retries.Policy = field(default_factory=retries.Policy)
