@@ -5,7 +5,7 @@ import pytest
 from stage_world import NEW, OLD, config, deployment, made, service, shop, world
 from volary.model import application as applications
 from volary.model import stage
-from volary.sandbox import verbs
+from volary.sandbox import storage, verbs
 
 Name = stage.StageName
 SYNC = stage.SyncOptions()
@@ -304,3 +304,57 @@ async def test_no_manifests_is_an_error() -> None:
 
         assert outcomes["us"].status == "failed"
         assert "no Kubernetes manifests" in outcomes["us"].reason
+
+
+async def test_a_cluster_lost_in_the_middle_says_what_was_done() -> None:
+    """The write after the Service gets no answer: unreachable, touched, and told how far."""
+    async with world("us") as given:
+        cluster = given.running.clusters["us"]
+        kept = []
+
+        def lose(change: storage.Change) -> None:
+            if change.item.body.get("kind") == "Service":
+                cluster.faults.change({"lost": "refuse"})
+
+        kept.append(cluster.registry.subscribe(lose))
+
+        outcomes = await given.run(Name.SYNC, SYNC, running="")
+
+        assert outcomes["us"].status == "unreachable"
+        assert outcomes["us"].touched
+        assert "created ConfigMap default/settings" in outcomes["us"].details
+        assert given.find("us", "Deployment", "shop") is None
+
+
+async def test_what_pipecd_deployed_is_taken_over_without_replacing_it() -> None:
+    async with world("us") as given:
+        registry = given.running.clusters["us"].registry
+        body = deployment("shop:v1")
+        marks = {"pipecd.dev/managed-by": "piped", "pipecd.dev/application": "x"}
+        body["metadata"] |= {"labels": marks, "annotations": marks}
+        kubectl = verbs.Options(manager="kubectl-client-side-apply", agent="kubectl")
+        registry.create(registry.kind("apps/v1", "Deployment"), "default", body, kubectl)
+        uid = given.get("us", "Deployment", "shop")["metadata"]["uid"]
+
+        outcomes = await given.run(Name.SYNC, SYNC, running="")
+
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert given.images("us") == "shop:v2 2/2"
+        assert given.get("us", "Deployment", "shop")["metadata"]["uid"] == uid
+
+
+async def test_a_new_commit_without_changes_restarts_nothing() -> None:
+    """Every object is marked with the commit, which is a write and no change."""
+    async with world("us") as given:
+        await given.deployed(OLD)
+        given.sources[NEW] = given.sources[OLD]
+        view = given.running.clusters["us"].view
+        pods = {pod["metadata"]["uid"] for pod in view.list("Pod", "default")}
+
+        outcomes = await given.run(Name.SYNC, SYNC)
+
+        assert outcomes["us"].reason.startswith("primary: 3 unchanged")
+        assert outcomes["us"].touched
+        live = given.get("us", "Deployment", "shop")["metadata"]
+        assert live["annotations"]["volary.dev/commit"] == NEW
+        assert {pod["metadata"]["uid"] for pod in view.list("Pod", "default")} == pods

@@ -27,7 +27,6 @@ from volary.clusters import gathering, live, placing, refusals, steps
 from volary.manifests import order
 from volary.model import change, errors, manifest, problem
 
-_WRITTEN = (change.Action.CREATED, change.Action.CONFIGURED, change.Action.DELETED)
 #: Pauses between looking whether a new kind is served, in seconds; the last one repeats.
 _PAUSES = (0.1, 0.2, 0.4, 0.8)
 
@@ -66,7 +65,7 @@ class ApplyError(errors.VolaryError):
         self.changes = changes or change.ChangeSet()
         self.causes = tuple(causes)
         #: Something was, or may have been, written.
-        self.touched = touched or any(each.action in _WRITTEN for each in self.changes.changes)
+        self.touched = touched or any(each.written for each in self.changes.changes)
 
 
 def unreachable(error: errors.VolaryError) -> cluster_errors.Unreachable | None:

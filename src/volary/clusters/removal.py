@@ -92,7 +92,7 @@ async def _remove_one(
             continue
         except cluster_errors.NotFound:
             return change.Change(item.key, change.Action.SKIPPED, "it is gone already")
-        return change.Change(item.key, change.Action.DELETED)
+        return change.Change(item.key, change.Action.DELETED, written=True)
     return change.Change(item.key, change.Action.SKIPPED, "it kept changing while being looked at")
 
 

@@ -35,7 +35,6 @@ REPLACE = "pipecd.dev/sync-by-replace"
 FORCE_REPLACE = "pipecd.dev/force-sync-by-replace"
 ENABLED = "enabled"
 _TAKE_OVER = refusals.TAKE_OVER
-_ONLY_COMMIT = "only what it is marked with"
 
 
 class Method(enum.Enum):
@@ -142,34 +141,37 @@ async def write(step: Step, tools: Tools) -> change.Change:
     if step.is_unchanged:
         return change.Change(step.key, change.Action.UNCHANGED)
     sent, answer = await _send(step, tools, dry_run=False)
-    if sent.method is Method.RECREATE:
-        if sent.live is None:
-            return change.Change(step.key, change.Action.CREATED)
-        return change.Change(step.key, change.Action.CONFIGURED, "deleted and created anew")
+    if sent.method is Method.RECREATE and sent.live is not None:
+        reason = "deleted and created anew"
+        return change.Change(step.key, change.Action.CONFIGURED, reason, written=True)
     return _change(sent, answer)
 
 
 def foresee(step: Step) -> change.Change:
     """Return what writing a step would do, from what its dry run answered."""
-    if step.is_unchanged:
+    if step.is_unchanged or step.is_mark_only:
         return change.Change(step.key, change.Action.UNCHANGED)
-    if step.is_mark_only:
-        return change.Change(step.key, change.Action.CONFIGURED, _ONLY_COMMIT)
     if step.live is None or step.tried is None:
         return change.Change(step.key, change.Action.CREATED)
     return _change(step, step.tried)
 
 
 def _change(step: Step, answer: json.JsonObject) -> change.Change:
+    """Return what a write that was answered with `answer` did.
+
+    A commit that is noted on an object is a write, but no change of the object: else a
+    new commit would look as if it changed everything.
+    """
     if step.live is None:
         existed = step.tried is not None and _uid(step.tried) == _uid(answer)
         action = change.Action.CONFIGURED if existed else change.Action.CREATED
-        return change.Change(step.key, action)
+        return change.Change(step.key, action, written=True)
     if unchanged.is_same(step.live, answer):
         return change.Change(step.key, change.Action.UNCHANGED)
     before, after = (tracking.unmark(manifest.Manifest(body)).body for body in (step.live, answer))
-    reason = _ONLY_COMMIT if unchanged.is_same(before, after) else ""
-    return change.Change(step.key, change.Action.CONFIGURED, reason)
+    same = unchanged.is_same(before, after)
+    action = change.Action.UNCHANGED if same else change.Action.CONFIGURED
+    return change.Change(step.key, action, written=True)
 
 
 async def _send(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json.JsonObject]:

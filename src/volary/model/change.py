@@ -24,6 +24,8 @@ class Change:
     action: Action
     #: Why it was skipped, or what was changed; may be empty.
     reason: str = ""
+    #: Something was written, also where it counts as unchanged: its marks are not its content.
+    written: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,4 +59,11 @@ async def remove(doing: work.Work, which: variant.Variant) -> str:
         doing.context.client, which, doing.scope(), timeout=doing.remaining
     )
     doing.record_removal(result)
-    return f"{which.value}: {result.deleted} objects removed"
+    return removed(which.value, result.deleted)
+
+
+def removed(title: str, count: int) -> str:
+    """Return the sentence that says how many objects of `title` went."""
+    if not count:
+        return f"no {title} to remove"
+    return f"{title} removed, {count} object{'s' if count > 1 else ''}"

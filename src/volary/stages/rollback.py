@@ -86,10 +86,10 @@ async def _run(doing: work.Work) -> str:
     changes = await doing.apply(held)
     seen = await doing.wait_ready(held)
     await routes.give_back(doing, waiting, rendered)
-    removed = [await clean.remove(doing, which) for which in _VARIANTS]
+    gone = [await clean.remove(doing, which) for which in _VARIANTS]
     await doing.prune_away(rendered, doing.scope(allow_mass_deletion=True), brought(context.commit))
     short = context.running_commit[:8]
-    return f"back at {short}: {changes.summary}; {seen}; {'; '.join(removed)}"
+    return f"back at {short}: {changes.summary}; {seen}; {'; '.join(gone)}"
 
 
 async def _undo_first(doing: work.Work) -> str:
@@ -98,9 +98,10 @@ async def _undo_first(doing: work.Work) -> str:
     doing.note("there is no running version to go back to: this was the first deployment")
     source = await context.target_source()
     await _drain(doing, source)
-    removed = [await clean.remove(doing, which) for which in _VARIANTS]
+    gone = [await clean.remove(doing, which) for which in _VARIANTS]
     result = await doing.remove_brought(brought(context.commit))
-    return f"first deployment undone: {result.deleted} objects removed; {'; '.join(removed)}"
+    gone.append(clean.removed("primary", result.deleted))
+    return f"first deployment undone: {'; '.join(gone)}"
 
 
 async def _drain(doing: work.Work, source: Sequence[manifest.Manifest]) -> None:

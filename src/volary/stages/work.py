@@ -14,7 +14,7 @@ from volary.clusters import apply, inventories, inventory, placing, prune, remov
 from volary.model import change, errors, manifest, outcome, problem, status, variant
 from volary.stages import context as contexts
 
-_WRITTEN = (change.Action.CREATED, change.Action.CONFIGURED, change.Action.DELETED)
+_TOLD = (change.Action.CREATED, change.Action.CONFIGURED, change.Action.DELETED)
 #: More changes than this are counted, not listed.
 _MOST_LINES = 25
 
@@ -196,11 +196,11 @@ class Work:
 
     def record(self, changes: Iterable[change.Change]) -> None:
         """Remember changes to the cluster, each by a line while they are few."""
-        written = [each for each in changes if each.action in _WRITTEN]
-        self.touched = self.touched or bool(written)
-        told = [each for each in changes if each.action in _WRITTEN or each.reason]
+        every = tuple(changes)
+        self.touched = self.touched or any(each.written for each in every)
+        told = [each for each in every if each.action in _TOLD or each.reason]
         if len(told) > _MOST_LINES:
-            self.note(change.ChangeSet(tuple(changes)).summary)
+            self.note(change.ChangeSet(every).summary)
             return
         for each in told:
             suffix = f" ({each.reason})" if each.reason else ""
