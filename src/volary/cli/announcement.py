@@ -3,7 +3,7 @@
 from rich import console as rich_console
 from rich import markup
 
-from volary.cli import preparation
+from volary.controller import preparation
 from volary.model import json, plan, stage
 
 

@@ -199,8 +199,9 @@ def run(
     ] = Output.TEXT,
 ) -> None:
     """Roll a commit out over all clusters, stage by stage."""
-    from volary.cli import durations, preparation
+    from volary.cli import durations
     from volary.cli import running as command
+    from volary.controller import preparation
     from volary.engine import state
     from volary.model import plan
 

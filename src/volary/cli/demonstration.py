@@ -10,20 +10,10 @@ from pathlib import Path
 
 from rich import console as rich_console
 
-from volary.cli import (
-    announcement,
-    demo_repository,
-    exits,
-    preparation,
-    projects,
-    running,
-    snapshots,
-    stories,
-    summary,
-    system_clock,
-)
+from volary.cli import announcement, demo_repository, exits, running, snapshots, stories, summary
 from volary.clusters import pool
 from volary.config import fleet as fleet_files
+from volary.controller import preparation, projects, system_clock
 from volary.engine import state
 from volary.model import status as words
 from volary.sandbox import crds, fleet

@@ -4,9 +4,10 @@ import json as text
 import os
 from pathlib import Path
 
-from volary.cli import console, exits, projects
+from volary.cli import console, exits
 from volary.config import application, lint
 from volary.config import fleet as fleet_files
+from volary.controller import projects
 from volary.model import errors, problem
 
 #: Files that are larger are no application files; `config.yaml` refuses them anyway.

@@ -3,8 +3,9 @@
 import asyncio
 import json as text
 
-from volary.cli import console, exits, preparation
+from volary.cli import console, exits
 from volary.clusters import apply, pool
+from volary.controller import preparation
 from volary.model import change, errors, json, stage, variant
 from volary.stages import rendering
 

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from volary.cli import console, exits, projects
+from volary.cli import console, exits
+from volary.controller import projects
 from volary.manifests import render_text
 from volary.model import errors, stage
 from volary.model import variant as variants

@@ -12,19 +12,9 @@ from datetime import timedelta
 import msgspec
 from rich import console as rich_console
 
-from volary.cli import (
-    announcement,
-    console,
-    last_success,
-    masked,
-    preparation,
-    previewing,
-    projects,
-    summary,
-    system_clock,
-    views,
-)
+from volary.cli import announcement, console, previewing, summary, views
 from volary.clusters import pool
+from volary.controller import last_success, masked, preparation, projects, system_clock
 from volary.engine import executor, feed, local, state
 from volary.engine import plan as engine_plan
 from volary.manifests import masking

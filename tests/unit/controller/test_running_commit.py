@@ -1,7 +1,7 @@
 import pytest
 
-from volary.cli import running_commit
-from volary.cli.running_commit import Seen
+from volary.controller import running_commit
+from volary.controller.running_commit import Seen
 from volary.model import errors
 
 

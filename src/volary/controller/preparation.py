@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from volary.cli import last_success, projects, running_commit
 from volary.clusters import kubeconfig, pool
 from volary.config import application as application_files
 from volary.config import lint
+from volary.controller import last_success, projects, running_commit
 from volary.engine import state
 from volary.model import application as applications
 from volary.model import errors, fleet, manifest, plan, problem

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from volary.cli import last_success
+from volary.controller import last_success
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
