@@ -1,0 +1,82 @@
+"""A fleet's clients: one that cannot be used is a value and harms no other."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixed_clock import FixedClock
+from scripted_server import ScriptedServer, serve
+from volary.clusters import client as clients
+from volary.clusters import errors as cluster_errors
+from volary.clusters import pool, retries, transport
+from volary.model import fleet
+
+LIMITS = transport.Limits(retry=retries.Policy(tries=1))
+
+
+@pytest.fixture
+async def reachable() -> AsyncIterator[ScriptedServer]:
+    async with serve() as server:
+        yield server
+
+
+def kubeconfig_of(path: Path, servers: dict[str, str]) -> str:
+    def named(what: str, value: Any) -> list[dict[str, Any]]:
+        return [{"name": name, what: value(name)} for name in servers]
+
+    body = {
+        "clusters": named("cluster", lambda name: {"server": servers[name]}),
+        "users": named("user", lambda name: {"token": f"of-{name}"}),
+        "contexts": named("context", lambda name: {"cluster": name, "user": name}),
+    }
+    path.write_text(json.dumps(body))
+    return str(path)
+
+
+async def test_clients_of_a_fleet(tmp_path: Path, reachable: ScriptedServer) -> None:
+    """Healthy, unreachable, misconfigured and unknown: each only concerns itself."""
+    file = kubeconfig_of(
+        tmp_path / "config", {"us": reachable.url, "dead": "http://127.0.0.1:1", "bad": "ftp://x"}
+    )
+    members = fleet.Fleet(
+        tuple(
+            fleet.Cluster(name, kubeconfig=(file,), context=name) for name in ("us", "dead", "bad")
+        )
+    )
+    async with pool.open_pool(
+        members, clock=FixedClock(), limits=LIMITS, environment={}
+    ) as subject:
+        bad, unknown = await subject.client("bad"), await subject.client("mars")
+        dead, us = await subject.client("dead"), await subject.client("us")
+
+        assert isinstance(bad, pool.Unavailable)
+        assert bad.reason == "cluster bad: server is not an http or https URL"
+        assert bad.problems[0].where.file == file
+        assert unknown == pool.Unavailable("mars", "cluster mars is not in the fleet")
+        assert isinstance(dead, clients.Client)
+        with pytest.raises(cluster_errors.Unreachable, match="cluster dead at"):
+            await dead.version()
+        assert isinstance(us, clients.Client)
+        assert await us.version() == "v1.36.0"
+        assert await subject.client("us") is us
+
+    assert reachable.seen[0].headers["Authorization"] == "Bearer of-us"
+
+
+async def test_a_cluster_that_was_mended_is_usable(
+    tmp_path: Path, reachable: ScriptedServer
+) -> None:
+    file = tmp_path / "config"
+    members = fleet.Fleet((fleet.Cluster("us", kubeconfig=(str(file),), context="us"),))
+
+    async with pool.open_pool(members, clock=FixedClock(), environment={}) as subject:
+        missing = await subject.client("us")
+        kubeconfig_of(file, {"us": reachable.url})
+        mended = await subject.client("us")
+
+    assert isinstance(missing, pool.Unavailable)
+    assert "does not exist" in missing.reason
+    assert isinstance(mended, clients.Client)
