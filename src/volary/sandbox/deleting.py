@@ -14,6 +14,8 @@ ORPHAN = "orphan"
 _CLAIM = "kubernetes.io/pvc-protection"
 _VOLUME = "kubernetes.io/pv-protection"
 _DEFAULT_GRACE = 30
+#: Kubernetes: the NamespaceLifecycle admission plugin.
+_IMMORTAL = frozenset(("default", "kube-system", "kube-public"))
 _FINISHED = ("Succeeded", "Failed")
 
 
@@ -29,6 +31,8 @@ def delete(
     if live is None:
         raise status.not_found(kind.group, kind.plural, name)
     _check(kind, live, deletion.preconditions)
+    if kind is kinds.NAMESPACE and name in _IMMORTAL:
+        raise status.forbidden("", "namespaces", name, "this namespace may not be deleted")
     marked = _marked(home, kind, live, deletion)
     due = is_due(kind, marked)
     if deletion.dry_run:
