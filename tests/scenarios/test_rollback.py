@@ -77,3 +77,39 @@ async def test_a_first_deployment_is_taken_away_again() -> None:
         assert given.find("us", "Deployment", "shop") is None
         assert given.find("us", "Service", "shop") is None
         assert given.count("us", "ConfigMap", **{"volary.dev/inventory": "shop"}) == 0
+
+
+async def test_routes_stay_with_the_canary_until_primary_has_a_ready_pod() -> None:
+    """Primary was taken down by its own rollout; users stay with the canary until it is back."""
+    async with world("us") as given:
+        for commit, image in ((OLD, "shop:v1"), (NEW, "shop:bad")):
+            body = deployment(image)
+            body["spec"]["strategy"] = {"type": "Recreate"}
+            given.sources[commit] = [made(body), made(service()), made(config())]
+        await given.deployed(OLD)
+        given.sources["canary"] = [made(deployment("shop:v2")), made(service()), made(config())]
+        await given.run(Name.CANARY_ROLLOUT, ONE_POD, commit="canary")
+        await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(0, canary=100))
+        await given.run(Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions())
+        assert given.images("us") == "shop:bad 0/2"
+
+        async with given.watched_traffic("us") as lost:
+            outcomes = await given.run(Name.ROLLBACK, BACK)
+
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert lost == []
+        assert any("stays as it is for now" in line for line in outcomes["us"].details)
+        assert given.images("us") == "shop:v1 2/2"
+        assert given.traffic("us").by_label(KEY) == {"primary": 1.0}
+
+
+async def test_a_rollback_is_safe_to_run_again() -> None:
+    async with world("us") as given:
+        await given.deployed(OLD)
+        await given.deployed(NEW)
+        await given.run(Name.ROLLBACK, BACK)
+
+        again = await given.run(Name.ROLLBACK, BACK)
+
+        assert again["us"].status == "succeeded"
+        assert not again["us"].touched

@@ -1,0 +1,142 @@
+"""Success is observed for every kind that can be waited for, and failure is early."""
+
+from datetime import timedelta
+
+from stage_world import KEY, NEW, OLD, Clock, config, deployment, made, service, world
+from volary.clusters import pool
+from volary.model import fleet, json, stage
+from volary.stages import executor as stage_executor
+
+Name = stage.StageName
+SYNC = stage.SyncOptions()
+
+
+def stateful(image: str) -> json.JsonObject:
+    body = deployment(image)
+    del body["spec"]["replicas"]
+    return {
+        **body,
+        "kind": "StatefulSet",
+        "spec": {**body["spec"], "replicas": 2, "serviceName": "shop"},
+    }
+
+
+def job(image: str) -> json.JsonObject:
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "migrate"},
+        "spec": {
+            "backoffLimit": 0,
+            "template": {
+                "spec": {
+                    "restartPolicy": "Never",
+                    "containers": [{"name": "migrate", "image": image}],
+                }
+            },
+        },
+    }
+
+
+def daemon(image: str) -> json.JsonObject:
+    body = deployment(image, name="agent")
+    del body["spec"]["replicas"]
+    return {**body, "kind": "DaemonSet"}
+
+
+async def test_workloads_of_every_kind_are_waited_for() -> None:
+    async with world("us") as given:
+        given.sources[NEW] = [
+            made(stateful("shop:v2")),
+            made(daemon("agent:1")),
+            made(job("migrate:1")),
+            made(service()),
+        ]
+
+        outcomes = await given.run(Name.SYNC, SYNC, running="")
+
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert given.get("us", "StatefulSet", "shop")["status"]["readyReplicas"] == 2
+        assert given.get("us", "DaemonSet", "agent")["status"]["numberAvailable"] == 3
+        assert given.get("us", "Job", "migrate")["status"]["succeeded"] == 1
+        said = [each.sentence for each in given.reports["us"].progress_said]
+        assert any("shop: " in sentence for sentence in said)
+
+
+async def test_a_statefulset_can_have_a_canary() -> None:
+    async with world("us") as given:
+        given.sources = {
+            OLD: [made(stateful("shop:v1")), made(service()), made(config())],
+            NEW: [made(stateful("shop:v2")), made(service()), made(config())],
+        }
+        await given.deployed(OLD)
+
+        outcomes = await given.run(Name.CANARY_ROLLOUT, stage.VariantRolloutOptions())
+
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert given.get("us", "StatefulSet", "shop-canary")["status"]["readyReplicas"] == 1
+        assert given.traffic("us").by_label(KEY) == {"primary": 1.0}
+
+
+async def test_a_job_that_failed_is_not_waited_for_any_longer() -> None:
+    async with world("us") as given:
+        given.sources[NEW] = [made(job("migrate:crash"))]
+
+        outcomes = await given.run(Name.SYNC, SYNC, running="")
+
+        assert outcomes["us"].status == "failed"
+        assert outcomes["us"].reason.startswith("migrate: ")
+
+
+async def test_a_passed_progress_deadline_ends_the_wait() -> None:
+    body = deployment("shop:never-ready")
+    body["spec"]["progressDeadlineSeconds"] = 5
+    async with world("us") as given:
+        given.running.clusters["us"].faults.images.add("shop:never-ready", "never-ready")
+        given.sources[NEW] = [made(body), made(service())]
+
+        outcomes = await given.run(Name.SYNC, SYNC, running="")
+
+        assert outcomes["us"].status == "failed"
+        assert "shop: " in outcomes["us"].reason
+        assert "timed out progressing" in outcomes["us"].reason
+
+
+async def test_time_that_is_up_is_said_with_what_is_missing() -> None:
+    async with world("us") as given:
+        given.running.clusters["us"].faults.images.add("shop:v2", "never-ready")
+
+        outcomes = await given.run(Name.SYNC, SYNC, running="", limit=1)
+
+        assert outcomes["us"].status == "failed"
+        assert outcomes["us"].reason.startswith("not ready after ")
+        assert "of 2 pods" in outcomes["us"].reason
+
+
+async def test_a_cut_watch_is_taken_up_again() -> None:
+    async with world("us") as given:
+        given.running.clusters["us"].faults.change({"cutWatches": "50ms", "expireWatches": True})
+
+        outcomes = await given.run(Name.SYNC, SYNC, running="")
+
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+
+
+async def test_a_cluster_without_credentials_fails_alone_and_untouched() -> None:
+    async with world("us") as given:
+        members = fleet.Fleet(
+            (
+                *given.clients.fleet.clusters,
+                fleet.Cluster("eu", kubeconfig=("/nowhere/config",)),
+            )
+        )
+        async with pool.open_pool(members, clock=Clock()) as clients:
+            given.clients = clients
+            given.options = stage_executor.Options(image_grace=timedelta(seconds=0.3))
+
+            outcomes = await given.run(Name.SYNC, SYNC, targets=("us", "eu"), running="")
+
+        assert outcomes["us"].status == "succeeded"
+        assert outcomes["eu"].status == "failed"
+        assert "/nowhere/config" in outcomes["eu"].reason
+        assert not outcomes["eu"].touched
