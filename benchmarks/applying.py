@@ -29,6 +29,12 @@ class Size:
     clusters: int
     repetitions: int
     candidates: tuple[str, ...]
+    #: Seconds that every answer takes longer, as over a long line.
+    latency: float = 0.0
+
+    def __str__(self) -> str:
+        away = f", {self.latency * 1000:.0f} ms away" if self.latency else ""
+        return f"{self.clusters}{away}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +69,8 @@ def measure(size: Size, say: Callable[[str], None]) -> Measured:
     }
     with tempfile.TemporaryDirectory(prefix="volary-bench-") as directory:
         place = Path(directory)
-        with serving.running(place / "sandbox", size.clusters) as sandbox:
-            say(f"{size.clusters} clusters: sandbox up in {sandbox.start.wall:.1f} s")
+        with serving.running(place / "sandbox", size.clusters, latency=size.latency) as sandbox:
+            say(f"{size} clusters: sandbox up in {sandbox.start.wall:.1f} s")
             for turn in range(size.repetitions):
                 for name in size.candidates:
                     if turn and name == EACH:  # it takes minutes, and varies little
@@ -73,13 +79,13 @@ def measure(size: Size, say: Callable[[str], None]) -> Measured:
                     for when, measured in used.items():
                         found[name][when].append(measured)
                         wall, cpu = f"{measured.wall:.2f} s", f"{measured.cpu:.2f} s"
-                        say(f"{size.clusters} clusters, {name}, {when}: {wall}, CPU {cpu}")
+                        say(f"{size} clusters, {name}, {when}: {wall}, CPU {cpu}")
             full = usage.memory_of(sandbox.pid)
-    medians = {
-        name: {when: usage.median(values) for when, values in passes.items()}
+    least = {
+        name: {when: usage.best(values) for when, values in passes.items()}
         for name, passes in found.items()
     }
-    return Measured(size, medians, sandbox.start, full)
+    return Measured(size, least, sandbox.start, full)
 
 
 def _take_turn(

@@ -87,7 +87,7 @@ def _ratios(
             floors = [measured.of(name, when) for name in (applying.FLOOR, applying.TWICE)]
             others = [measured.of(name, when) for name in (applying.DIRECTORY, applying.EACH)]
             yield (
-                str(measured.size.clusters),
+                str(measured.size),
                 when,
                 *(f"{of(ours) / of(each):.2f}" if each else "–" for each in floors),
                 *(f"{of(each) / of(ours):.1f}" if each else "–" for each in others),
@@ -109,7 +109,7 @@ def _per_object(applied: Sequence[applying.Measured]) -> Iterator[Sequence[str]]
         for when in applying.PASSES:
             every = [measured.of(name, when) for name in names]
             yield (
-                str(measured.size.clusters),
+                str(measured.size),
                 when,
                 *(f"{each.cpu / count * 1000:.2f}" if each else "–" for each in every),
             )
@@ -158,7 +158,7 @@ def _sandbox(findings: Findings) -> Iterator[Sequence[str]]:
         start = measured.start
         idle = (start.peak - python.peak) / measured.size.clusters
         yield (
-            str(measured.size.clusters),
+            str(measured.size),
             f"{start.wall / python.wall:.0f}",
             f"{start.peak:.0f} MiB",
             f"{idle:.1f} MiB",

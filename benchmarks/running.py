@@ -53,7 +53,7 @@ def _run(project: Path, sandbox: serving.Sandbox, home: Path) -> usage.Usage:
     usage.wait_until_quiet(sandbox.pid)
     argv = [sys.executable, "-m", "volary", "run", str(project)]
     argv += ["--fleet", str(sandbox.fleet_file), "--strategy", "quick", "--running", "none"]
-    environment = {"HOME": str(home), "PATH": os.environ.get("PATH", "")}
+    environment = {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home / "state")}
     return usage.run(argv, environment=environment)
 
 

@@ -1,4 +1,4 @@
-"""The sandbox in a process of its own: ``python -m benchmarks.serving DIRECTORY NUMBER``.
+"""The sandbox in a process of its own: ``python -m benchmarks.serving DIRECTORY NUMBER LATENCY``.
 
 It says one line when all clusters answer, and ends when its standard input does.
 """
@@ -36,10 +36,10 @@ class Sandbox:
 
 
 @contextlib.contextmanager
-def running(directory: Path, number: int) -> Iterator[Sandbox]:
+def running(directory: Path, number: int, *, latency: float = 0.0) -> Iterator[Sandbox]:
     """Run a sandbox with `number` clusters for the length of the block."""
     began = time.perf_counter()
-    argv = [sys.executable, "-m", "benchmarks.serving", str(directory), str(number)]
+    argv = [sys.executable, "-m", "benchmarks.serving", str(directory), str(number), str(latency)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         if server.stdout is None or not server.stdout.readline():
             raise RuntimeError("the sandbox did not start")
@@ -58,13 +58,18 @@ def names(number: int) -> tuple[str, ...]:
     return tuple(f"cluster-{each:02}" for each in range(number))
 
 
-async def _serve(directory: Path, number: int) -> None:
-    from volary.sandbox import fleet  # the parent process imports this module, but no sandbox
+async def _serve(directory: Path, number: int, latency: float) -> None:
+    from volary.sandbox import (
+        faults,
+        fleet,
+    )  # the parent process imports this module, but no sandbox
 
-    async with fleet.start(names(number), directory=directory):
+    async with fleet.start(names(number), directory=directory) as started:
+        for cluster in started.clusters.values():
+            cluster.faults.set(faults.Faults(latency=latency))
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.read)
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(Path(sys.argv[1]), int(sys.argv[2])))
+    asyncio.run(_serve(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])))

@@ -12,7 +12,7 @@ HELP = (sys.executable, "-m", "volary", "--help")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Medians of several starts."""
+    """The best of several starts."""
 
     python: usage.Usage
     help: usage.Usage
@@ -31,4 +31,4 @@ def measure(repetitions: int) -> Measured:
             measured = usage.run(argv)
             if turn:
                 used.append(measured)
-    return Measured(usage.median(found[PYTHON]), usage.median(found[HELP]))
+    return Measured(usage.best(found[PYTHON]), usage.best(found[HELP]))
