@@ -1,6 +1,6 @@
 """The commands and their options; each imports its work only when it runs."""
 
-import asyncio
+from collections.abc import Coroutine
 from enum import StrEnum
 from typing import Annotated
 
@@ -62,6 +62,13 @@ ApplicationPath = Annotated[
 Commit = Annotated[
     str, typer.Option(metavar="REV", help="Commit, branch or tag to use. Default: HEAD.")
 ]
+
+
+def _finish(work: Coroutine[object, object, int]) -> int:
+    """Carry out a command's work and return its exit code."""
+    import asyncio  # half of the start-up time of ``volary --help``
+
+    return asyncio.run(work)
 
 
 def _version(wanted: bool) -> None:
@@ -141,7 +148,7 @@ def render(
         contexts=contexts,
         output=output.value,
     )
-    raise typer.Exit(asyncio.run(rendering.run(wish)))
+    raise typer.Exit(_finish(rendering.run(wish)))
 
 
 class Strategy(StrEnum):
@@ -227,7 +234,7 @@ def run(
         allow_mass_deletion=allow_mass_deletion,
     )
     mode = command.Mode(as_json=output is Output.JSON, dry_run=dry_run)
-    raise typer.Exit(asyncio.run(command.run(wish, mode)))
+    raise typer.Exit(_finish(command.run(wish, mode)))
 
 
 class Scenario(StrEnum):
@@ -248,7 +255,7 @@ def demo(
     """Roll an example out over three sandbox clusters, and look at it on the way."""
     from volary.cli import demonstration
 
-    raise typer.Exit(asyncio.run(demonstration.run(scenario.value, keep=keep)))
+    raise typer.Exit(_finish(demonstration.run(scenario.value, keep=keep)))
 
 
 sandbox = typer.Typer(
@@ -284,7 +291,7 @@ def up(
     wish = sandboxes.Wish(
         directory=directory, clusters=clusters, names=names, ports=ports, istio=istio, speed=speed
     )
-    raise typer.Exit(asyncio.run(sandboxes.up(wish)))
+    raise typer.Exit(_finish(sandboxes.up(wish)))
 
 
 @sandbox.command()
@@ -305,5 +312,5 @@ def fault(
     from volary.cli import sandboxes
 
     raise typer.Exit(
-        asyncio.run(sandboxes.fault(cluster, settings or [], directory=directory, clear=clear))
+        _finish(sandboxes.fault(cluster, settings or [], directory=directory, clear=clear))
     )
