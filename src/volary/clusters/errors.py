@@ -9,7 +9,7 @@
     │       ├── AlreadyExists       409 AlreadyExists
     │       ├── Conflict            409: another resourceVersion or uid than asked for
     │       │   └── ApplyConflict   409 of a server-side apply: who owns which field
-    │       ├── Invalid             422, with its causes
+    │       ├── Invalid             422 (and some 500), with its causes
     │       ├── Expired             410: the resourceVersion or page is too old
     │       └── TooLarge            an answer beyond our bound
     └── TemporaryError
@@ -30,6 +30,10 @@ from volary.model import errors, json
 
 _LONGEST_MESSAGE = 600
 _MOST_CAUSES = 50
+#: How API servers say, with code 500 and no reason, that an applied object does not fit its
+#: schema: `kube-apiserver` 1.36 for unknown fields and duplicate keys of list entries.
+_MISFIT = re.compile(r"failed to create typed patch object")
+_MISFIT_CAUSE = re.compile(r"(?P<field>\.[^\s:]+): (?P<message>[^\n]+)")
 _MANAGER = re.compile(r'conflict with "(?P<manager>[^"]*)"')
 
 
@@ -197,6 +201,8 @@ def translate(
     if status == _TOO_MANY_REQUESTS:
         return TooManyRequests(_short(message), delay=delay)
     if status >= _SERVER_ERROR:
+        if _MISFIT.match(message):
+            return Invalid(message, status=status, causes=_misfits(message))
         return ServerError(message, status=status, delay=delay)
     reason = str(body.get("reason") or "")
     causes = _causes(body)
@@ -218,6 +224,14 @@ def _causes(body: json.JsonObject) -> tuple[Cause, ...]:
         )
         for cause in (details.get("causes") or ())[:_MOST_CAUSES]
         if isinstance(cause, dict)
+    )
+
+
+def _misfits(message: str) -> tuple[Cause, ...]:
+    found = _MISFIT_CAUSE.finditer(message[:_LONGEST_MESSAGE])
+    return tuple(
+        Cause("FieldValueInvalid", each["field"].removeprefix("."), each["message"])
+        for each in found
     )
 
 

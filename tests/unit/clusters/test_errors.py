@@ -105,3 +105,20 @@ def test_odd_details_are_survived(details: object) -> None:
     body = {"kind": "Status", "reason": "Invalid", "details": details}
 
     assert type(cluster_errors.translate(422, body, what="x")) is cluster_errors.Invalid
+
+
+def test_an_object_that_does_not_fit_its_schema_is_invalid_for_good() -> None:
+    """API servers answer 500 to it; trying again cannot help."""
+    message = (
+        "failed to create typed patch object (/d; apps/v1, Kind=Deployment): errors:\n"
+        '  .spec.template.spec.containers: duplicate entries for key [name="main"]\n'
+        "  .spec.replicaz: field not declared in schema"
+    )
+
+    error = cluster_errors.translate(500, {"kind": "Status", "message": message}, what="patch x")
+
+    assert type(error) is cluster_errors.Invalid
+    assert [(cause.field, cause.message) for cause in error.causes] == [
+        ("spec.template.spec.containers", 'duplicate entries for key [name="main"]'),
+        ("spec.replicaz", "field not declared in schema"),
+    ]
