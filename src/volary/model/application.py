@@ -123,6 +123,20 @@ class CommitMatcher:
 
 
 @dataclass(frozen=True, slots=True)
+class Triggers:
+    """What starts a run by itself (PipeCD: ``trigger``)."""
+
+    on_commit_disabled: bool = False
+    #: Globs that add to the application directory; they do not restrict it.
+    paths: tuple[str, ...] = ()
+    #: Globs; a commit that touches one of them triggers nothing.
+    ignores: tuple[str, ...] = ()
+    on_command_disabled: bool = False
+    on_out_of_sync_disabled: bool = True
+    min_window: timedelta = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
 class Application:
     """One application: a folder in Git with manifests and this description."""
 
@@ -143,5 +157,6 @@ class Application:
     pipeline: tuple[stage.Stage, ...] = ()
     planner: Planner = field(default_factory=Planner)
     commit_matcher: CommitMatcher = field(default_factory=CommitMatcher)
+    triggers: Triggers = field(default_factory=Triggers)
     #: Limit of a whole run.
     timeout: timedelta = timedelta(hours=6)

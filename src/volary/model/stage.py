@@ -1,6 +1,6 @@
 """The stages of a pipeline and their options."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
@@ -119,6 +119,15 @@ StageOptions = (
 
 
 @dataclass(frozen=True, slots=True)
+class SkipOn:
+    """When a stage is left out (PipeCD: ``skipOn``); any hit skips."""
+
+    commit_message_prefixes: tuple[str, ...] = ()
+    #: Globs relative to the root of the repository.
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """One step of the pipeline."""
 
@@ -130,3 +139,4 @@ class Stage:
     timeout: timedelta = timedelta(hours=6)
     #: Clusters the stage is limited to; empty: all (PipeCD: ``multiTargets``).
     targets: tuple[str, ...] = ()
+    skip_on: SkipOn = field(default_factory=SkipOn)

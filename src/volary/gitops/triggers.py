@@ -1,0 +1,111 @@
+"""Whether what happened is a reason to start a run (PipeCD: 7.2), pure.
+
+Unlike PipeCD, a command or a drift check never swallows a commit that is still waiting.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from volary.gitops import globs
+from volary.model import application
+
+
+class Kind(StrEnum):
+    """What asked for the run."""
+
+    COMMIT = "commit"
+    COMMAND = "command"
+    OUT_OF_SYNC = "out-of-sync"
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """A reason to start a run."""
+
+    kind: Kind
+    #: One sentence.
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether to start, with the sentence that says why or why not."""
+
+    trigger: Trigger | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a branch points to, as seen from one application."""
+
+    commit: str
+    #: The last commit that was looked at for this application; empty: none.
+    previous: str
+    #: Paths that differ between the two, renamed ones under both names.
+    changed: Sequence[str]
+    #: The application directory, relative to the root; empty: the root.
+    directory: str
+
+
+def on_commit(options: application.Triggers, head: Head) -> Decision:
+    """Decide about a branch's head (PipeCD: ON_COMMIT)."""
+    if options.on_commit_disabled:
+        return _no("commits do not trigger this application")
+    if not head.previous:
+        return _yes(Kind.COMMIT, "it is the first commit seen of this application")
+    if head.previous == head.commit:
+        return _no("this commit was looked at before")
+    return _touches(options, head)
+
+
+def _touches(options: application.Triggers, head: Head) -> Decision:
+    ignored = globs.any_match(options.ignores, head.changed)
+    if ignored:
+        return _no(f"{ignored} is among the ignored paths")
+    watched = globs.any_match(options.paths, head.changed)
+    if watched:
+        return _yes(Kind.COMMIT, f"{watched} changed")
+    below = f"{head.directory}/" if head.directory else ""
+    touched = next((path for path in head.changed if path.startswith(below)), "")
+    if touched:
+        return _yes(Kind.COMMIT, f"{touched} changed")
+    return _no("the commit does not touch the application")
+
+
+def on_command(options: application.Triggers, by: str) -> Decision:
+    """Decide about a person's wish (PipeCD: ON_COMMAND)."""
+    if options.on_command_disabled:
+        return _no("commands do not trigger this application")
+    return _yes(Kind.COMMAND, f"{by} asked for it")
+
+
+def on_out_of_sync(
+    options: application.Triggers, *, last_finished: datetime | None, running: bool, now: datetime
+) -> Decision:
+    """Decide about drift (PipeCD: ON_OUT_OF_SYNC)."""
+    if options.on_out_of_sync_disabled:
+        return _no("drift does not trigger this application")
+    if running:
+        return _no("a run is under way")
+    if last_finished is not None and now - last_finished < options.min_window:
+        left = options.min_window - (now - last_finished)
+        return _no(
+            f"the last run ended less than {_span(options.min_window)} ago ({_span(left)} to go)"
+        )
+    return _yes(Kind.OUT_OF_SYNC, "what runs is not what Git says")
+
+
+def _yes(kind: Kind, reason: str) -> Decision:
+    return Decision(Trigger(kind, reason), reason)
+
+
+def _no(reason: str) -> Decision:
+    return Decision(None, reason)
+
+
+def _span(length: timedelta) -> str:
+    seconds = round(length.total_seconds())
+    return f"{seconds // 60}m" if seconds % 60 == 0 and seconds else f"{seconds}s"

@@ -1,0 +1,102 @@
+"""Webhooks of Git hosts: who may speak is checked before anything is parsed.
+
+A webhook only hastens the next look at a repository, so a replay is harmless, and a
+body of another shape than expected means "look at the repository that was configured
+for this hook", never a crash.
+"""
+
+import hashlib
+import hmac
+import json as text
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+#: Larger bodies are refused unread.
+LARGEST_BODY = 256 * 1024
+_BRANCH = "refs/heads/"
+
+
+class Provider(StrEnum):
+    """Git hosts whose webhooks are understood."""
+
+    GITHUB = "github"
+    GITLAB = "gitlab"
+    GITEA = "gitea"
+    BITBUCKET = "bitbucket"
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A repository may have changed."""
+
+    #: Empty: any.
+    branch: str = ""
+    #: Empty: not told.
+    commit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """The request is not believed, or too large."""
+
+    #: HTTP status: 401, 413.
+    status: int
+    reason: str
+
+
+def read(
+    provider: Provider, headers: Mapping[str, str], body: bytes, secret: str
+) -> Hint | Rejection:
+    """Check who speaks, then read what they say; `headers` by lower-case name."""
+    if len(body) > LARGEST_BODY:
+        return Rejection(413, f"the body is larger than {LARGEST_BODY // 1024} KiB")
+    if not secret or not is_genuine(provider, headers, body, secret):
+        return Rejection(401, "the signature or token is not right")
+    return _hint(provider, body)
+
+
+def is_genuine(provider: Provider, headers: Mapping[str, str], body: bytes, secret: str) -> bool:
+    """Compare the signature or token in constant time."""
+    if provider is Provider.GITLAB:
+        given = headers.get("x-gitlab-token", "")
+        return hmac.compare_digest(given.encode(), secret.encode())
+    wanted = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    name = {
+        Provider.GITHUB: "x-hub-signature-256",
+        Provider.GITEA: "x-gitea-signature",
+        Provider.BITBUCKET: "x-hub-signature",
+    }[provider]
+    given = headers.get(name, "").strip().removeprefix("sha256=")
+    return hmac.compare_digest(given.encode(), wanted.encode())
+
+
+def _hint(provider: Provider, body: bytes) -> Hint:
+    try:
+        told = text.loads(body)
+    except (ValueError, RecursionError):
+        return Hint()
+    if not isinstance(told, dict):
+        return Hint()
+    if provider is Provider.BITBUCKET:
+        return _bitbucket(told)
+    reference = told.get("ref")
+    commit = told.get("after")
+    branch = ""
+    if isinstance(reference, str) and reference.startswith(_BRANCH):
+        branch = reference.removeprefix(_BRANCH)
+    return Hint(branch, commit if isinstance(commit, str) else "")
+
+
+def _bitbucket(told: Mapping[str, object]) -> Hint:
+    push = told.get("push")
+    changes = push.get("changes") if isinstance(push, dict) else None
+    # Several branches in one push: any may have changed.
+    if not isinstance(changes, list) or len(changes) != 1 or not isinstance(changes[0], dict):
+        return Hint()
+    new = changes[0].get("new")
+    if not isinstance(new, dict):
+        return Hint()
+    name, target = new.get("name"), new.get("target")
+    commit = target.get("hash") if isinstance(target, dict) else ""
+    return Hint(name if isinstance(name, str) else "", commit if isinstance(commit, str) else "")

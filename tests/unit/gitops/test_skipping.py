@@ -1,0 +1,26 @@
+from volary.gitops import skipping
+from volary.model import stage
+
+
+def skip(changed: list[str] | None, subject: str = "Fix it", **options: tuple[str, ...]) -> str:
+    return skipping.reason_to_skip(stage.SkipOn(**options), subject=subject, changed=changed)
+
+
+def test_a_stage_is_skipped_when_all_changes_are_among_the_paths() -> None:
+    """PipeCD: 10.5."""
+    assert skip(["dir1/f.yaml", "dir1/s/t/f.yaml"], paths=("dir1/**/*.yaml",))
+    assert not skip(["file1", "file3"], paths=("file1", "file2"))
+
+
+def test_nothing_changed_skips_where_there_are_paths_only() -> None:
+    assert skip([], paths=("docs",))
+    assert not skip([])
+
+
+def test_a_first_deployment_is_never_skipped_by_paths() -> None:
+    assert not skip(None, paths=("docs",))
+
+
+def test_prefixes_of_the_commit_message_skip() -> None:
+    assert "[skip]" in skip(["a"], "[skip] Fix it", commit_message_prefixes=("[skip]",))
+    assert not skip(["a"], "Fix [skip]", commit_message_prefixes=("[skip]",))

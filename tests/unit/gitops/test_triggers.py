@@ -1,0 +1,65 @@
+"""PipeCD's rules of touching (10.5)."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from volary.gitops import triggers
+from volary.model import application
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def decide(changed: list[str], **options: object) -> triggers.Decision:
+    head = triggers.Head("new", "old", changed, "app/demo")
+    return triggers.on_commit(application.Triggers(**options), head)
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "reason"),
+    [
+        (["app/hello.txt", "app/demo/d.yaml"], {}, "app/demo/d.yaml changed"),
+        (
+            ["app/hello.txt", "app/demo/d.yaml"],
+            {"paths": ("charts/*",)},
+            "app/demo/d.yaml changed",
+        ),
+        (["charts/bar/d.yaml"], {"paths": ("charts/bar/*",)}, "charts/bar/d.yaml changed"),
+    ],
+)
+def test_touched(changed: list[str], options: dict[str, object], reason: str) -> None:
+    assert decide(changed, **options).trigger == triggers.Trigger(triggers.Kind.COMMIT, reason)
+
+
+@pytest.mark.parametrize(
+    ("changed", "options"),
+    [
+        (["app/demo-2"], {}),
+        (["app/hello.txt", "app/demo/d.yaml"], {"ignores": ("*/hello.txt",)}),
+        (["charts/bar/d.yaml"], {"paths": ("charts/bar/*",), "ignores": ("charts/**",)}),
+        (["app/demo/d.yaml"], {"on_commit_disabled": True}),
+        ([], {}),
+    ],
+)
+def test_not_touched(changed: list[str], options: dict[str, object]) -> None:
+    assert decide(changed, **options).trigger is None
+
+
+def test_the_first_commit_triggers_and_the_same_one_does_not_again() -> None:
+    first = triggers.Head("new", "", [], "app")
+    again = triggers.Head("new", "new", [], "app")
+
+    assert triggers.on_commit(application.Triggers(), first).trigger
+    assert not triggers.on_commit(application.Triggers(), again).trigger
+
+
+def test_drift_waits_for_its_window() -> None:
+    options = application.Triggers(on_out_of_sync_disabled=False)
+    ended = NOW - timedelta(minutes=4)
+
+    decision = triggers.on_out_of_sync(options, last_finished=ended, running=False, now=NOW)
+
+    assert decision.trigger is None
+    assert "5m ago (1m to go)" in decision.reason
+    later = NOW + timedelta(minutes=1)
+    assert triggers.on_out_of_sync(options, last_finished=ended, running=False, now=later).trigger
