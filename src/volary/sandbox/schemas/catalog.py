@@ -73,7 +73,7 @@ def definition(name: str) -> types.Type:
     built.required = tuple(raw.get("required", ()))
     built.always = shapes.always(name, short, built)
     built.dropped_zero = shapes.dropped_zero(short)
-    built.kept_empty = shapes.kept_empty(name)
+    built.kept_empty = shapes.kept_empty(name, short)
     return built
 
 

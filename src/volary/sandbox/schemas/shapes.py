@@ -36,11 +36,31 @@ _BY_VALUE: Mapping[str, tuple[str, ...]] = {
     "RoleBinding": ("roleRef",),
     "ClusterRoleBinding": ("roleRef",),
     "VolumeAttachmentSpec": ("source",),
+    "Binding": ("target",),
+    "Event": ("involvedObject", "source", "regarding", "deprecatedSource"),
+    "PreferredSchedulingTerm": ("preference",),
+    "WeightedPodAffinityTerm": ("podAffinityTerm",),
+    "PersistentVolumeClaimTemplate": ("metadata", "spec"),
+    "MutatingWebhook": ("clientConfig",),
+    "ValidatingWebhook": ("clientConfig",),
+    "ContainerResourceMetricSource": ("target",),
+    "ExternalMetricSource": ("metric", "target"),
+    "ObjectMetricSource": ("describedObject", "target", "metric"),
+    "PodsMetricSource": ("metric", "target"),
+    "ResourceMetricSource": ("target",),
+    "ContainerResourceMetricStatus": ("current",),
+    "ExternalMetricStatus": ("metric", "current"),
+    "ObjectMetricStatus": ("metric", "current", "describedObject"),
+    "PodsMetricStatus": ("metric", "current"),
+    "ResourceMetricStatus": ("current",),
+    "HTTPIngressPath": ("backend",),
+    "IngressServiceBackend": ("port",),
 }
 
 #: Fields without ``omitempty`` whose zero value shows up in answers.
 _ALWAYS: Mapping[str, Mapping[str, object]] = {
     "PodSpec": {"containers": None},
+    "StatefulSetSpec": {"serviceName": ""},
     "StatefulSetStatus": {"replicas": 0, "availableReplicas": 0},
     "ReplicaSetStatus": {"replicas": 0},
     "ReplicationControllerStatus": {"replicas": 0},
@@ -71,7 +91,13 @@ _ALWAYS: Mapping[str, Mapping[str, object]] = {
     "ClusterRole": {"rules": None},
     "Role": {"rules": None},
     "PriorityClass": {"value": 0},
-    "Event": {"lastTimestamp": None, "firstTimestamp": None, "eventTime": None},
+    "io.k8s.api.core.v1.Event": {
+        "lastTimestamp": None,
+        "firstTimestamp": None,
+        "eventTime": None,
+        "reportingComponent": "",
+        "reportingInstance": "",
+    },
     "PodCondition": {"lastProbeTime": None, "lastTransitionTime": None},
     "ContainerStatus": {
         "restartCount": 0,
@@ -128,20 +154,60 @@ _DROPPED_ZERO: Mapping[str, frozenset[str]] = {
     ),
     "JobStatus": frozenset(("active", "succeeded", "failed")),
     "HorizontalPodAutoscalerStatus": frozenset(("currentReplicas",)),
+    "ReplicationControllerStatus": frozenset(
+        ("observedGeneration", "readyReplicas", "availableReplicas", "fullyLabeledReplicas")
+    ),
     "PodDisruptionBudgetStatus": frozenset(("observedGeneration",)),
     "NodeSpec": frozenset(("unschedulable",)),
+    "EventSeries": frozenset(("count",)),
+    "ISCSIVolumeSource": frozenset(
+        (
+            "readOnly",
+            "chapAuthDiscovery",
+            "chapAuthSession",
+        )
+    ),
+    "FCVolumeSource": frozenset(("readOnly",)),
+    "ContainerStateTerminated": frozenset(("signal",)),
+    "PodCondition": frozenset(("observedGeneration",)),
+    "Condition": frozenset(("observedGeneration",)),
+    "ScaleSpec": frozenset(("replicas",)),
+    "ServiceBackendPort": frozenset(("number",)),
+    "AWSElasticBlockStoreVolumeSource": frozenset(
+        (
+            "partition",
+            "readOnly",
+        )
+    ),
     "ObjectMeta": frozenset(("generation",)),
     "Event": frozenset(("count",)),
     "PriorityClass": frozenset(("globalDefault",)),
     "PodStatus": frozenset(("observedGeneration",)),
 }
 
-#: Strings that mean something when empty.
+#: Strings that mean something when empty (in Go: pointers), by short name.
 _KEPT_EMPTY: Mapping[str, frozenset[str]] = {
-    "io.k8s.api.core.v1.PersistentVolumeClaimSpec": frozenset(("storageClassName",)),
-    "io.k8s.api.networking.v1.IngressSpec": frozenset(("ingressClassName",)),
+    "AppArmorProfile": frozenset(("localhostProfile",)),
+    "Container": frozenset(("restartPolicy",)),
+    "CronJobSpec": frozenset(("timeZone",)),
+    "Endpoint": frozenset(("hostname", "nodeName", "zone")),
+    "GRPCAction": frozenset(("service",)),
+    "HostPathVolumeSource": frozenset(("type",)),
+    "IngressClassParametersReference": frozenset(("apiGroup", "scope", "namespace")),
+    "IngressSpec": frozenset(("ingressClassName",)),
+    "JobSpec": frozenset(("managedBy",)),
+    "LeaseSpec": frozenset(("holderIdentity", "strategy", "preferredHolder")),
+    "PersistentVolumeClaimSpec": frozenset(("storageClassName", "volumeAttributesClassName")),
+    "PodDNSConfigOption": frozenset(("value",)),
+    "PodSpec": frozenset(("runtimeClassName", "hostnameOverride")),
+    "SeccompProfile": frozenset(("localhostProfile",)),
+    "ServicePort": frozenset(("appProtocol",)),
+    "ServiceSpec": frozenset(("loadBalancerClass",)),
+    "TypedLocalObjectReference": frozenset(("apiGroup",)),
+    "TypedObjectReference": frozenset(("apiGroup", "namespace")),
+    "VolumeAttachmentSource": frozenset(("persistentVolumeName",)),
+    "WebhookClientConfig": frozenset(("url",)),
     "io.k8s.api.discovery.v1.EndpointPort": frozenset(("name", "protocol", "appProtocol")),
-    "io.k8s.api.core.v1.VolumeMount": frozenset(),
 }
 
 #: Kinds whose ``spec`` or ``status`` is absent or held by pointer.
@@ -167,6 +233,6 @@ def dropped_zero(short: str) -> frozenset[str]:
     return _DROPPED_ZERO.get(short, frozenset())
 
 
-def kept_empty(name: str) -> frozenset[str]:
+def kept_empty(name: str, short: str) -> frozenset[str]:
     """Return the string fields of a definition that may be empty and still be written."""
-    return _KEPT_EMPTY.get(name, frozenset())
+    return _KEPT_EMPTY.get(name) or _KEPT_EMPTY.get(short, frozenset())
