@@ -39,6 +39,9 @@ class MemoryView:
             )
         ]
 
+    def orphans(self, kind: str, namespace: str) -> Sequence[json.JsonObject]:
+        return [each for each in self.list(kind, namespace) if objects.controller(each) is None]
+
     def ready_since(self, pod: json.JsonObject) -> float | None:
         return self.ready.get(objects.uid(pod))
 

@@ -11,6 +11,9 @@ _BUILT_IN = {
     each.name: each for each in reversed(kinds.BUILT_IN) if each.convert is kinds.Convert.NONE
 }
 
+#: Buckets whose objects controllers adopt.
+_ADOPTED = ("pods", "replicasets.apps")
+
 
 class LiveView:
     """Reads a registry; keeps up by `note`, which must see every change in order."""
@@ -19,6 +22,8 @@ class LiveView:
         self._cluster = cluster
         #: Owner uid to the places of its dependents.
         self._dependents: dict[str, dict[tuple[str, storage.Key], None]] = {}
+        #: Places of pods and ReplicaSets without a controller.
+        self._orphans: dict[tuple[str, storage.Key], None] = {}
         self._ready: dict[str, float] = {}
         self._moved: dict[str, float] = {}
 
@@ -59,6 +64,19 @@ class LiveView:
                 found.append(item.body)
         return found
 
+    def orphans(self, kind: str, namespace: str) -> Sequence[json.JsonObject]:
+        """See `view.View.orphans`."""
+        found = self.kind(kind)
+        if found is None:
+            return ()
+        return [
+            item.body
+            for bucket, key in self._orphans
+            if bucket == found.bucket
+            and key[0] == namespace
+            and (item := self._cluster.storage.get(bucket, *key)) is not None
+        ]
+
     def ready_since(self, pod: json.JsonObject) -> float | None:
         """See `view.View.ready_since`."""
         return self._ready.get(objects.uid(pod))
@@ -77,8 +95,14 @@ class LiveView:
 
     def _index(self, change: storage.Change) -> None:
         place = (change.bucket, change.item.key)
+        gone = change.event is storage.Event.DELETED
+        if change.bucket in _ADOPTED:
+            if gone or objects.controller(change.item.body) is not None:
+                self._orphans.pop(place, None)
+            else:
+                self._orphans[place] = None
         before = _owners(change.previous)
-        after = set[str]() if change.event is storage.Event.DELETED else _owners(change.item)
+        after = set[str]() if gone else _owners(change.item)
         for uid in before - after:
             places = self._dependents.get(uid, {})
             places.pop(place, None)

@@ -6,7 +6,6 @@ want to come again later wait in a heap with a single timer.
 """
 
 import asyncio
-import functools
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from volary.sandbox.controllers import (
     liveview,
     moment,
     namespaces,
+    objects,
     plan,
     replicasets,
     routing,
@@ -40,6 +40,10 @@ _MANAGER = "kube-controller-manager"
 _BATCH = 16
 #: Real seconds before a refused look is taken again, doubled with each refusal.
 _RETRY, _RETRY_LIMIT = 0.01, 5.0
+#: Real seconds a look waits at least: a rest of rounding would have it come again at once.
+_RESOLUTION = 0.001
+#: Sandbox seconds until a namespace that is deleted is emptied, a few on real clusters.
+_LEAVE = 2.0
 #: After so many refusals the look waits for the next change of the object.
 _RETRIES = 20
 
@@ -75,6 +79,8 @@ class Loop:
         self._wake = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._events = asyncio.get_running_loop()
+        #: When namespaces were first seen on their way out, by uid.
+        self._leaving: dict[str, float] = {}
         self._reconcilers = self._table()
         self._unsubscribe = cluster.subscribe(self._hear)
 
@@ -135,8 +141,10 @@ class Loop:
     def _hear(self, change: storage.Change) -> None:
         at = self._seconds()
         self._known.note(change, at)
-        if change.event is storage.Event.DELETED and change.bucket == "pods":
-            self._nodes.forget(change.item.body)
+        if change.event is storage.Event.DELETED:
+            self._leaving.pop(objects.uid(change.item.body), None)
+            if change.bucket == "pods":
+                self._nodes.forget(change.item.body)
         for task in routing.affected(self._known, change):
             self._add(task)
 
@@ -145,7 +153,7 @@ class Loop:
         self._wake.set()
 
     def _postpone(self, task: routing.Task, delay: float) -> None:
-        when = self._events.time() + delay
+        when = self._events.time() + max(delay, _RESOLUTION)
         if self._wanted.get(task, when + 1) <= when:
             return
         self._wanted[task] = when
@@ -188,22 +196,24 @@ class Loop:
             role.KUBELET: ("kubelet", self._nodes.reconcile),
             role.ENDPOINTS: (_MANAGER, endpoints.reconcile),
             role.DISRUPTION: (_MANAGER, disruptions.reconcile),
-            role.NAMESPACE: (
-                _MANAGER,
-                functools.partial(self._namespace, certificate=self._settings.certificate),
-            ),
+            role.NAMESPACE: (_MANAGER, self._namespace),
             role.GARBAGE_OWNER: (_MANAGER, garbage.reconcile_owner),
             role.GARBAGE_DEPENDENT: (_MANAGER, garbage.reconcile_dependent),
         }
 
-    def _namespace(
-        self, cluster: view.View, key: view.Key, at: moment.Moment, *, certificate: str
-    ) -> plan.Plan:
+    def _namespace(self, cluster: view.View, key: view.Key, at: moment.Moment) -> plan.Plan:
+        found = cluster.get("Namespace", "", key.name)
+        if found is None:
+            return plan.NOTHING
+        if objects.is_deleting(found):
+            since = self._leaving.setdefault(objects.uid(found), at.seconds)
+            if (left := since + _LEAVE - at.seconds) > 0:
+                return plan.Plan(again_after=left)
+        buckets = set(self._cluster.storage.buckets)
         held = [
             view.designation(each.api_version, each.name)
             for each in self._cluster.served
-            if each.namespaced
-            and each.bucket in self._cluster.storage.buckets
-            and "list" in each.verbs
+            if each.namespaced and each.bucket in buckets and "list" in each.verbs
         ]
+        certificate = self._settings.certificate
         return namespaces.reconcile(cluster, key, at, kinds=held, certificate=certificate)

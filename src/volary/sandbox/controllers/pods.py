@@ -112,10 +112,8 @@ def claim(
     if not objects.is_deleting(owner) and not selectors.is_empty(selector):
         writes.extend(
             adopted(pod, owner)
-            for pod in cluster.list("Pod", objects.namespace(owner))
-            if objects.controller(pod) is None
-            and is_active(pod)
-            and selectors.matches(selector, objects.labels(pod))
+            for pod in cluster.orphans("Pod", objects.namespace(owner))
+            if is_active(pod) and selectors.matches(selector, objects.labels(pod))
         )
     return mine, tuple(writes)
 

@@ -47,6 +47,10 @@ class View(Protocol):
         """Return the objects that name that uid among their owners."""
         ...
 
+    def orphans(self, kind: str, namespace: str) -> Sequence[json.JsonObject]:
+        """Return the pods or ReplicaSets of a namespace that no controller manages."""
+        ...
+
     def ready_since(self, pod: json.JsonObject) -> float | None:
         """Sandbox seconds at which the pod became ready; None when it is not."""
         ...

@@ -144,8 +144,6 @@ def _adoptable(cluster: view.View, deployment: json.JsonObject) -> tuple[plan.Wr
     selector = objects.spec(deployment).get("selector")
     return tuple(
         pods.adopted(each, deployment)
-        for each in cluster.list("ReplicaSet", objects.namespace(deployment))
-        if objects.controller(each) is None
-        and not objects.is_deleting(each)
-        and selectors.matches(selector, objects.labels(each))
+        for each in cluster.orphans("ReplicaSet", objects.namespace(deployment))
+        if not objects.is_deleting(each) and selectors.matches(selector, objects.labels(each))
     )
