@@ -4,6 +4,7 @@ Between the change of a selector and the moment when the cluster sends requests 
 lies the endpoint controller. Deleting the old pods before would lose requests.
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 from volary.clusters import client as clients
@@ -41,11 +42,11 @@ async def wait_followed(
     ]
     try:
         await watching.watch_until(
-            client, sources, lambda: not _missing(seen, found), timeout=timeout, stop=wait.never
+            client, sources, lambda: not missing(seen, found), timeout=timeout, stop=wait.never
         )
     except cluster_errors.Forbidden:
         return ""
-    return _missing(seen, found)
+    return missing(seen, found)
 
 
 def _keeper(kept: dict[str, json.JsonObject]) -> watching.Keep:
@@ -58,7 +59,8 @@ def _keeper(kept: dict[str, json.JsonObject]) -> watching.Keep:
     return keep
 
 
-def _missing(slices: dict[str, json.JsonObject], pods: dict[str, json.JsonObject]) -> str:
+def missing(slices: Mapping[str, json.JsonObject], pods: Mapping[str, json.JsonObject]) -> str:
+    """Return how far a Service's endpoints are from being `pods`; empty when they are."""
     names = {
         objects.text(endpoint, "targetRef", "name")
         for each in slices.values()

@@ -6,6 +6,7 @@ decides from a fresh and complete list, and once more on each object right befor
 delete. A kind that may not be listed is not pruned, and the result says so.
 """
 
+import dataclasses
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -61,6 +62,8 @@ class Scope:
     namespaces: tuple[str, ...] = ()
     #: Delete also when most of the application's objects would go.
     allow_mass_deletion: bool = False
+    #: Namespaces the application is known to use, for users who may not list all of them.
+    likely: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +159,7 @@ async def delete_variant(
         VolaryError: when a list failed for another reason than missing permission; then
             nothing was deleted.
     """
-    narrowed = Scope(scope.application, scope.label, (which,), scope.namespaces)
+    narrowed = dataclasses.replace(scope, variants=(which,))
     known, live, warnings = await _look(client, (), narrowed, _VARIANT_KINDS)
     decision = ownership.removal(
         live, application=scope.application, label=scope.label, variant=which
@@ -197,7 +200,8 @@ async def _look(
     common: Collection[tuple[str, str]],
 ) -> tuple[inventory.Inventory, list[json.JsonObject], tuple[str, ...]]:
     """Read the inventory and list the application's objects of every kind in question."""
-    used = sorted({item.namespace or client.namespace for item in desired})
+    written = {item.namespace or client.namespace for item in desired}
+    used = sorted(written | set(scope.likely))
     known = await inventories.load(
         client, scope.application, namespaces=scope.namespaces or used, home=client.namespace
     )

@@ -25,7 +25,7 @@ async def run_baseline(context: contexts.StageContext) -> outcome.Outcome:
 
 
 async def _run(doing: work.Work, which: variant.Variant) -> str:
-    source = await doing.context.target_source()
+    source = await doing.load(doing.context.target_source)
     await drain(doing, which, source)
     return await remove(doing, which)
 

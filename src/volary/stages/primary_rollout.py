@@ -89,7 +89,7 @@ async def run(context: contexts.StageContext) -> outcome.Outcome:
 
 async def _run(doing: work.Work) -> str:
     context = doing.context
-    source = await context.target_source()
+    source = await doing.load(context.target_source)
     planned = plan(source, context.application, _options(context), commit=context.commit)
     carriers = await routes.look(doing, planned.routing)
     held = routes.hold(planned.manifests, carriers, context.application)

@@ -72,7 +72,7 @@ async def _run(doing: work.Work) -> str:
     context = doing.context
     if context.running_source is None or not context.running_commit:
         return await _undo_first(doing)
-    source = await context.running_source()
+    source = await doing.load(context.running_source)
     live = await _live_workloads(doing, source)
     rendered = rendering.primary(
         source,
@@ -96,7 +96,7 @@ async def _undo_first(doing: work.Work) -> str:
     """Take away what a first deployment brought."""
     context = doing.context
     doing.note("there is no running version to go back to: this was the first deployment")
-    source = await context.target_source()
+    source = await doing.load(context.target_source)
     await _drain(doing, source)
     gone = [await clean.remove(doing, which) for which in _VARIANTS]
     result = await doing.remove_brought(brought(context.commit))

@@ -36,7 +36,7 @@ async def run(context: contexts.StageContext) -> outcome.Outcome:
 async def _run(doing: work.Work) -> str:
     context = doing.context
     options = _options(context)
-    source = await context.target_source()
+    source = await doing.load(context.target_source)
     change = plan(source, context.application, options)
     wanted = weights.wanted(options)
     (carrier,) = await routes.look(doing, [change.item])

@@ -37,6 +37,14 @@ class Work:
     lines: list[str] = field(default_factory=list)
     #: Something was, or may have been, written to the cluster.
     touched: bool = False
+    #: Namespaces that the application's manifests were seen to use.
+    places: set[str] = field(default_factory=set)
+
+    async def load(self, source: contexts.Loader) -> list[manifest.Manifest]:
+        """Render a source, and remember the namespaces it uses."""
+        found = await source()
+        self.places |= {item.namespace or self.context.client.namespace for item in found}
+        return found
 
     @property
     def remaining(self) -> timedelta:
@@ -147,6 +155,7 @@ class Work:
             variants,
             self.context.namespaces,
             allow_mass_deletion,
+            tuple(sorted(self.places)),
         )
 
     async def prune_away(
