@@ -16,7 +16,6 @@ from typing import Protocol
 from volary.model import json, record
 from volary.store import records
 
-
 #: The version an event of the machine led to, and its document.
 Entry = tuple[int, json.JsonObject]
 
@@ -74,9 +73,7 @@ class Events(Protocol):
 class Logs(Protocol):
     """What tasks said, bounded: of each task's log the newest lines are kept."""
 
-    async def append(
-        self, lines: Sequence[records.LogLine], *, fence: record.Fence | None
-    ) -> None:
+    async def append(self, lines: Sequence[records.LogLine], *, fence: record.Fence | None) -> None:
         """Keep lines in order; those of unknown runs are left out."""
         ...
 
@@ -271,8 +268,6 @@ class Store(Protocol):
         """
         ...
 
-    async def prune(
-        self, retention: records.Retention, *, fence: record.Fence | None
-    ) -> records.Pruned:
+    async def prune(self, rule: records.Retention, *, fence: record.Fence | None) -> records.Pruned:
         """Forget what may be forgotten, a little at a time, and give the space back."""
         ...

@@ -1,7 +1,7 @@
 """What is kept besides runs: frozen records, times aware and in UTC."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
@@ -246,3 +246,10 @@ class Limits:
     group: int = 100
     #: How long a write waits for another process's (SQLite), and for a connection.
     busy: timedelta = timedelta(seconds=5)
+
+
+def is_same(before: ApplicationRecord, after: ApplicationRecord) -> bool:
+    """Say whether keeping `after` would change nothing but when and how often it was kept."""
+    return before == replace(
+        after, updated=before.updated, version=before.version, labels=dict(after.labels)
+    )

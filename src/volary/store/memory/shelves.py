@@ -1,0 +1,85 @@
+"""What the groups of methods share: plain dictionaries, and how values are copied."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from datetime import UTC, datetime
+from enum import Enum
+from typing import TypeVar, cast
+
+import msgspec
+
+from volary.model import json, record
+from volary.store import records, texts, verdicts
+
+Value = TypeVar("Value")
+
+
+@dataclass(slots=True)
+class RunShelf:
+    """All that belongs to one run, and goes with it."""
+
+    head: record.RunHead
+    version: int
+    last_event: int
+    digest: str
+    document: json.JsonObject
+    origin: json.JsonObject
+    stages: dict[str, record.StageRecord] = field(default_factory=dict)
+    tasks: dict[tuple[str, str], record.TaskRecord] = field(default_factory=dict)
+    commands: dict[str, record.CommandRecord] = field(default_factory=dict)
+    approvals: list[record.ApprovalRecord] = field(default_factory=list)
+    #: Version, time and document of what drove it.
+    journal: list[tuple[int, datetime, json.JsonObject]] = field(default_factory=list)
+    events: list[records.FeedEvent] = field(default_factory=list)
+    logs: list[records.KeptLine] = field(default_factory=list)
+
+    @property
+    def standing(self) -> verdicts.Standing:
+        """How it stands."""
+        return verdicts.Standing(self.version, self.last_event, self.digest)
+
+
+@dataclass(slots=True)
+class Shelves:
+    """Everything that is kept."""
+
+    runs: dict[str, RunShelf] = field(default_factory=dict)
+    #: Given back leases have no owner and keep their number.
+    leases: dict[str, records.Lease] = field(default_factory=dict)
+    applications: dict[str, records.ApplicationRecord] = field(default_factory=dict)
+    commits: dict[tuple[str, str], records.CommitRecord] = field(default_factory=dict)
+    inventory: dict[tuple[str, str], tuple[records.InventoryItem, ...]] = field(
+        default_factory=dict
+    )
+    requests: dict[str, records.RequestRecord] = field(default_factory=dict)
+    audit: list[records.AuditRecord] = field(default_factory=list)
+    positions: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    #: Of the newest event of any run.
+    last_position: int = 0
+
+    def check_fence(self, fence: record.Fence | None) -> None:
+        """Let the holder of the lease pass."""
+        verdicts.check_fence(fence, {name: lease.number for name, lease in self.leases.items()})
+
+
+def own(value: Value) -> Value:
+    """Return a copy as it would come back from a database: clean text, times in UTC."""
+    return cast("Value", _own(value))
+
+
+def _own(value: object) -> object:
+    if is_dataclass(value) and not isinstance(value, type):
+        copies = {each.name: _own(getattr(value, each.name)) for each in fields(value)}
+        return replace(value, **copies)
+    match value:
+        case str() if not isinstance(value, Enum):
+            return texts.clean(value)
+        case datetime():
+            return value.astimezone(UTC)
+        case tuple():
+            return tuple(_own(each) for each in value)
+        case Mapping():
+            return msgspec.json.decode(texts.encode(value))
+        case _:
+            return value

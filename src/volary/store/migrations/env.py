@@ -1,0 +1,10 @@
+"""What Alembic runs: our scripts on the connection that `migrating` hands over."""
+
+from alembic import context
+
+from volary.store.sql import tables
+
+context.configure(
+    connection=context.config.attributes["connection"], target_metadata=tables.METADATA
+)
+context.run_migrations()

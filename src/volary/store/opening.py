@@ -1,0 +1,82 @@
+"""Opens a store by its address: the one place that knows all three.
+
+===========================================  =======================================
+``memory:``                                   nothing outlives the process
+``sqlite:volary.db``, ``sqlite:/var/lib/…``   a file, made when it is not there
+``postgresql://user@host/name``               needs the extra ``volary[postgres]``
+===========================================  =======================================
+"""
+
+import importlib.util
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from volary.model import clock as clocks
+from volary.model import errors
+from volary.store import migrating, protocol, records
+from volary.store.memory import store as memory
+from volary.store.sql import database
+from volary.store.sql import store as sql
+
+_HINT = "write memory:, sqlite:FILE or postgresql://USER:PASSWORD@HOST/NAME"
+
+
+@asynccontextmanager
+async def open_store(
+    address: str, *, clock: clocks.Clock, limits: records.Limits | None = None
+) -> AsyncIterator[protocol.Store]:
+    """Open the store, bring its schema up to date, and close it at the end.
+
+    Raises:
+        errors.UserError: The address is none, or the database was written by a newer version.
+        errors.TemporaryError: The database cannot be reached or used now.
+    """
+    limits = limits or records.Limits()
+    if address == "memory:":
+        yield memory.MemoryStore(clock=clock, limits=limits)
+        return
+    base = database.Database(parse(address), busy=limits.busy)
+    try:
+        await migrating.migrate(base)
+        yield sql.SqlStore(base, clock=clock, limits=limits)
+    finally:
+        await base.close()
+
+
+def parse(address: str) -> sa.URL:
+    """Return the URL with the driver that belongs to `address`.
+
+    Raises:
+        errors.UserError: It is none we know; the message does not repeat it, for it may hold a
+            password.
+    """
+    scheme, _, rest = address.partition(":")
+    if scheme == "sqlite" and rest:
+        return _file(rest)
+    if scheme in ("postgresql", "postgres") and rest.startswith("//"):
+        if importlib.util.find_spec("asyncpg") is None:
+            raise errors.user_error(
+                "PostgreSQL needs a driver", hint="install volary with the extra: volary[postgres]"
+            )
+        return _server(rest)
+    raise errors.user_error("the database's address is not one we know", hint=_HINT)
+
+
+def _file(rest: str) -> sa.URL:
+    path = Path(rest.removeprefix("///") if rest.startswith("///") else rest)
+    if not path.absolute().parent.is_dir():
+        raise errors.user_error(
+            f"the directory of the database {path} does not exist", hint="make it first"
+        )
+    return sa.URL.create("sqlite+aiosqlite", database=str(path))
+
+
+def _server(rest: str) -> sa.URL:
+    try:
+        return sa.make_url(f"postgresql+asyncpg:{rest}")
+    except (sa.exc.ArgumentError, ValueError):
+        # Not chained: the library's message repeats the address with its password.
+        raise errors.user_error("the database's address cannot be read", hint=_HINT) from None

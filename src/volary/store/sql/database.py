@@ -1,0 +1,146 @@
+"""Connections and transactions, with what differs between the two databases.
+
+SQLite has one writer at a time: here it is one connection, and its transactions take the
+write lock when they begin, so none fails half-way because another process came first.
+Readers have connections of their own and see the state as of their beginning (WAL).
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext import asyncio as sa_async
+
+from volary.store.sql import failures
+
+_READERS = 4
+
+
+class Database:
+    """One database; close it at the end.
+
+    Args:
+        url: With the driver named, ``sqlite+aiosqlite:///…`` or ``postgresql+asyncpg://…``.
+        busy: How long to wait for another process's lock, and for a connection.
+    """
+
+    def __init__(self, url: sa.URL, *, busy: timedelta) -> None:
+        self.is_sqlite = url.get_backend_name() == "sqlite"
+        if self.is_sqlite:
+            self._writer = _sqlite(url, busy, size=1)
+            self._reader = _sqlite(url, busy, size=_READERS)
+            _prepare_sqlite(self._writer, "BEGIN IMMEDIATE")
+            _prepare_sqlite(self._reader, "BEGIN")
+        else:
+            self._writer = self._reader = _postgres(url, busy)
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[sa_async.AsyncConnection]:
+        """Read at one moment: several queries see the same state."""
+        with failures.translated():
+            async with self._reader.connect() as connection:
+                if not self.is_sqlite:
+                    await connection.execution_options(
+                        isolation_level="REPEATABLE READ", postgresql_readonly=True
+                    )
+                yield connection
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[sa_async.AsyncConnection]:
+        """Write all or nothing: committed at the end, rolled back by an exception."""
+        with failures.translated():
+            async with self._writer.begin() as connection:
+                yield connection
+
+    async def give_back_space(self) -> None:
+        """Shrink SQLite's file by its free pages; PostgreSQL does its own housekeeping."""
+        if not self.is_sqlite:
+            return
+        with failures.translated():
+            async with self._writer.connect() as connection:
+                driver = (await connection.get_raw_connection()).driver_connection
+                if driver is None:
+                    raise AssertionError("the pool gave out a closed connection")
+                await (await driver.execute("PRAGMA incremental_vacuum")).fetchall()
+                await (await driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")).fetchall()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._writer.dispose()
+        if self._reader is not self._writer:
+            await self._reader.dispose()
+
+
+def upsert(
+    connection: sa_async.AsyncConnection, table: sa.Table, *, update: Sequence[str]
+) -> sqlite.Insert | postgresql.Insert:
+    """Return an insert that changes the columns `update` of a row that is there already.
+
+    With nothing to update, a row that is there already stays as it is.
+    """
+    statement: sqlite.Insert | postgresql.Insert
+    if connection.dialect.name == "sqlite":
+        statement = sqlite.insert(table)
+    else:
+        statement = postgresql.insert(table)
+    keys = [column.name for column in table.primary_key.columns]
+    if not update:
+        return statement.on_conflict_do_nothing(index_elements=keys)
+    changes = {name: statement.excluded[name] for name in update}
+    return statement.on_conflict_do_update(index_elements=keys, set_=changes)
+
+
+def _sqlite(url: sa.URL, busy: timedelta, *, size: int) -> sa_async.AsyncEngine:
+    return sa_async.create_async_engine(
+        url,
+        pool_size=size,
+        max_overflow=0,
+        # Longer than a lock is waited for: the one ahead of us may be waiting for it.
+        pool_timeout=busy.total_seconds() * 4,
+        connect_args={"timeout": busy.total_seconds()},
+        hide_parameters=True,
+    )
+
+
+def _prepare_sqlite(engine: sa_async.AsyncEngine, begin: str) -> None:
+    """Set up each connection, and begin transactions ourselves: the driver begins too late."""
+
+    @sa.event.listens_for(engine.sync_engine, "connect")
+    def connected(connection: Any, _: object) -> None:
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        # Taken before the first table only; pages of deleted rows can then be given back.
+        cursor.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        cursor.execute("PRAGMA journal_mode = WAL")
+        # What was committed survives a power cut too.
+        cursor.execute("PRAGMA synchronous = FULL")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.close()
+
+    @sa.event.listens_for(engine.sync_engine, "begin")
+    def begun(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+
+def _postgres(url: sa.URL, busy: timedelta) -> sa_async.AsyncEngine:
+    seconds = busy.total_seconds()
+    return sa_async.create_async_engine(
+        url,
+        pool_size=_READERS,
+        max_overflow=_READERS,
+        pool_timeout=seconds * 4,
+        hide_parameters=True,
+        connect_args={
+            "timeout": seconds * 2,
+            "command_timeout": 60.0,
+            "server_settings": {
+                "application_name": "volary",
+                "lock_timeout": str(int(seconds * 1000)),
+                # A process that stands still in mid-transaction must not hold the rows for ever.
+                "idle_in_transaction_session_timeout": "60000",
+            },
+        },
+    )

@@ -1,0 +1,56 @@
+"""The store in a database, put together."""
+
+from collections.abc import Sequence
+
+from volary.model import clock as clocks
+from volary.model import record
+from volary.store import records, verdicts
+from volary.store.sql import (
+    applications,
+    audit,
+    commits,
+    database,
+    events,
+    group,
+    inventory,
+    leases,
+    logs,
+    requests,
+    retention,
+    runs,
+    transitions,
+)
+
+
+class SqlStore:
+    """See `protocol.Store`; `opening.open_store` makes one."""
+
+    def __init__(
+        self, base: database.Database, *, clock: clocks.Clock, limits: records.Limits
+    ) -> None:
+        self._base = base
+        self._group = group.GroupCommit(self._write, most=limits.group)
+        self.runs = runs.Runs(base, limits)
+        self.events = events.Events(base, limits)
+        self.logs = logs.Logs(base, limits)
+        self.leases = leases.Leases(base, clock)
+        self.applications = applications.Applications(base, limits)
+        self.commits = commits.Commits(base, limits)
+        self.inventory = inventory.Inventory(base)
+        self.requests = requests.Requests(base, limits, clock)
+        self.audit = audit.Audit(base, limits)
+
+    async def keep_transition(
+        self, transition: record.Transition, *, fence: record.Fence | None
+    ) -> record.Kept:
+        """Keep one step of a run, all or nothing."""
+        write = transitions.Write(transition, fence, verdicts.digest(transition))
+        return await self._group.keep(write)
+
+    async def prune(self, rule: records.Retention, *, fence: record.Fence | None) -> records.Pruned:
+        """Forget what may be forgotten."""
+        return await retention.Retention(self._base, fence).prune(rule)
+
+    async def _write(self, writes: Sequence[transitions.Write]) -> list[transitions.Result]:
+        async with self._base.writing() as connection:
+            return await transitions.write_all(connection, writes)

@@ -1,0 +1,37 @@
+"""Text and JSON in the form that every store can keep."""
+
+import msgspec
+
+
+def clean(text: str) -> str:
+    """Return `text` with what no database takes (NUL, half a surrogate pair) replaced.
+
+    Commit messages and answers of clusters may hold anything.
+    """
+    if "\x00" in text:
+        text = text.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return text
+
+
+def encode(document: object) -> str:
+    """Return `document` as JSON text; half surrogate pairs inside are replaced."""
+    try:
+        return msgspec.json.encode(document).decode()
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_every_text(msgspec.to_builtins(document))).decode()
+
+
+def _every_text(value: object) -> object:
+    match value:
+        case str():
+            return clean(value)
+        case dict():
+            return {clean(str(key)): _every_text(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_every_text(each) for each in value]
+        case _:
+            return value

