@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from volary.clusters import client as clients
-from volary.clusters import discovery, inventory, steps
+from volary.clusters import discovery, gathering, inventory, steps
 from volary.clusters import errors as cluster_errors
 from volary.model import errors, json
 
@@ -13,15 +13,47 @@ async def load(
 ) -> inventory.Inventory:
     """Return the inventory of `application`, an empty one when there is none.
 
-    Looked for in every namespace, or in `namespaces` where not all may be listed.
+    Looked for in every namespace; where not all may be listed, in `namespaces` and `home`
+    as far as they may.
+
+    Raises:
+        Forbidden: when none of them may be listed. Then nothing is known, and nothing
+            may be written over what is there.
     """
     kind = await _config_map(client)
     selector = inventory.selector(application)
     try:
-        bodies = await _list(client, kind, [""], selector)
+        bodies = await _list(client, kind, "", selector)
     except cluster_errors.Forbidden:
-        bodies = await _list(client, kind, sorted({*namespaces, home}), selector)
+        places = sorted({*namespaces, home})
+        answers = await gathering.each(
+            places, lambda namespace: _list(client, kind, namespace, selector)
+        )
+        bodies = allowed(answers)
     return inventory.merge(bodies, application, home=home)
+
+
+def allowed(
+    answers: Sequence[list[json.JsonObject] | errors.VolaryError],
+) -> list[json.JsonObject]:
+    """Return what could be listed, without the places where it is not allowed.
+
+    Raises:
+        Forbidden: when it is allowed nowhere.
+        VolaryError: when a list failed for another reason.
+    """
+    refused: cluster_errors.Forbidden | None = None
+    pages: list[list[json.JsonObject]] = []
+    for answer in answers:
+        if isinstance(answer, cluster_errors.Forbidden):
+            refused = answer
+        elif isinstance(answer, errors.VolaryError):
+            raise answer
+        else:
+            pages.append(answer)
+    if refused is not None and not pages:
+        raise refused
+    return [body for page in pages for body in page]
 
 
 async def record(
@@ -58,13 +90,10 @@ async def _write(client: clients.Client, content: inventory.Inventory) -> None:
 
 
 async def _list(
-    client: clients.Client, kind: discovery.Resource, namespaces: Sequence[str], selector: str
+    client: clients.Client, kind: discovery.Resource, namespace: str, selector: str
 ) -> list[json.JsonObject]:
-    found: list[json.JsonObject] = []
-    for namespace in namespaces:
-        listed = await client.list(kind, namespace=namespace, label_selector=selector)
-        found.extend(listed.items)
-    return found
+    listed = await client.list(kind, namespace=namespace, label_selector=selector)
+    return list(listed.items)
 
 
 async def _config_map(client: clients.Client) -> discovery.Resource:

@@ -202,9 +202,7 @@ async def _look(
     """Read the inventory and list the application's objects of every kind in question."""
     written = {item.namespace or client.namespace for item in desired}
     used = sorted(written | set(scope.likely))
-    known = await inventories.load(
-        client, scope.application, namespaces=scope.namespaces or used, home=client.namespace
-    )
+    known, unknown = await _remembered(client, scope, used)
     remembered = {(each.key.group, each.key.kind) for each in known.references}
     kinds = {(item.group, item.kind) for item in desired} | remembered
     if not known.references or not desired:
@@ -221,7 +219,7 @@ async def _look(
         lambda kind: _list(client, kind, selector, places, everywhere=not scope.namespaces),
     )
     live: list[json.JsonObject] = []
-    warnings: list[str] = []
+    warnings = [unknown] if unknown else []
     for kind, answer in zip(resources, answers, strict=True):
         if isinstance(answer, cluster_errors.Forbidden):
             warnings.append(f"{kind.title} were left alone: {answer}")
@@ -230,6 +228,19 @@ async def _look(
         else:
             live.extend(answer)
     return known, live, tuple(warnings)
+
+
+async def _remembered(
+    client: clients.Client, scope: Scope, used: Sequence[str]
+) -> tuple[inventory.Inventory, str]:
+    """Read the inventory; where that is not allowed, return an empty one and say so."""
+    home = client.namespace
+    namespaces = scope.namespaces or used
+    try:
+        found = await inventories.load(client, scope.application, namespaces=namespaces, home=home)
+    except cluster_errors.Forbidden as refusal:
+        return inventory.Inventory(scope.application, home), f"only common kinds: {refusal}"
+    return found, ""
 
 
 async def _list(
@@ -247,8 +258,10 @@ async def _list(
         except cluster_errors.Forbidden:
             if not kind.namespaced:
                 raise
-    pages = [await _page(client, kind, namespace, selector) for namespace in namespaces]
-    return [body for page in pages for body in page]
+    answers = await gathering.each(
+        namespaces, lambda namespace: _page(client, kind, namespace, selector)
+    )
+    return inventories.allowed(answers)
 
 
 async def _page(

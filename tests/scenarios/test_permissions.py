@@ -1,0 +1,77 @@
+"""A user who may work in one namespace only can do everything there."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stage_world import NEW, OLD, Clock, World, config, deployment, made, service, world
+from volary.clusters import pool
+from volary.model import fleet, stage
+from volary.sandbox import kubeconfig
+from volary.sandbox.http import server, users
+
+Name = stage.StageName
+TOKEN = "limited"
+HERE = users.User("limited", TOKEN, permissions=(users.Permission(namespaces=frozenset({"web"})),))
+
+
+@pytest.fixture
+async def given(tmp_path: Path) -> AsyncIterator[World]:
+    """A second way into the cluster, for a user of namespace ``web``."""
+    async with contextlib.AsyncExitStack() as stack:
+        running = await stack.enter_async_context(world("us"))
+        cluster = running.running.clusters["us"]
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web"}}
+        cluster.registry.create(cluster.registry.kind("v1", "Namespace"), "", namespace)
+        served = await server.start(
+            cluster.registry, server.Settings("us", users=(HERE,), tls=False)
+        )
+        stack.push_async_callback(served.stop)
+        path = tmp_path / "limited"
+        kubeconfig.write(path, kubeconfig.build("us", url=served.url, token=TOKEN, authority=""))
+        members = fleet.Fleet((fleet.Cluster("us", kubeconfig=(str(path),)),))
+        running.clients = await stack.enter_async_context(pool.open_pool(members, clock=Clock()))
+        for commit, image in ((OLD, "shop:v1"), (NEW, "shop:v2")):
+            bodies = (deployment(image), service(), config())
+            for body in bodies:
+                body["metadata"]["namespace"] = "web"
+            running.sources[commit] = [made(body) for body in bodies]
+        yield running
+
+
+async def test_a_whole_pipeline_with_pruning(given: World) -> None:
+    old = config("old")
+    old["metadata"]["namespace"] = "web"
+    given.sources[OLD].append(made(old))
+    await given.deployed(OLD)
+    one = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
+    promotion = stage.PrimaryRolloutOptions(prune=True)
+    stages: list[tuple[Name, stage.StageOptions]] = [
+        (Name.CANARY_ROLLOUT, one),
+        (Name.TRAFFIC_ROUTING, stage.TrafficOptions(0, canary=100)),
+        (Name.PRIMARY_ROLLOUT, promotion),
+        (Name.CANARY_CLEAN, stage.CleanOptions()),
+    ]
+
+    for name, options in stages:
+        outcomes = await given.run(name, options)
+        assert outcomes["us"].status == "succeeded", (name, outcomes["us"])
+
+    assert given.find("us", "ConfigMap", "old", "web") is None
+    assert given.find("us", "Deployment", "shop-canary", "web") is None
+    assert given.count("us", "Pod", "web") == 2
+
+
+async def test_another_namespace_is_refused_with_verb_and_resource(given: World) -> None:
+    body = config()
+    given.sources[NEW] = [*given.sources[NEW], made(body)]
+    given.options = replace(given.options, allow_mass_deletion=True)
+
+    outcomes = await given.run(Name.SYNC, stage.SyncOptions(prune=True))
+
+    assert outcomes["us"].status == "failed"
+    assert "configmaps" in outcomes["us"].reason
+    assert given.find("us", "Deployment", "shop", "web") is None
