@@ -20,7 +20,7 @@ from pathlib import Path
 import yaml
 
 from volary.model import errors, json
-from volary.sandbox import fault_middleware, faults, kubeconfig, registry, seeds, verbs
+from volary.sandbox import fault_middleware, faults, kubeconfig, registry, seeds, status, verbs
 from volary.sandbox.controllers import liveview, loop, moment
 from volary.sandbox.controllers.kubelet import containers, lifecycle
 from volary.sandbox.http import server, users
@@ -83,7 +83,12 @@ class Cluster:
         self.registry = served.registry
         self._server = served
         self._controllers = controllers
-        self._task: asyncio.Task[None] | None = None
+        self._stopped = False
+        # Held here and awaited by `stop`. A TaskGroup around the caller's block would turn
+        # every error raised in it into an exception group.
+        self._task = asyncio.get_running_loop().create_task(
+            controllers.run(), name=f"sandbox {name}"
+        )
 
     @property
     def view(self) -> liveview.LiveView:
@@ -97,29 +102,36 @@ class Cluster:
 
         Raises:
             TimeoutError: It did not within `timeout` real seconds.
+            Exception: What ended its controllers, which would be a mistake in them.
         """
         changed = asyncio.Event()
         unsubscribe = self.registry.subscribe(lambda _: changed.set())
+        self._task.add_done_callback(lambda _: changed.set())
         try:
             async with asyncio.timeout(timeout):
                 while not holds(self.view):
+                    if self._task.done():
+                        self._task.result()
                     changed.clear()
                     await changed.wait()
         finally:
             unsubscribe()
 
     async def stop(self) -> None:
-        """Free the port and end its tasks; a stopped cluster does not come back."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
-            await self._server.stop()
+        """Free the port and end its tasks; a stopped cluster does not come back.
 
-    def run_in(self, group: asyncio.TaskGroup) -> None:
-        """Let its controllers work in `group` until `stop`."""
-        self._task = group.create_task(self._controllers.run(), name=f"sandbox {self.name}")
+        Raises:
+            Exception: What ended its controllers before, which would be a mistake in them.
+        """
+        if self._stopped:
+            return
+        self._stopped = True
+        self.faults.set(faults.NONE)  # lets requests go that a fault holds
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        await self._server.stop()
+        if not self._task.cancelled():
+            self._task.result()  # a mistake in a controller has ended it: say so
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +169,12 @@ async def start(
             made = stack.enter_context(tempfile.TemporaryDirectory(prefix="volary-sandbox-"))
             directory = Path(made)
         _prepare(directory)
-        group = await stack.enter_async_context(asyncio.TaskGroup())
         clusters: dict[str, Cluster] = {}
         for number, name in enumerate(names):
             port = ports[number] if ports else 0
             cluster = await _open(name, number, port, directory, chosen)
             stack.push_async_callback(cluster.stop)
-            cluster.run_in(group)
+            _seed(cluster, chosen)
             clusters[name] = cluster
         _write(directory, names, chosen)
         yield Fleet(clusters, directory)
@@ -222,34 +233,41 @@ async def _open(name: str, number: int, port: int, directory: Path, settings: Se
             certificate=served.certificate_authority,
         ),
     )
-    _seed(held, clock, settings, region=_labels(name, settings).get("region", name))
-    path = directory / f"{name}.kubeconfig"
-    config = kubeconfig.build(
-        name, url=served.url, token=token, authority=served.certificate_authority
-    )
-    kubeconfig.write(path, config)
     return Cluster(
         name,
         served=served,
         token=token,
-        kubeconfig_path=path,
+        kubeconfig_path=directory / f"{name}.kubeconfig",
         switchboard=switchboard,
         controllers=controllers,
     )
 
 
-def _seed(held: registry.Registry, clock: WallClock, settings: Settings, *, region: str) -> None:
-    stamp = moment.stamp(clock.now())
+def _seed(cluster: Cluster, settings: Settings) -> None:
+    """Give a cluster what it starts with, and write its kubeconfig."""
+    held, name = cluster.registry, cluster.name
+    region = _labels(name, settings).get("region", name)
+    stamp = moment.stamp(held.time.now())
     bodies = [seeds.namespace(each) for each in seeds.NAMESPACES]
     bodies.append(seeds.kubernetes_service())
     nodes = [seeds.node(each + 1, region=region, stamp=stamp) for each in range(settings.nodes)]
     options = verbs.Options(manager="kube-apiserver", agent="kube-apiserver")
-    for body in (*bodies, *nodes, *settings.crds):
-        namespace = str(body["metadata"].get("namespace", ""))
-        held.create(held.kind_of(body), namespace, body, options)
     kubelet = verbs.Options(manager="kubelet", agent="kubelet")
-    for node in nodes:
-        held.update_status(held.kind_of(node), "", node["metadata"]["name"], node, kubelet)
+    try:
+        for body in (*bodies, *nodes, *settings.crds):
+            namespace = str(body["metadata"].get("namespace", ""))
+            held.create(held.kind_of(body), namespace, body, options)
+        for node in nodes:
+            held.update_status(held.kind_of(node), "", node["metadata"]["name"], node, kubelet)
+    except status.StatusError as problem:
+        raise errors.user_error(f'cluster "{name}" cannot start: {problem}') from problem
+    config = kubeconfig.build(
+        name,
+        url=cluster.url,
+        token=cluster.token,
+        authority=cluster.certificate_authority,
+    )
+    kubeconfig.write(cluster.kubeconfig_path, config)
 
 
 def _labels(name: str, settings: Settings) -> Mapping[str, str]:

@@ -1,5 +1,6 @@
 """One cluster's API server: a port, its TLS, and the application behind it."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import cast
@@ -52,7 +53,14 @@ class Server:
     async def stop(self) -> None:
         """End all watches and connections and free the port."""
         self._application.end_watches()
+        served = self._runner.server
+        open_now = [each.transport for each in served.connections] if served is not None else []
         await self._runner.cleanup()
+        # TLS would wait for the other side's farewell, perhaps longer than the event loop lives.
+        for transport in open_now:
+            if transport is not None:
+                transport.abort()
+        await asyncio.sleep(0)
 
 
 async def start(cluster: registry.Registry, settings: Settings) -> Server:
