@@ -37,8 +37,12 @@ async def wait_followed(
     seen: dict[str, json.JsonObject] = {}
     found: dict[str, json.JsonObject] = {}
     sources = [
-        watching.Source(slices, namespace, _keeper(seen), label_selector=f"{_SERVICE}={service}"),
-        watching.Source(pods, namespace, _keeper(found), label_selector=selectors.exact(selector)),
+        watching.Source(
+            slices, namespace, watching.keep_by_name(seen), label_selector=f"{_SERVICE}={service}"
+        ),
+        watching.Source(
+            pods, namespace, watching.keep_by_name(found), label_selector=selectors.exact(selector)
+        ),
     ]
     try:
         await watching.watch_until(
@@ -47,16 +51,6 @@ async def wait_followed(
     except cluster_errors.Forbidden:
         return ""
     return missing(seen, found)
-
-
-def _keeper(kept: dict[str, json.JsonObject]) -> watching.Keep:
-    def keep(name: str, body: json.JsonObject | None) -> None:
-        if body is None:
-            kept.pop(name, None)
-        else:
-            kept[name] = body
-
-    return keep
 
 
 def missing(slices: Mapping[str, json.JsonObject], pods: Mapping[str, json.JsonObject]) -> str:

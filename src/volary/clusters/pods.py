@@ -27,17 +27,14 @@ async def wait_ready(
     """Wait until a pod with `labels` is ready; return how many are, 0 when late or stopped."""
     pods: dict[str, json.JsonObject] = {}
 
-    def keep(name: str, body: json.JsonObject | None) -> None:
-        if body is None:
-            pods.pop(name, None)
-        else:
-            pods[name] = body
-
     def count() -> int:
         return sum(readiness.is_ready_pod(pod) for pod in pods.values())
 
     source = watching.Source(
-        await _kind(client), namespace, keep, label_selector=selectors.exact(labels)
+        await _kind(client),
+        namespace,
+        watching.keep_by_name(pods),
+        label_selector=selectors.exact(labels),
     )
     await watching.watch_until(client, [source], lambda: count() > 0, timeout=timeout, stop=stop)
     return count()

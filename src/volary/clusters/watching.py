@@ -166,6 +166,18 @@ class _Room:
                 self._heard = loop.time()
 
 
+def keep_by_name(kept: dict[str, json.JsonObject]) -> Keep:
+    """Return a keeper that puts every object into `kept` by its name."""
+
+    def keep(name: str, body: json.JsonObject | None) -> None:
+        if body is None:
+            kept.pop(name, None)
+        else:
+            kept[name] = body
+
+    return keep
+
+
 def _take(event: clients.WatchEvent, keep: Keep, known: set[str]) -> None:
     match event.kind:
         case watches.WatchKind.RELISTED:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from volary.clusters import apply, inventories, inventory, placing, prune, removal, wait
+from volary.clusters import apply, belongings, inventories, inventory, placing, prune, removal, wait
 from volary.model import change, errors, manifest, outcome, problem, status, variant
 from volary.stages import context as contexts
 
@@ -145,11 +145,11 @@ class Work:
 
     def scope(
         self, *variants: variant.Variant, allow_mass_deletion: bool | None = None
-    ) -> prune.Scope:
+    ) -> belongings.Scope:
         """Return what of this application may be looked at for deleting."""
         if allow_mass_deletion is None:
             allow_mass_deletion = self.context.allow_mass_deletion
-        return prune.Scope(
+        return belongings.Scope(
             self.context.application.name,
             self.context.application.variant_label,
             variants,
@@ -161,7 +161,7 @@ class Work:
     async def prune_away(
         self,
         desired: Sequence[manifest.Manifest],
-        scope: prune.Scope,
+        scope: belongings.Scope,
         check: removal.Check = prune.anything,
     ) -> prune.PruneResult:
         """Delete what is live and not in `desired`, on evidence only; wait until it is gone.
