@@ -358,3 +358,29 @@ async def test_a_new_commit_without_changes_restarts_nothing() -> None:
         live = given.get("us", "Deployment", "shop")["metadata"]
         assert live["annotations"]["volary.dev/commit"] == NEW
         assert {pod["metadata"]["uid"] for pod in view.list("Pod", "default")} == pods
+
+
+async def test_a_cluster_with_hiccups_gets_there_all_the_same() -> None:
+    async with world("us") as given:
+        given.running.clusters["us"].faults.change(
+            {"throttleRate": 0.15, "retryAfter": "20ms", "errorRate": 0.1}
+        )
+
+        outcomes = await given.run(Name.SYNC, SYNC, running="")
+
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert given.images("us") == "shop:v2 2/2"
+
+
+async def test_a_misspelt_field_is_refused_by_name() -> None:
+    body = deployment("shop:v2")
+    body["spec"]["replcas"] = 3
+    async with world("us") as given:
+        given.sources[NEW] = [made(body), made(config())]
+
+        outcomes = await given.run(Name.SYNC, SYNC, running="")
+
+        assert outcomes["us"].status == "failed"
+        assert "replcas" in outcomes["us"].reason
+        assert not outcomes["us"].touched
+        assert given.find("us", "ConfigMap", "settings") is None
