@@ -5,15 +5,14 @@ from typing import assert_never
 
 from volary.model import json
 from volary.sandbox import registry, verbs
-from volary.sandbox.controllers import liveview, moment, objects, plan, recorder
+from volary.sandbox.controllers import moment, objects, plan, recorder
 
 
 class Carrier:
     """Writes into one cluster."""
 
-    def __init__(self, cluster: registry.Registry, known: liveview.LiveView) -> None:
+    def __init__(self, cluster: registry.Registry) -> None:
         self._cluster = cluster
-        self._known = known
         self._recorder = recorder.Recorder(cluster)
 
     def carry_out(self, wanted: plan.Plan, manager: str, at: moment.Moment) -> None:

@@ -69,7 +69,7 @@ class Loop:
         self._time = time
         self._settings = settings
         self._known = liveview.LiveView(cluster)
-        self._carrier = carrier.Carrier(cluster, self._known)
+        self._carrier = carrier.Carrier(cluster)
         self._nodes = node.Nodes(settings.nodes, cluster_number=settings.cluster_number)
         self._queue: dict[routing.Task, None] = {}
         self._later: list[tuple[float, int, routing.Task]] = []

@@ -1,6 +1,6 @@
 """What a controller wants written; nothing here writes."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from volary.model import json
 
@@ -81,8 +81,6 @@ class Plan:
     writes: tuple[Write, ...] = ()
     #: Sandbox seconds from now; None to wait for the next change.
     again_after: float | None = None
-    #: Told to the log when something is odd; empty otherwise.
-    reason: str = field(default="")
 
 
 NOTHING = Plan()
@@ -94,5 +92,4 @@ def join(*plans: Plan) -> Plan:
     return Plan(
         writes=tuple(write for each in plans for write in each.writes),
         again_after=min(wishes) if wishes else None,
-        reason="; ".join(each.reason for each in plans if each.reason),
     )

@@ -30,8 +30,6 @@ class Stage(StrEnum):
 class Timing:
     """How long things take on a node, in sandbox seconds."""
 
-    #: From the pod's creation to its binding.
-    schedule: float = 0.05
     #: Pulling the image and creating the container.
     pull: float = 0.8
     #: From running to ready where a readiness probe is set, after its initial delay.
