@@ -28,6 +28,10 @@ def show(console: rich_console.Console, prepared: preparation.Prepared) -> None:
         text = f"{each.name.value}{limit}{_options(each)}"
         console.print(f"  stage {number}  {text}  [dim]{markup.escape(each.description)}[/]")
 
+    for skipped in decided.skipped:
+        reason = markup.escape(skipped.reason)
+        console.print(f"  [dim]skipped  {skipped.name.value}: {reason}[/]")
+
 
 def to_json(prepared: preparation.Prepared) -> json.JsonObject:
     """Return the plan as the first line of ``--output json``."""
@@ -45,6 +49,7 @@ def to_json(prepared: preparation.Prepared) -> json.JsonObject:
             {"name": each.name.value, "targets": list(each.targets or decided.targets)}
             for each in decided.stages
         ],
+        "skipped": [{"name": each.name.value, "reason": each.reason} for each in decided.skipped],
     }
 
 

@@ -247,10 +247,22 @@ class CommitMatcher(Section):
     pipeline: str = Field(default="", description="A match forces the pipeline; looked at first.")
 
 
+class SkipOn(Section):
+    """When a stage is left out of a run; any hit leaves it out."""
+
+    commit_message_prefixes: list[Text] = Field(
+        default_factory=list, description="Beginnings of the commit message."
+    )
+    paths: list[Text] = Field(
+        default_factory=list,
+        description="Globs relative to the root of the repository: the stage is left out when "
+        "every file that changed since the running commit matches. `!` in front takes out again.",
+    )
+
+
 class StageEntry(Section):
     """One step of the pipeline."""
 
-    later: ClassVar[Mapping[str, str]] = {"skipOn": "skipping a stage by commit"}
     misplaced: ClassVar[Mapping[str, str]] = {"id": "stages are known by their position"}
 
     name: Text = Field(description="Name of the stage; `K8S_MULTI_*` means the same as `K8S_*`.")
@@ -260,6 +272,9 @@ class StageEntry(Section):
     )
     with_: dict[str, object] = Field(
         default_factory=dict, alias="with", description="Options of the stage."
+    )
+    skip_on: SkipOn = Field(
+        default_factory=SkipOn, description="Commits for which the stage is left out."
     )
 
 

@@ -13,6 +13,7 @@ from volary.engine import state
 from volary.model import application as applications
 from volary.model import errors, fleet, manifest, plan, problem
 from volary.planner import plan as plans
+from volary.planner import skipping
 from volary.planner import targets as target_choice
 from volary.sources import render as renderers
 from volary.sources import tree
@@ -116,7 +117,11 @@ async def prepare(wish: Wish, clusters: pool.Pool, project: projects.Project) ->
         wish,
         project,
         clusters.fleet,
-        decided,
+        skipping.apply(
+            decided,
+            subject=project.subject,
+            changed=await _changed(project, running.commit),
+        ),
         running,
         rendering,
         manifests,
@@ -124,6 +129,13 @@ async def prepare(wish: Wish, clusters: pool.Pool, project: projects.Project) ->
         tuple(warnings),
         key,
     )
+
+
+async def _changed(project: projects.Project, running: str) -> tuple[str, ...] | None:
+    """Return the paths that differ from the running commit; None where that cannot be told."""
+    if project.repository is None or not running:
+        return None
+    return await project.repository.changed_paths(running, project.commit)
 
 
 def _side(project: projects.Project) -> Side:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from volary.gitops import globs
+from volary.config import globs
 from volary.model import application
 
 

@@ -28,6 +28,17 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
+class SkippedStage:
+    """A stage that is left out for this commit."""
+
+    name: stage.StageName
+    #: Position in the pipeline, counted from 0.
+    index: int
+    #: Why, one sentence.
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """A decided plan. Rollback is not among the stages; the engine adds it when needed."""
 
@@ -38,3 +49,5 @@ class Plan:
     #: Names of clusters in the order of the fleet.
     targets: tuple[str, ...]
     versions: tuple[Version, ...] = ()
+    #: Stages of the pipeline that are left out for this commit (PipeCD: ``skipOn``).
+    skipped: tuple[SkippedStage, ...] = ()

@@ -1,5 +1,5 @@
-from volary.gitops import skipping
-from volary.model import stage
+from volary.model import plan, stage
+from volary.planner import skipping
 
 
 def skip(changed: list[str] | None, subject: str = "Fix it", **options: tuple[str, ...]) -> str:
@@ -24,3 +24,16 @@ def test_a_first_deployment_is_never_skipped_by_paths() -> None:
 def test_prefixes_of_the_commit_message_skip() -> None:
     assert "[skip]" in skip(["a"], "[skip] Fix it", commit_message_prefixes=("[skip]",))
     assert not skip(["a"], "Fix [skip]", commit_message_prefixes=("[skip]",))
+
+
+def test_a_plan_loses_the_stages_that_are_skipped_and_says_why() -> None:
+    docs = stage.SkipOn(paths=("docs",))
+    wait = stage.Stage(stage.StageName.CANARY_CLEAN, stage.CleanOptions(), 0, skip_on=docs)
+    kept = stage.Stage(stage.StageName.BASELINE_CLEAN, stage.CleanOptions(), 1)
+    made = plan.Plan(plan.Strategy.PIPELINE, "", (wait, kept), ("us",))
+
+    skipped = skipping.apply(made, subject="Fix it", changed=["docs/a.md"])
+
+    assert skipped.stages == (kept,)
+    assert [(each.name, each.index) for each in skipped.skipped] == [(wait.name, 0)]
+    assert "among the paths" in skipped.skipped[0].reason

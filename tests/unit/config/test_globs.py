@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volary.gitops import globs
+from volary.config import globs
 from volary.model import errors
 
 MATCHES = [

@@ -1,0 +1,51 @@
+"""``skipOn``: whether a stage is left out for this commit (PipeCD: 7.6), pure."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from volary.config import globs
+from volary.model import plan, stage
+
+
+def reason_to_skip(skip_on: stage.SkipOn, *, subject: str, changed: Sequence[str] | None) -> str:
+    """Say why the stage is skipped; empty: it is not.
+
+    Paths first, then prefixes. Without a running commit (`changed` is None) paths cannot
+    skip anything: PipeCD crashes there.
+
+    Raises:
+        errors.UserError: A pattern cannot be read.
+    """
+    if skip_on.paths and changed is not None:
+        outside = next((path for path in changed if not globs.matches(skip_on.paths, path)), None)
+        if outside is None:
+            return "every changed file is among the paths that skip this stage"
+    for prefix in skip_on.commit_message_prefixes:
+        if prefix and subject.startswith(prefix):
+            return f"the commit message starts with {prefix!r}"
+    return ""
+
+
+def apply(decided: plan.Plan, *, subject: str, changed: Sequence[str] | None) -> plan.Plan:
+    """Return the plan without the stages that this commit leaves out.
+
+    Only a pipeline's stages can be left out: PipeCD looks at the wrong ones in a quick sync.
+
+    Args:
+        decided: The plan.
+        subject: First line of the commit message.
+        changed: Paths that differ from the running commit; None: nothing runs, or unknown.
+    """
+    if decided.strategy is not plan.Strategy.PIPELINE:
+        return decided
+    reasons = {
+        each.index: reason_to_skip(each.skip_on, subject=subject, changed=changed)
+        for each in decided.stages
+    }
+    kept = tuple(each for each in decided.stages if not reasons[each.index])
+    skipped = tuple(
+        plan.SkippedStage(each.name, each.index, reasons[each.index])
+        for each in decided.stages
+        if reasons[each.index]
+    )
+    return replace(decided, stages=kept, skipped=skipped)
