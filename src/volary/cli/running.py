@@ -4,20 +4,29 @@ import asyncio
 import contextlib
 import signal
 import sys
+import types
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
 import msgspec
 from rich import console as rich_console
 
-from volary.cli import announcement, console, previewing, summary, views
+from volary.cli import announcement, console, exits, previewing, refusals, summary, views
 from volary.clusters import pool
-from volary.controller import last_success, masked, preparation, projects, system_clock
-from volary.engine import executor, feed, local, state
+from volary.controller import (
+    last_success,
+    masked,
+    preflight,
+    preparation,
+    projects,
+    system_clock,
+)
+from volary.engine import executor, feed, local, state, update
 from volary.engine import plan as engine_plan
 from volary.manifests import masking
+from volary.model import errors
 from volary.model import status as words
 from volary.stages import executor as stage_executor
 
@@ -45,6 +54,15 @@ class Extras:
 
 async def run(wish: preparation.Wish, mode: Mode) -> int:
     """Carry out a wish and return the exit code."""
+    try:
+        return await _run(wish, mode)
+    except errors.UserError as error:
+        if mode.as_json:
+            write_line(refusals.to_json(error.problems))
+        raise
+
+
+async def _run(wish: preparation.Wish, mode: Mode) -> int:
     talk = console.talk()
     project = await projects.open_project(wish.path, app=wish.app, commit=wish.commit)
     members = projects.load_fleet(wish.fleet, wish.contexts)
@@ -55,13 +73,30 @@ async def run(wish: preparation.Wish, mode: Mode) -> int:
             write_line(announcement.to_json(prepared))
         else:
             announcement.show(talk, prepared)
+        trials = await preflight.look(prepared, clusters)
         if mode.dry_run:
-            return await previewing.run(prepared, clusters, as_json=mode.as_json)
+            previewing.show(trials, as_json=mode.as_json)
+        refusal = refusals.judge(trials, wish.on_unreachable, dry_run=mode.dry_run)
+        if refusal or mode.dry_run:
+            return _refuse(refusal, talk, mode)
         view = choose_view(talk, as_json=mode.as_json)
-        ended = await carry_out(prepared, clusters, view, talk)
+        left_out = preflight.silent(trials)
+        console.show_problems(talk, refusals.left_out(left_out))
+        ended = await carry_out(prepared, clusters, view, talk, left_out=left_out)
     if not mode.as_json:
         summary.show(console.data(), ended, view.shown)
     return summary.exit_code(ended)
+
+
+def _refuse(refusal: refusals.Refusal | None, talk: rich_console.Console, mode: Mode) -> int:
+    """Say what keeps the run from beginning, if anything does."""
+    if refusal is None:
+        return exits.Exit.DONE
+    console.show_problems(talk, refusal.problems)
+    talk.print(refusals.NOTHING)
+    if mode.as_json and not mode.dry_run:
+        write_line(refusals.to_json(refusal.problems))
+    return refusal.code
 
 
 def choose_view(talk: rich_console.Console, *, as_json: bool) -> views.View:
@@ -85,9 +120,13 @@ async def carry_out(
     view: views.View,
     talk: rich_console.Console,
     *,
+    left_out: Mapping[str, str] = types.MappingProxyType({}),
     extras: Extras | None = None,
 ) -> state.Run:
-    """Carry out a prepared run to its end; Ctrl-C stops it politely, twice at once."""
+    """Carry out a prepared run to its end; Ctrl-C stops it politely, twice at once.
+
+    `left_out` are targets that are known to be unreachable, with the reason of each.
+    """
     chosen = extras or Extras()
     clock = system_clock.SystemClock()
     masker = masking.Masker()
@@ -104,6 +143,8 @@ async def carry_out(
     )
     observers: tuple[feed.Observer, ...] = (masked.Masked(masker, (view,)),)
     run = engine_plan.new_run(uuid.uuid4().hex[:12], _plan(prepared), clock.now())
+    for target, reason in left_out.items():
+        run = update.leave_out(run, target, f"unreachable: {reason}")
     runner = local.Runner(run, chosen.wrap(performer), clock=clock, observers=observers)
     with view, _interruptible(runner, talk):
         ended = await runner.carry_out()

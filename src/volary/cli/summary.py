@@ -52,17 +52,16 @@ def left_as_is(run: state.Run) -> str:
         for task in (run.rollback.tasks if run.rollback else ())
         if task.status is words.TaskStatus.SUCCEEDED
     }
-    places = []
-    for name in run.touched:
-        if name in back:
-            continue
-        stages = [
-            stage.stage.name.value
-            for stage in run.stages
-            if (task := stage.task(name)) and task.attempt
-        ]
-        places.append(f"{name} (up to {stages[-1]})" if stages else name)
-    return ", ".join(places)
+    return ", ".join(_left(run, name) for name in run.touched if name not in back)
+
+
+def _left(run: state.Run, name: str) -> str:
+    """Say how far a cluster has got."""
+    tasks = [(stage, task) for stage in run.stages if (task := stage.task(name))]
+    if tasks and all(task.status is words.TaskStatus.SUCCEEDED for _, task in tasks):
+        return f"{name} (done)"
+    begun = [stage.stage.name.value for stage, task in tasks if task.attempt]
+    return f"{name} (up to {begun[-1]})" if begun else name
 
 
 def exit_code(run: state.Run) -> exits.Exit:

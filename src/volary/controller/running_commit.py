@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from volary.clusters import client as clients
 from volary.clusters import live, placing, pool
@@ -12,6 +13,8 @@ from volary.model import errors, manifest, problem
 
 #: What a user passes to say that nothing was deployed before.
 NONE = "none"
+#: How long a cluster may take to tell what runs there.
+PATIENCE = timedelta(seconds=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +43,23 @@ async def observe(
     clusters: pool.Pool,
     application: applications.Application,
     manifests: Mapping[str, Sequence[manifest.Manifest]],
+    *,
+    patience: timedelta = PATIENCE,
 ) -> list[Seen]:
-    """Read the live counterparts of the application's workloads in every target at once."""
+    """Read the live counterparts of the application's workloads in every target at once.
+
+    A cluster that has not told within `patience` is in trouble.
+    """
 
     async def look(target: str) -> Seen:
         found = await clusters.client(target)
         if isinstance(found, pool.Unavailable):
             return Seen(target, trouble=found.reason)
         try:
-            return await _look(found, application, manifests[target])
+            async with asyncio.timeout(patience.total_seconds()):
+                return await _look(found, application, manifests[target])
+        except TimeoutError:
+            return Seen(target, trouble=f"no answer within {patience.total_seconds():g} s")
         except errors.VolaryError as error:
             return Seen(target, trouble=str(error))
 
@@ -85,10 +96,12 @@ def decide(seen: Sequence[Seen], *, remembered: str) -> Running:
         return Running(remembered, "the last commit that succeeded from here")
     if not commits:
         unmarked = [each.target for each in seen if each.unmarked]
-        note = f"; {', '.join(unmarked)} run it without Volary so far" if unmarked else ""
+        verb = "runs" if len(unmarked) == 1 else "run"
+        note = f"; {', '.join(unmarked)} {verb} it without Volary so far" if unmarked else ""
         return Running("", f"no cluster says which commit it runs{note}")
     if len(commits) == 1:
-        return Running(commits[0], f"{', '.join(present)} run it")
+        verb = "runs" if len(present) == 1 else "run"
+        return Running(commits[0], f"{', '.join(present)} {verb} it")
     lines = [
         f"{each.target}: {', '.join(sorted(commit[:12] for commit in each.commits))}"
         for each in seen

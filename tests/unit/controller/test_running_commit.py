@@ -43,4 +43,4 @@ def test_workloads_of_somebody_else_are_mentioned() -> None:
     running = running_commit.decide([Seen("us", unmarked=True)], remembered="")
 
     assert running.commit == ""
-    assert "us run it without Volary" in running.reason
+    assert "us runs it without Volary" in running.reason
