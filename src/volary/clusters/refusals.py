@@ -41,6 +41,12 @@ def problem_of(
                 item.origin,
                 hint="create it, add it to the manifests, or set input.autoCreateNamespace",
             )
+        case cluster_errors.Forbidden():
+            return problem.Problem(
+                f"{title} on cluster {cluster}: {error}",
+                item.origin,
+                hint="give the user this permission by a Role and a RoleBinding",
+            )
         case _:
             return problem.Problem(f"{title} on cluster {cluster}: {error}", item.origin)
 

@@ -94,7 +94,8 @@ async def wait_ready(
         case watching.End.TIMED_OUT:
             return WaitResult(End.TIMED_OUT, judge.late(last, timeout), last.ready, last.total)
         case watching.End.STOPPED:
-            return WaitResult(End.STOPPED, last.sentence, last.ready, last.total)
+            said = last.sentence if judge.has_looked else "nothing was seen yet"
+            return WaitResult(End.STOPPED, said, last.ready, last.total)
         case watching.End.DECIDED:
             end = End.READY if last.is_complete else End.FAILED
             return WaitResult(end, judge.verdict or last.sentence, last.ready, last.total)
@@ -179,6 +180,11 @@ class _Judge:
         elif self._stuck_since is not None and now - self._stuck_since >= self._grace:
             self.verdict = state.stuck
         return state.is_complete or bool(self.verdict)
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether the objects were seen at all; before that, none of them is missing."""
+        return self._told is not None
 
     def late(self, state: readiness.Readiness, timeout: timedelta) -> str:
         """Word that the time is over."""
