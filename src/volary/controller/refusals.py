@@ -1,0 +1,25 @@
+"""Why something cannot be done: the two answers besides a plain user's mistake."""
+
+from volary.model import errors, problem
+
+
+class NotFound(errors.UserError):
+    """What was named does not exist."""
+
+
+class Conflict(errors.UserError):
+    """It exists, but what was asked for is not possible in the state it is in."""
+
+
+class Busy(errors.TemporaryError):
+    """It was written down, but nobody who drives runs has answered yet."""
+
+
+def not_found(what: str, name: str) -> NotFound:
+    """Return the refusal for something that does not exist."""
+    return NotFound(problem.Problem(f"there is no {what} {name}"))
+
+
+def conflict(reason: str) -> Conflict:
+    """Return the refusal with its sentence."""
+    return Conflict(problem.Problem(reason))
