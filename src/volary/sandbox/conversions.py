@@ -95,7 +95,8 @@ def _autoscaler_v1(body: json.JsonObject) -> json.JsonObject:
 def _autoscaler_v2(body: json.JsonObject) -> json.JsonObject:
     spec = dict(body.get("spec") or {})
     annotations = dict((body.get("metadata") or {}).get("annotations") or {})
-    metrics = _decoded(annotations.pop(_METRICS, "")) or []
+    kept = _decoded(annotations.pop(_METRICS, ""))
+    metrics = kept if isinstance(kept, list) else []
     behavior = _decoded(annotations.pop(_BEHAVIOR, ""))
     percentage = spec.pop("targetCPUUtilizationPercentage", None)
     if percentage is not None:

@@ -7,6 +7,7 @@ from volary.sandbox import kinds, status, verbs
 from volary.sandbox.schemas import causes, decoding, defaults, fields, validation
 
 _GO_CORE = "core"
+_STATUS_PARTS = ("apiVersion", "kind", "metadata", "status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +32,34 @@ def read(kind: kinds.Kind, body: object, options: verbs.Options) -> Read:
     return Read(defaults.apply(kind.schema, decoded.body), complaints)
 
 
-def read_patched(
-    kind: kinds.Kind, body: json.JsonObject, patch: object, options: verbs.Options
+def read_status(
+    kind: kinds.Kind, body: object, live: json.JsonObject, options: verbs.Options
 ) -> Read:
+    """Decode what was sent to the status endpoint; everything but metadata and status is `live`'s.
+
+    Controllers write statuses all the time, so what does not count is not even decoded.
+
+    Raises:
+        status.StatusError: 400, it is none or field validation refuses it.
+    """
+    checked = _identified(kind, body)
+    sent = {key: checked[key] for key in _STATUS_PARTS if key in checked}
+    decoded = _decoded(kind, sent)
+    complaints = _complaints(decoded, options)
+    if complaints and options.validation is verbs.Validation.STRICT:
+        raise status.bad_request(fields.strict_message(kind.name, kind.version, list(complaints)))
+    found = {key: decoded.body[key] for key in _STATUS_PARTS if key in decoded.body}
+    rest = {key: value for key, value in live.items() if key != "status"}
+    return Read({**rest, **found}, complaints)
+
+
+def read_patched(kind: kinds.Kind, body: object, patch: object, options: verbs.Options) -> Read:
     """Decode the result of a patch; field validation names the patch, as the server does.
 
     Raises:
         status.StatusError: 400 or 422.
     """
-    _same_kind(kind, body)
-    decoded = _decoded(kind, body)
+    decoded = _decoded(kind, _identified(kind, body))
     complaints = _complaints(decoded, options)
     if complaints and options.validation is verbs.Validation.STRICT:
         text = f"strict decoding error: {', '.join(complaints)}"
@@ -66,9 +85,27 @@ def check(
     Raises:
         status.StatusError: 422 with all causes.
     """
-    found = validation.check(kind.schema, body, old, subresource=subresource)
+    found = _new_finalizers(body, old)
+    found += validation.check(kind.schema, body, old, subresource=subresource)
     if found:
         raise refuse(kind, str(body["metadata"].get("name", "")), found)
+
+
+def _new_finalizers(body: json.JsonObject, old: json.JsonObject | None) -> list[causes.Cause]:
+    """Refuse finalizers that come when the object is already on its way out."""
+    before = (old or {}).get("metadata") or {}
+    if not before.get("deletionTimestamp"):
+        return []
+    known = before.get("finalizers") or ()
+    new = [each for each in body["metadata"].get("finalizers") or () if each not in known]
+    if not new:
+        return []
+    shown = ", ".join(causes.show(each) for each in new)
+    detail = (
+        "no new finalizers can be added if the object is being deleted, "
+        f"found new finalizers []string{{{shown}}}"
+    )
+    return [causes.forbidden("metadata.finalizers", detail)]
 
 
 def refuse(kind: kinds.Kind, name: str, found: list[causes.Cause]) -> status.StatusError:
@@ -107,8 +144,12 @@ def _identified(kind: kinds.Kind, body: object) -> json.JsonObject:
         )
     _same_kind(kind, body)
     found = {**body, "apiVersion": kind.api_version, "kind": kind.name}
-    if not isinstance(found.get("metadata"), dict):
+    if found.get("metadata") is None:
         found["metadata"] = {}
+    if not isinstance(found["metadata"], dict):
+        where = f"Go struct field {kind.name}.metadata of type v1.ObjectMeta"
+        why = f"json: cannot unmarshal into {where}"
+        raise _unusable(kind, kind.name, kind.version, why)
     return found
 
 

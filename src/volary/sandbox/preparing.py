@@ -180,7 +180,7 @@ def _job(home: cluster.Cluster, body: json.JsonObject) -> json.JsonObject:
     spec = dict(body["spec"])
     if spec.get("manualSelector"):
         return body
-    uid, name = body["metadata"]["uid"], body["metadata"]["name"]
+    uid, name = body["metadata"]["uid"], body["metadata"].get("name", "")
     marks = {
         _BATCH_UID: uid,
         _BATCH_NAME: name,

@@ -61,10 +61,9 @@ def create(
     name: str = "",
 ) -> verbs.Written:
     """Create an object; see `registry.Registry.create`. `name` is that of the path, if any."""
-    if isinstance(body, dict):
-        body = conversions.inward(kind, body)
     stored = conversions.stored_kind(kind)
-    read = incoming.read(stored, preparing.without_status(stored, body), options)
+    sent = preparing.without_status(stored, _received(kind, body, options))
+    read = incoming.read(stored, sent, options)
     placed = _named(home, stored, _placed(stored, namespace, read.body), name)
     tracked = managed.update(stored.schema, None, placed, manager=options.owner, now=home.stamp())
     written = _create(home, stored, namespace, tracked, options)
@@ -143,14 +142,16 @@ def update(
 ) -> verbs.Written:
     """Replace an object or its status; see `registry.Registry.update`."""
     kind, stored = target.kind, conversions.stored_kind(target.kind)
-    if isinstance(body, dict):
-        body = conversions.inward(kind, body)
+    body = _received(kind, body, options)
     live = _live(home, stored, target)
     if live is None:
         if (stored.group, stored.name) in _CREATED_BY_UPDATE and not target.subresource:
             return create(home, kind, target.namespace, body, options, name=target.name)
         raise status.not_found(stored.group, stored.plural, target.name)
-    read = incoming.read(stored, body, options)
+    if target.subresource == "status":
+        read = incoming.read_status(stored, body, live, options)
+    else:
+        read = incoming.read(stored, body, options)
     placed = _placed(stored, target.namespace, read.body)
     given = placed["metadata"].get("name", "")
     if given not in ("", target.name):
@@ -158,6 +159,13 @@ def update(
     metadata = {**placed["metadata"], "name": target.name}
     written = _replace(home, stored, target, live, {**placed, "metadata": metadata}, options)
     return _told(kind, written, warnings=read.warnings)
+
+
+def _received(kind: kinds.Kind, body: object, options: verbs.Options) -> object:
+    """Return what was sent in the version objects are stored in, checked before it is converted."""
+    if kind.convert is kinds.Convert.NONE:
+        return body
+    return conversions.inward(kind, incoming.read(kind, body, options).body)
 
 
 def _live(home: cluster.Cluster, stored: kinds.Kind, target: Target) -> json.JsonObject | None:
@@ -178,9 +186,9 @@ def patch(
     if live is None:
         raise status.not_found(stored.group, stored.plural, target.name)
     shown = conversions.outward(kind, live)
-    patched = conversions.inward(kind, patched_body(kind.schema, shown, change, patch_type))
+    patched = _received(kind, patched_body(kind.schema, shown, change, patch_type), options)
     read = incoming.read_patched(stored, patched, change, options)
-    given = read.body.get("metadata", {}).get("name", "")
+    given = read.body["metadata"].get("name", "")
     if given != target.name:
         raise _other_name(given, target.name)
     written = _replace(home, stored, target, live, read.body, options)
@@ -230,12 +238,14 @@ def apply(
     merged = merge_applied(kind, target, shown, wanted, options, now=home.stamp())
     if merged is live:
         return _told(kind, merged)
-    settled = incoming.settle(stored, conversions.inward(kind, merged))
+    if kind is not stored:
+        merged = conversions.inward(kind, incoming.settle(kind, merged))
+    settled = incoming.settle(stored, merged)
     if live is None:
         settled = _placed(stored, target.namespace, settled)
         written = _create(home, stored, target.namespace, settled, options)
         return _told(kind, written, created=True)
-    sent = body.get("metadata") or {}
+    sent = wanted["metadata"]
     asked = {key: sent[key] for key in ("resourceVersion", "uid") if sent.get(key)}
     settled = {**settled, "metadata": {**settled["metadata"], **asked}}
     return _told(kind, _replace(home, stored, target, live, settled, options, tracked=True))
@@ -252,6 +262,8 @@ def _applicable(kind: kinds.Kind, target: Target, body: json.JsonObject) -> json
             f"invalid object type: {body.get('apiVersion')}, Kind={body.get('kind')}"
         )
     metadata = body.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise status.bad_request("metadata must be an object")
     if kind.namespaced and metadata.get("namespace", "") not in ("", target.namespace):
         raise status.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"

@@ -63,6 +63,8 @@ class Application:
             return web.Response(text="ok")
         if path.startswith(_OPENAPI):
             return self._openapi(request, path)
+        if not path:
+            return _json({"paths": discovery.paths(self._registry.cluster.served)})
         return self._discovery(request, path)
 
     def _discovery(self, request: web.Request, path: str) -> web.Response:

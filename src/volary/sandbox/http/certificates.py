@@ -211,8 +211,9 @@ def today(now: datetime) -> datetime:
     return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
+@functools.cache
 def context(made: Authority) -> ssl.SSLContext:
-    """Return what a server needs to speak TLS with the authority's certificate."""
+    """Return what a server needs to speak TLS with the authority's certificate; shared."""
     found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     found.minimum_version = ssl.TLSVersion.TLSv1_2
     found.set_alpn_protocols(["http/1.1"])

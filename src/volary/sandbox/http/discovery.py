@@ -102,6 +102,16 @@ def _aggregated_part(kind: kinds.Kind, part: kinds.Subresource) -> json.JsonObje
     }
 
 
+def paths(known: served.Served) -> list[str]:
+    """Return ``/``: where there is something to see."""
+    found = ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
+    for name in known.groups():
+        if name:
+            found.append(f"/apis/{name}")
+            found.extend(f"/apis/{name}/{version}" for version in known.versions(name))
+    return sorted(found)
+
+
 def core_versions(address: str) -> json.JsonObject:
     """Return ``/api`` in the legacy form."""
     return {
