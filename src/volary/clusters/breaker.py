@@ -46,7 +46,7 @@ class Breaker:
         self._failures = 0
         self._first_failed = 0.0
         self._opened: float | None = None
-        self._probing = False
+        self._probe: Admission | None = None
         self._cause = ""
 
     def admit(self, now: float) -> Admission:
@@ -54,9 +54,9 @@ class Breaker:
         if self._opened is None:
             return _ADMITTED
         wait = self._opened + self._rules.pause - now
-        if wait <= 0 and not self._probing:
-            self._probing = True
-            return Admission(probe=True)
+        if wait <= 0 and self._probe is None:
+            self._probe = Admission(probe=True)
+            return self._probe
         since = now - self._first_failed
         return Admission(
             f"has not answered for {since:.0f} s ({self._cause}) and is left alone for now",
@@ -67,7 +67,7 @@ class Breaker:
         """An answer came, whatever it said."""
         self._failures = 0
         self._opened = None
-        self._probing = False
+        self._probe = None
 
     def failed(self, admission: Admission, now: float, cause: str) -> None:
         """No answer came."""
@@ -76,13 +76,13 @@ class Breaker:
         self._failures += 1
         self._cause = cause
         lasted = now - self._first_failed >= self._rules.lasting
-        if admission.probe or (
+        if admission is self._probe or (
             self._opened is None and lasted and self._failures >= self._rules.failures
         ):
             self._opened = now
-            self._probing = False
+            self._probe = None
 
     def abandoned(self, admission: Admission) -> None:
         """The request was given up before it was known whether an answer comes."""
-        if admission.probe:
-            self._probing = False
+        if admission is self._probe:
+            self._probe = None

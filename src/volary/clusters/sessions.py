@@ -72,7 +72,7 @@ class Sessions:
             limit=0,  # `transport` limits requests; watches come on top
             ssl=tls.context(self._connection, proof) if secure else False,
             ttl_dns_cache=60,
-            keepalive_timeout=60,
+            keepalive_timeout=15,  # an idle TLS connection costs a quarter of a megabyte
             socket_factory=_socket,
         )
         session = aiohttp.ClientSession(

@@ -29,6 +29,7 @@ _WORDS = {
     Silence.BROKEN: "the connection broke",
     Silence.LEFT_ALONE: "left alone",
 }
+_TRUST_HINT = "check certificate-authority and tls-server-name in the kubeconfig"
 #: Failures before the request was on its way.
 _NOT_SENT = (
     aiohttp.ClientConnectorError,
@@ -63,7 +64,7 @@ def words(failure: BaseException) -> str:
     said = _WORDS[kind(failure)]
     inner = getattr(failure, "certificate_error", failure)
     if isinstance(inner, ssl.SSLCertVerificationError) and inner.verify_message:
-        return f"{said}: {inner.verify_message.rstrip('.')}"
+        return f"{said}: {inner.verify_message.rstrip('.')}; {_TRUST_HINT}"
     if isinstance(failure, aiohttp.ClientHttpProxyError):
         return f"{said}: it answered {failure.status}"
     return said

@@ -87,3 +87,15 @@ def test_a_request_from_before_does_not_end_the_probe(opened: breaker.Breaker) -
     opened.abandoned(breaker.Admission())
 
     assert opened.admit(16.1).refusal
+
+
+def test_a_probe_that_ended_long_ago_does_not_end_a_later_one(opened: breaker.Breaker) -> None:
+    """A watch that was the probe may end minutes later, in the next outage."""
+    first = opened.admit(16.0)
+    opened.succeeded()
+    for now in (20.0, 23.0, 26.0):
+        fail(opened, now)
+    assert opened.admit(36.0).probe
+    opened.abandoned(first)
+
+    assert opened.admit(36.1).refusal
