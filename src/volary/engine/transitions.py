@@ -1,0 +1,211 @@
+"""What a step leaves behind, as the record that a store keeps whole.
+
+Only what the step changed is in it: the work does not grow with what stays as it is. The
+commands outstanding after all transitions are those of `machine.outstanding`; the tests hold
+the two together.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from datetime import datetime
+
+from volary.engine import codec, commands, events, feed, limits, machine, narration, state
+from volary.model import json, record
+
+
+def of_new(run: state.Run, origin: json.JsonObject, at: datetime) -> record.Transition:
+    """Return the first transition of a planned run; `origin` says why the run exists."""
+    return _between(None, run, 0, at, machine.outstanding(run), origin=origin)
+
+
+def of_step(
+    before: state.Run, event: events.Event, step: machine.Step, version: int
+) -> record.Transition:
+    """Return the transition of a step that `event` led to, from the run's `version`."""
+    return _between(before, step.run, version, event.at, step.commands, event=event)
+
+
+def key(command: commands.Command) -> str:
+    """Return the key of a command: one replaces the outstanding one with the same key."""
+    match command:
+        case commands.StartTask():
+            return f"start {command.stage} {command.target} {command.attempt}"
+        case commands.StopTask():
+            return f"stop {command.stage} {command.target} {command.attempt}"
+        case commands.WakeAt():
+            return "wake"
+        case commands.Release():
+            return "release"
+
+
+def head(run: state.Run, created: datetime) -> record.RunHead:
+    """Return the columns of a run; `created` stands in when the run does not say."""
+    return record.RunHead(
+        id=run.id,
+        application=run.application,
+        status=run.status,
+        reason=run.reason,
+        commit=run.commit,
+        running_commit=run.running_commit,
+        created=run.created or created,
+        started=run.started,
+        finished=run.finished,
+    )
+
+
+def _between(
+    before: state.Run | None,
+    after: state.Run,
+    version: int,
+    at: datetime,
+    orders: machine.Commands,
+    *,
+    event: events.Event | None = None,
+    origin: json.JsonObject | None = None,
+) -> record.Transition:
+    changed = tuple(_changed(before, after))
+    same_head = before is not None and _is_same(before, after, ("stages", "rollback"))
+    never = commands.WakeAt(None)
+    return record.Transition(
+        head=head(after, at),
+        expected_version=version,
+        at=at,
+        document=None if same_head else codec.write_head(after),
+        stages=tuple(
+            _stage(position, stage)
+            for position, old, stage in changed
+            if old is None or not _is_same_stage(old, stage)
+        ),
+        tasks=tuple(task for _, old, stage in changed for task in _tasks(old, stage)),
+        event=_event(event),
+        commands=tuple(
+            record.CommandRecord(key(command), codec.write_command(command))
+            for command in (*orders, *_postponed(changed))
+            if command != never
+        ),
+        settled=(
+            *(each for _, old, stage in changed if old for each in _settled(old, stage)),
+            *(key(command) for command in orders if command == never),
+        ),
+        feed=tuple(map(_feed, narration.between(before, after, at))),
+        approvals=tuple(_approvals(before, after, event)),
+        origin=origin or {},
+    )
+
+
+_Changed = tuple[int, state.StageState | None, state.StageState]
+
+
+def _changed(before: state.Run | None, after: state.Run) -> Iterator[_Changed]:
+    """Yield the stages that are new or changed, with their position and how they were."""
+    known = {stage.id: stage for stage in before.all_stages} if before else {}
+    for position, stage in enumerate(after.all_stages):
+        old = known.get(stage.id)
+        if old is not stage:
+            yield position, old, stage
+
+
+def _is_same(before: object, after: object, leave_out: tuple[str, ...]) -> bool:
+    names = (each.name for each in fields(before))  # type: ignore[arg-type]
+    return all(
+        getattr(before, name) == getattr(after, name) for name in names if name not in leave_out
+    )
+
+
+def _is_same_stage(before: state.StageState, after: state.StageState) -> bool:
+    return _is_same(before, after, ("groups",)) and all(
+        _is_same(old, group, ("tasks",))
+        for old, group in zip(before.groups, after.groups, strict=True)
+    )
+
+
+def _stage(position: int, stage: state.StageState) -> record.StageRecord:
+    return record.StageRecord(
+        id=stage.id,
+        position=position,
+        name=stage.stage.name.value,
+        status=stage.status,
+        reason=stage.reason,
+        started=stage.started,
+        finished=stage.finished,
+        document=codec.write_stage(stage),
+    )
+
+
+def _tasks(before: state.StageState | None, stage: state.StageState) -> Iterator[record.TaskRecord]:
+    old = tuple(before.tasks) if before else ()
+    for position, (group, task) in enumerate(_grouped(stage)):
+        if old and old[position] is task:
+            continue
+        yield record.TaskRecord(
+            stage=stage.id,
+            target=task.target,
+            position=position,
+            status=task.status,
+            reason=task.reason,
+            attempt=task.attempt,
+            started=task.started,
+            finished=task.finished,
+            document=codec.write_task(task, group),
+        )
+
+
+def _grouped(stage: state.StageState) -> Iterator[tuple[int, state.TaskState]]:
+    for position, group in enumerate(stage.groups):
+        for task in group.tasks:
+            yield position, task
+
+
+def _settled(before: state.StageState, after: state.StageState) -> Iterator[str]:
+    """Yield the keys of commands for tasks that run no more, or run anew."""
+    for old, task in zip(before.tasks, after.tasks, strict=True):
+        over = not task.is_running or task.attempt != old.attempt
+        if old is not task and old.is_running and over:
+            yield f"start {before.id} {old.target} {old.attempt}"
+            yield f"stop {before.id} {old.target} {old.attempt}"
+
+
+def _postponed(changed: Iterable[_Changed]) -> Iterator[commands.Command]:
+    """Yield the commands of tasks that run on, with another deadline than before."""
+    for _, before, after in changed:
+        for old, task in zip(before.tasks, after.tasks, strict=True) if before else ():
+            same = old.is_running and task.is_running and old.attempt == task.attempt
+            if same and task.deadline is not None and task.deadline != old.deadline:
+                yield commands.StartTask(after.id, task.target, task.attempt, task.deadline)
+
+
+def _event(event: events.Event | None) -> json.JsonObject | None:
+    # How far a task is stands in its record; a journal of it would only grow.
+    if event is None or isinstance(event, events.TaskProgressed):
+        return None
+    return codec.write_event(event)
+
+
+def _feed(event: feed.RunEvent) -> record.EventRecord:
+    document = feed.to_json(event)
+    del document["number"]  # given by the store
+    return record.EventRecord(
+        at=event.at,
+        event=event.event,
+        document=document,
+        stage=document.get("stage", ""),
+        target=document.get("target", ""),
+    )
+
+
+def _approvals(
+    before: state.Run | None, after: state.Run, event: events.Event | None
+) -> Iterable[record.ApprovalRecord]:
+    """Return what a person decided by `event`, with the group it was about."""
+    if before is None or not isinstance(event, events.Approve | events.Reject):
+        return
+    waiting = limits.waiting_group(before)
+    if before is not after and waiting is not None:
+        yield record.ApprovalRecord(
+            stage=before.current.id,
+            group=waiting.name,
+            by=event.by,
+            at=event.at,
+            approved=isinstance(event, events.Approve),
+            comment=event.comment,
+        )

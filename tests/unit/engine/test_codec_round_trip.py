@@ -1,0 +1,82 @@
+"""Whatever happened to a run: what is stored of it is the run, and its commands are outstanding."""
+
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import invariant
+
+from unit.engine import test_machine_invariants as invariants
+from volary.engine import codec, events, machine, transitions
+from volary.store import records
+from volary.store.memory import store as memory
+
+
+class NoClock:
+    """The store asks it about leases only."""
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine that awaits nothing."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError("the twin in memory must not wait")
+
+
+class StoredConversation(invariants.AnyConversation):
+    """The same conversations, with each step kept as it happens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = memory.MemoryStore(clock=NoClock(), limits=records.Limits())
+        self.version = 0
+
+    def send(self, event: events.Event) -> machine.Step:
+        self.everything_is_stored()
+        before = self.run
+        step = super().send(event)
+        if step.run is not before:
+            kept = transitions.of_step(before, event, step, self.version)
+            self.version = at_once(self.store.keep_transition(kept, fence=None)).version
+        assert codec.read_event(codec.write_event(event)) == event
+        for command in step.commands:
+            assert codec.read_command(codec.write_command(command)) == command
+        return step
+
+    @invariant()
+    def everything_is_stored(self) -> None:
+        if not self.version:
+            first = transitions.of_new(self.run, {}, invariants.BEGINNING)
+            self.version = at_once(self.store.keep_transition(first, fence=None)).version
+        stored = at_once(self.store.runs.load(self.run.id))
+        assert codec.read_run(stored) == self.run
+        commands = {each.key: codec.read_command(each.document) for each in stored.commands}
+        expected = {transitions.key(each): each for each in machine.outstanding(self.run)}
+        assert commands == expected
+
+    @invariant()
+    def the_approvals_are_stored(self) -> None:
+        if self.version:
+            given = at_once(self.store.runs.approvals(self.run.id))
+            counted = [
+                (each.by, each.at)
+                for stage in self.run.all_stages
+                for group in stage.groups
+                for each in group.approvals
+            ]
+            assert set(counted) <= {(each.by, each.at) for each in given if each.approved}
+
+
+StoredConversation.TestCase.settings = settings(
+    max_examples=40,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+TestStoredConversation = StoredConversation.TestCase
