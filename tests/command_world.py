@@ -139,10 +139,10 @@ class World(Shell):
         return commit(self.directory, message) if message else ""
 
     def edit(self, name: str, old: str, new: str, *, message: str = "Change it") -> str:
-        """Change a file and commit it; returns the commit."""
+        """Change the first place in a file and commit it; returns the commit."""
         text = (self.directory / name).read_text()
         assert old in text, f"{name} has no {old!r}"
-        return self.write({name: text.replace(old, new)}, message=message)
+        return self.write({name: text.replace(old, new, 1)}, message=message)
 
     def find(self, target: str, kind: str, name: str, namespace: str = "default") -> Any:
         return self.running.clusters[target].view.get(kind, namespace, name)
