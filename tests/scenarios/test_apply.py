@@ -1,5 +1,7 @@
 """Applying a set: all or nothing where it can be, and words for what went wrong."""
 
+import asyncio
+
 import pytest
 
 from stage_world import NEW, OLD, config, deployment, made, service, shop, world
@@ -384,3 +386,61 @@ async def test_a_misspelt_field_is_refused_by_name() -> None:
         assert "replcas" in outcomes["us"].reason
         assert not outcomes["us"].touched
         assert given.find("us", "ConfigMap", "settings") is None
+
+
+async def test_an_object_that_is_being_deleted_is_created_anew_when_it_has_gone() -> None:
+    """What is written to it before would go with it."""
+    async with world("us") as given:
+        given.sources[OLD] = [made(config())]
+        await given.deployed(OLD)
+        cluster = given.running.clusters["us"]
+        kind = cluster.registry.kind("v1", "ConfigMap")
+        hold = {"metadata": {"finalizers": ["example.com/hold"]}}
+        merge = verbs.PatchType.MERGE
+        cluster.registry.patch(kind, "default", "settings", hold, merge, USER)
+        cluster.registry.delete(kind, "default", "settings", verbs.Deletion())
+        before = given.get("us", "ConfigMap", "settings")["metadata"]["uid"]
+
+        async def let_go() -> None:
+            await asyncio.sleep(0.3)
+            free = {"metadata": {"finalizers": None}}
+            cluster.registry.patch(kind, "default", "settings", free, merge, USER)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(let_go())
+            running = group.create_task(given.run(Name.SYNC, SYNC, commit=OLD))
+
+        assert running.result()["us"].status == "succeeded", running.result()
+        assert given.get("us", "ConfigMap", "settings")["metadata"]["uid"] != before
+
+
+async def test_an_object_that_cannot_go_is_named_with_what_holds_it() -> None:
+    async with world("us") as given:
+        body = config()
+        body["metadata"] |= {
+            "annotations": {"pipecd.dev/force-sync-by-replace": "enabled"},
+            "finalizers": ["example.com/hold"],
+        }
+        given.sources = {OLD: [made(body)], NEW: [made(body)]}
+        await given.deployed(OLD)
+
+        outcomes = await given.run(Name.SYNC, SYNC, limit=1)
+
+        assert outcomes["us"].status == "failed"
+        assert "held by example.com/hold" in outcomes["us"].reason
+
+
+async def test_an_unmarked_object_can_be_replaced_by_force() -> None:
+    """It was made by hand, so no label tells that it is there."""
+    async with world("us") as given:
+        registry = given.running.clusters["us"].registry
+        theirs = config(greeting="by hand")
+        registry.create(registry.kind("v1", "ConfigMap"), "default", theirs, USER)
+        body = config()
+        body["metadata"]["annotations"] = {"pipecd.dev/force-sync-by-replace": "enabled"}
+        given.sources[NEW] = [made(body)]
+
+        outcomes = await given.run(Name.SYNC, SYNC, running="")
+
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert given.get("us", "ConfigMap", "settings")["data"] == {"greeting": "hello"}

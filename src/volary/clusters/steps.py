@@ -84,7 +84,7 @@ def begin(placed: placing.Placed, live: json.JsonObject | None, tools: Tools) ->
     """Return the first thing known about an object: its method, and whether it is unchanged."""
     method = method_of(placed.item)
     proven = marked = False
-    if method is Method.APPLY and live is not None:
+    if method is Method.APPLY and live is not None and not _is_leaving(live):
         body = placed.item.body
         proven = unchanged.is_proven(body, live, manager=tools.manager)
         marked = not proven and unchanged.is_proven_but_for(
@@ -140,6 +140,10 @@ async def write(step: Step, tools: Tools) -> change.Change:
     """
     if step.is_unchanged:
         return change.Change(step.key, change.Action.UNCHANGED)
+    if step.live is not None and _is_leaving(step.live):
+        # What is written to it now would go with it.
+        await _wait_gone(step, step.live, tools, "it is being deleted")
+        step = replace(step, live=None, tried=None)
     sent, answer = await _send(step, tools, dry_run=False)
     if sent.method is Method.RECREATE and sent.live is not None:
         reason = "deleted and created anew"
@@ -243,11 +247,18 @@ async def _remove(step: Step, live: json.JsonObject, tools: Tools) -> None:
         uid=_uid(live),
         propagation="Foreground",
     )
-    result = await wait.wait_deleted(
-        tools.client, [(step.placed, _uid(live))], timeout=tools.timeout
-    )
+    await _wait_gone(step, live, tools, "it was deleted to be created anew")
+
+
+async def _wait_gone(step: Step, live: json.JsonObject, tools: Tools, why: str) -> None:
+    gone = [(step.placed, _uid(live))]
+    result = await wait.wait_deleted(tools.client, gone, timeout=tools.timeout)
     if result.end is not wait.End.READY:
-        raise errors.PermanentError(f"it was deleted to be created anew: {result.sentence}")
+        raise errors.PermanentError(f"{why}: {result.sentence}")
+
+
+def _is_leaving(live: json.JsonObject) -> bool:
+    return bool(objects.text(live, "metadata", "deletionTimestamp"))
 
 
 async def _seen(step: Step, tools: Tools) -> Step:

@@ -204,11 +204,12 @@ def _object_sources(
     for each in waited:
         groups[(each.resource, each.item.namespace)].append(each.item)
     return [
+        # One object is asked for by name: as it is, it may not have the labels it is to get.
         watching.Source(
             kind,
             namespace,
-            label_selector=selectors.covering(item.labels for item in items),
-            field_selector=f"metadata.name={items[0].name}" if len(items) == 1 else "",
+            label_selector=selectors.covering(item.labels for item in items) if items[1:] else "",
+            field_selector="" if items[1:] else f"metadata.name={items[0].name}",
             keep=_keeper(kept, items),
         )
         for (kind, namespace), items in groups.items()

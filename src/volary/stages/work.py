@@ -15,6 +15,8 @@ from volary.model import change, errors, manifest, outcome, problem, status, var
 from volary.stages import context as contexts
 
 _TOLD = (change.Action.CREATED, change.Action.CONFIGURED, change.Action.DELETED)
+#: How long a new kind may take to be served, or an object that is replaced to go.
+_PATIENCE = timedelta(minutes=5)
 #: More changes than this are counted, not listed.
 _MOST_LINES = 25
 
@@ -84,7 +86,7 @@ class Work:
         options = apply.Options(
             namespaces=self.context.namespaces,
             create_namespaces=self.context.application.input.auto_create_namespace,
-            timeout=self.remaining,
+            timeout=min(self.remaining, _PATIENCE),
         )
         try:
             changes = await apply.apply_set(self.context.client, manifests, options)
