@@ -1,10 +1,25 @@
-"""The choke point for secrets: every event passes here before anybody sees it."""
+"""The choke point for secrets: what is seen or kept of a run passes here before.
+
+Observers get events without secret values in any text. What is kept is cleaned in its prose
+only: a secret value may happen to be a cluster's name, and a run whose names were blotted
+out could not go on.
+"""
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from typing import TypeVar
 
 from volary.engine import feed
 from volary.manifests import masking
+from volary.model import json, record
+
+#: Keys of documents that hold sentences, in the engine's and the feed's spelling.
+PROSE = frozenset(
+    {
+        *("reason", "stop_reason", "left_out", "sentence", "details", "comment", "summary"),
+        *("line", "subject", "message", "description", "warnings"),
+    }
+)
 
 
 class Masked:
@@ -35,3 +50,72 @@ class Masked:
             if cleaned != value:
                 changed[each.name] = cleaned
         return replace(event, **changed) if changed else event  # type: ignore[arg-type]
+
+
+def clean_transition(masker: masking.Masker, transition: record.Transition) -> record.Transition:
+    """Return the transition as it may be kept."""
+    return replace(
+        transition,
+        head=_clean_reason(masker, transition.head),
+        document=_clean_optional(masker, transition.document),
+        stages=tuple(_clean_piece(masker, each) for each in transition.stages),
+        tasks=tuple(_clean_piece(masker, each) for each in transition.tasks),
+        event=_clean_optional(masker, transition.event),
+        commands=tuple(
+            replace(each, document=clean_document(masker, each.document))
+            for each in transition.commands
+        ),
+        feed=tuple(
+            replace(each, document=clean_document(masker, each.document))
+            for each in transition.feed
+        ),
+        approvals=tuple(
+            replace(each, comment=masker.clean(each.comment)) for each in transition.approvals
+        ),
+        origin=clean_document(masker, transition.origin),
+    )
+
+
+def clean_document(masker: masking.Masker, document: json.JsonObject) -> json.JsonObject:
+    """Return the document with its sentences cleaned, at any depth."""
+    return {
+        key: _clean_prose(masker, value) if key in PROSE else _descend(masker, value)
+        for key, value in document.items()
+    }
+
+
+def _descend(masker: masking.Masker, value: object) -> object:
+    if isinstance(value, dict):
+        return clean_document(masker, value)
+    if isinstance(value, list | tuple):
+        return [_descend(masker, each) for each in value]
+    return value
+
+
+def _clean_prose(masker: masking.Masker, value: object) -> object:
+    if isinstance(value, str):
+        return masker.clean(value)
+    if isinstance(value, list | tuple):
+        return [_clean_prose(masker, each) for each in value]
+    return _descend(masker, value)
+
+
+def _clean_optional(
+    masker: masking.Masker, document: json.JsonObject | None
+) -> json.JsonObject | None:
+    return None if document is None else clean_document(masker, document)
+
+
+def _clean_reason(masker: masking.Masker, head: record.RunHead) -> record.RunHead:
+    return replace(head, reason=masker.clean(head.reason))
+
+
+Piece = TypeVar("Piece", record.StageRecord, record.TaskRecord)
+
+
+def _clean_piece(masker: masking.Masker, piece: Piece) -> Piece:
+    return replace(
+        piece,
+        reason=masker.clean(piece.reason),
+        document=clean_document(masker, piece.document),
+    )

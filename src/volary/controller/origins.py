@@ -1,0 +1,69 @@
+"""Why a run exists and what it is pinned to: the document that is kept with a new run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from volary.model import json
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """All that another process needs, besides the state, to go on with a run."""
+
+    #: Name of the repository in the settings.
+    repository: str
+    #: The application's file, relative to the root of the repository.
+    path: str
+    branch: str = ""
+    subject: str = ""
+    author: str = ""
+    #: ``commit``, ``command`` or ``rollback``.
+    kind: str = ""
+    #: Why the run exists, one sentence.
+    reason: str = ""
+    by: str = ""
+    strategy: str = ""
+    #: Why this strategy.
+    summary: str = ""
+    targets: tuple[str, ...] = ()
+    #: What each target's manifests hash to: what the run is pinned to.
+    digests: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+def to_document(origin: Origin) -> json.JsonObject:
+    """Return the origin as JSON."""
+    return {
+        "repository": origin.repository,
+        "path": origin.path,
+        "branch": origin.branch,
+        "subject": origin.subject,
+        "author": origin.author,
+        "kind": origin.kind,
+        "reason": origin.reason,
+        "by": origin.by,
+        "strategy": origin.strategy,
+        "summary": origin.summary,
+        "targets": list(origin.targets),
+        "digests": dict(origin.digests),
+        "warnings": list(origin.warnings),
+    }
+
+
+def from_document(document: json.JsonObject) -> Origin:
+    """Read an origin; what an earlier version did not write is empty."""
+    return Origin(
+        repository=document.get("repository", ""),
+        path=document.get("path", ""),
+        branch=document.get("branch", ""),
+        subject=document.get("subject", ""),
+        author=document.get("author", ""),
+        kind=document.get("kind", ""),
+        reason=document.get("reason", ""),
+        by=document.get("by", ""),
+        strategy=document.get("strategy", ""),
+        summary=document.get("summary", ""),
+        targets=tuple(document.get("targets", ())),
+        digests=dict(document.get("digests", {})),
+        warnings=tuple(document.get("warnings", ())),
+    )

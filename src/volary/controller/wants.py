@@ -1,0 +1,101 @@
+"""What an application will do next: at most one *want*, for the newest commit. Pure.
+
+A want is kept with its application until its run is there, and its id becomes the run's. So
+a process that dies in between leaves nothing to guess.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from volary.engine import state
+from volary.model import json, plan, stage
+
+#: Subjects as `git revert` writes them.
+_REVERT = 'Revert "'
+#: Stages that change what serves users.
+_OF_PRIMARY = (stage.StageName.SYNC, stage.StageName.PRIMARY_ROLLOUT)
+
+
+class Kind(StrEnum):
+    """What asked for a run."""
+
+    COMMIT = "commit"
+    COMMAND = "command"
+    ROLLBACK = "rollback"
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """A run that is wanted."""
+
+    #: Of the run to be.
+    id: str
+    commit: str
+    kind: Kind
+    #: Why, one sentence.
+    reason: str
+    at: datetime
+    #: Who asked; the commit's author for a commit.
+    by: str = ""
+    subject: str = ""
+    author: str = ""
+    #: None: the planner decides.
+    strategy: plan.Strategy | None = None
+    #: The run that this commit takes back; when its rollback succeeds, nothing is left to do.
+    undoes: str = ""
+
+
+def reason_of(subject: str, trigger: str) -> str:
+    """Return why a commit is rolled out; a revert says what it reverts."""
+    if subject.startswith(_REVERT):
+        return f"reverts {subject.removeprefix(_REVERT).rstrip().removesuffix(chr(34))}"
+    return trigger
+
+
+def touches_primary(run: state.Run) -> bool:
+    """Say whether a stage that changes what serves users has begun."""
+    return run.rollback is not None or any(
+        each.started is not None and each.stage.name in _OF_PRIMARY for each in run.stages
+    )
+
+
+def is_done_by(want: Want, run: state.Run) -> bool:
+    """Say whether the end of `run` already did what is wanted: it was taken back."""
+    if want.undoes != run.id:
+        return False
+    ended = run.status.value
+    return ended == "rolled_back" or (ended == "cancelled" and not run.touched)
+
+
+def to_document(want: Want) -> json.JsonObject:
+    """Return the want as JSON."""
+    return {
+        "id": want.id,
+        "commit": want.commit,
+        "kind": want.kind.value,
+        "reason": want.reason,
+        "at": want.at.isoformat(),
+        "by": want.by,
+        "subject": want.subject,
+        "author": want.author,
+        "strategy": want.strategy.value if want.strategy else "",
+        "undoes": want.undoes,
+    }
+
+
+def from_document(document: json.JsonObject) -> Want:
+    """Read a want; keys that are missing have their defaults."""
+    strategy = document.get("strategy", "")
+    return Want(
+        id=document["id"],
+        commit=document["commit"],
+        kind=Kind(document.get("kind", Kind.COMMIT)),
+        reason=document.get("reason", ""),
+        at=datetime.fromisoformat(document["at"]),
+        by=document.get("by", ""),
+        subject=document.get("subject", ""),
+        author=document.get("author", ""),
+        strategy=plan.Strategy(strategy) if strategy else None,
+        undoes=document.get("undoes", ""),
+    )
