@@ -10,20 +10,14 @@ import hmac
 import json as text
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+
+from volary.model import controller
 
 #: Larger bodies are refused unread.
 LARGEST_BODY = 256 * 1024
 _BRANCH = "refs/heads/"
 
-
-class Provider(StrEnum):
-    """Git hosts whose webhooks are understood."""
-
-    GITHUB = "github"
-    GITLAB = "gitlab"
-    GITEA = "gitea"
-    BITBUCKET = "bitbucket"
+Provider = controller.WebhookProvider
 
 
 @dataclass(frozen=True, slots=True)
