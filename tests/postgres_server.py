@@ -67,11 +67,11 @@ class Server:
             self._process.wait(20)
             self._process = None
 
-    def new_database(self) -> str:
-        """Make an empty database and return its address."""
+    def new_database(self, *, like: str = "template1") -> str:
+        """Make a database like another one, empty by default, and return its address."""
         self._databases += 1
         name = f"test_{self._databases}"
-        code = self._run("createdb", "-h", self._directory, "-U", "postgres", name)
+        code = self._run("createdb", "-h", self._directory, "-U", "postgres", "-T", like, name)
         assert code == 0, "createdb failed"
         return f"postgresql://postgres@/{name}?host={self._directory}"
 

@@ -1,0 +1,12 @@
+"""What contract tests share."""
+
+from store_fixtures import (  # noqa: F401 (fixtures are found by name)
+    database_address,
+    empty_address,
+    migrated_database,
+    migrated_file,
+    postgres,
+    store,
+    store_address,
+    turned_clock,
+)
