@@ -136,7 +136,6 @@ _SPECIAL: dict[str, tuple[tuple[str, str, str] | None, tuple[str, ...]]] = {
     "eviction": (("policy", "v1", "Eviction"), ("create",)),
     "binding": (("", "", "Binding"), ("create",)),
     "finalize": (None, ("update",)),
-    "token": (("authentication.k8s.io", "v1", "TokenRequest"), ("create",)),
 }
 
 _NO_WEBHOOKS = "the sandbox stores webhook configurations and does not call them"

@@ -18,6 +18,7 @@ from volary.sandbox import (
     customresources,
     deleting,
     evicting,
+    identity,
     kinds,
     listing,
     scaling,
@@ -211,7 +212,7 @@ class Registry:
         """Write a namespace's ``spec.finalizers``; the last one gone, the namespace goes."""
         kind = kinds.NAMESPACE
         live = self.get(kind, "", name)
-        writing.check_version(kind, name, live, body)
+        identity.check_version(kind, name, live, body)
         spec = dict(live.get("spec") or {})
         finalizers = (body.get("spec") or {}).get("finalizers") or []
         spec["finalizers"] = finalizers

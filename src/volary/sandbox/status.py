@@ -168,11 +168,6 @@ def expired(message: str) -> StatusError:
     return StatusError(410, message)
 
 
-def unsupported(what: str) -> StatusError:
-    """Something real clusters do and the sandbox does not: said, never made up."""
-    return StatusError(501, f"the sandbox does not support {what}", reason="NotImplemented")
-
-
 def method_not_allowed(what: str = "") -> StatusError:
     """The path exists, the verb does not."""
     message = "the server does not allow this method on the requested resource"

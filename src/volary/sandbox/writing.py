@@ -12,6 +12,7 @@ from volary.sandbox import (
     cluster,
     conversions,
     deleting,
+    identity,
     incoming,
     kinds,
     namespaces,
@@ -21,9 +22,6 @@ from volary.sandbox import (
     verbs,
 )
 from volary.sandbox.schemas import jsonpatch, managed, mergepatch, patcherror, schema, strategic
-
-#: Tries to find a generated name that is free.
-_NAME_TRIES = 8
 
 #: Kinds that a PUT may create.
 _CREATED_BY_UPDATE = frozenset(
@@ -64,7 +62,7 @@ def create(
     stored = conversions.stored_kind(kind)
     sent = preparing.without_status(stored, _received(kind, body, options))
     read = incoming.read(stored, sent, options)
-    placed = _named(home, stored, _placed(stored, namespace, read.body), name)
+    placed = identity.named(home, stored, identity.placed(stored, namespace, read.body), name)
     tracked = managed.update(stored.schema, None, placed, manager=options.owner, now=home.stamp())
     written = _create(home, stored, namespace, tracked, options)
     return _told(kind, written, created=True, warnings=read.warnings)
@@ -99,44 +97,6 @@ def _create(
     return home.storage.put(kind.bucket, namespace, name, rested).body
 
 
-def _placed(kind: kinds.Kind, namespace: str, body: json.JsonObject) -> json.JsonObject:
-    """Put the object into the namespace of the path."""
-    metadata = body["metadata"]
-    given = metadata.get("namespace", "")
-    if kind.namespaced and given not in ("", namespace):
-        raise status.bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
-    rest = {key: value for key, value in metadata.items() if key != "namespace"}
-    return {**body, "metadata": {**rest, "namespace": namespace} if kind.namespaced else rest}
-
-
-def _named(
-    home: cluster.Cluster, kind: kinds.Kind, body: json.JsonObject, name: str
-) -> json.JsonObject:
-    """Give the object its name: its own, the path's or a generated one."""
-    metadata = body["metadata"]
-    given = metadata.get("name", "")
-    if name and given not in ("", name):
-        raise _other_name(given, name)
-    base = metadata.get("generateName", "")
-    if given or (not name and not base):
-        return body
-    namespace = metadata.get("namespace", "")
-    for _ in range(_NAME_TRIES):
-        name = name or home.generated_name(base)
-        if not base or home.storage.get(kind.bucket, namespace, name) is None:
-            break
-        name = ""
-    return {**body, "metadata": {**metadata, "name": name or home.generated_name(base)}}
-
-
-def _other_name(given: str, name: str) -> status.StatusError:
-    return status.bad_request(
-        f"the name of the object ({given}) does not match the name on the URL ({name})"
-    )
-
-
 def update(
     home: cluster.Cluster, target: Target, body: object, options: verbs.Options
 ) -> verbs.Written:
@@ -152,10 +112,10 @@ def update(
         read = incoming.read_status(stored, body, live, options)
     else:
         read = incoming.read(stored, body, options)
-    placed = _placed(stored, target.namespace, read.body)
+    placed = identity.placed(stored, target.namespace, read.body)
     given = placed["metadata"].get("name", "")
     if given not in ("", target.name):
-        raise _other_name(given, target.name)
+        raise identity.other_name(given, target.name)
     metadata = {**placed["metadata"], "name": target.name}
     written = _replace(home, stored, target, live, {**placed, "metadata": metadata}, options)
     return _told(kind, written, warnings=read.warnings)
@@ -190,7 +150,7 @@ def patch(
     read = incoming.read_patched(stored, patched, change, options)
     given = read.body["metadata"].get("name", "")
     if given != target.name:
-        raise _other_name(given, target.name)
+        raise identity.other_name(given, target.name)
     written = _replace(home, stored, target, live, read.body, options)
     return _told(kind, written, warnings=read.warnings)
 
@@ -233,8 +193,14 @@ def apply(
     live = _live(home, stored, target)
     if live is None and target.subresource:
         raise status.not_found(stored.group, stored.plural, target.name)
-    shown = None if live is None else conversions.outward(kind, live)
     wanted = _applicable(kind, target, body)
+    if live is None and wanted["metadata"].get("uid"):
+        why = (
+            f"uid mismatch: the provided object specified uid {wanted['metadata']['uid']}, "
+            "and no existing object was found"
+        )
+        raise status.conflict(stored.group, stored.plural, target.name, why)
+    shown = None if live is None else conversions.outward(kind, live)
     merged = merge_applied(kind, target, shown, wanted, options, now=home.stamp())
     if merged is live:
         return _told(kind, merged)
@@ -242,7 +208,7 @@ def apply(
         merged = conversions.inward(kind, incoming.settle(kind, merged))
     settled = incoming.settle(stored, merged)
     if live is None:
-        settled = _placed(stored, target.namespace, settled)
+        settled = identity.placed(stored, target.namespace, settled)
         written = _create(home, stored, target.namespace, settled, options)
         return _told(kind, written, created=True)
     sent = wanted["metadata"]
@@ -304,7 +270,7 @@ def merge_applied(
         raise status.StatusError(500, str(problem), reason="") from problem
     given = body["metadata"]["name"]
     if given != target.name:
-        raise _other_name(given, target.name)
+        raise identity.other_name(given, target.name)
     sent = body["metadata"].get("resourceVersion", "")
     if live is None or result.changed or sent:
         return result.body
@@ -324,7 +290,7 @@ def _replace(
     tracked: bool = False,
 ) -> json.JsonObject:
     """Store the new state of an object; everything after decoding."""
-    check_version(kind, target.name, live, new)
+    identity.check_version(kind, target.name, live, new)
     if not tracked:
         new = managed.update(
             kind.schema,
@@ -338,7 +304,7 @@ def _replace(
         prepared = preparing.for_status_update(kind, new, live)
     else:
         prepared = preparing.for_update(home, kind, new, live, dry_run=options.dry_run)
-    prepared = _with_version(prepared, live)
+    prepared = identity.with_version(prepared, live)
     incoming.check(kind, prepared, live, subresource=target.subresource)
     return store(home, kind, live, prepared, dry_run=options.dry_run)
 
@@ -362,38 +328,6 @@ def store(
         return deleting.remove(home, kind, namespace, name)
     rested = conversions.at_rest(kind, settled)
     return home.storage.put(kind.bucket, namespace, name, rested).body
-
-
-def check_version(kind: kinds.Kind, name: str, live: json.JsonObject, new: json.JsonObject) -> None:
-    """Refuse a write that was made from an older state or for another object of that name.
-
-    Raises:
-        status.StatusError: 409; 422 for kinds that have to name a resourceVersion.
-    """
-    metadata = new["metadata"]
-    uid, version = metadata.get("uid", ""), metadata.get("resourceVersion", "")
-    if uid and uid != live["metadata"]["uid"]:
-        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
-        raise status.conflict(kind.group, kind.plural, name, why + live["metadata"]["uid"])
-    if version and version != live["metadata"]["resourceVersion"]:
-        raise status.conflict(kind.group, kind.plural, name, status.MODIFIED)
-    if not version and kind.custom:
-        message = "Invalid value: 0: must be specified for an update"
-        cause = {
-            "reason": "FieldValueInvalid",
-            "message": message,
-            "field": "metadata.resourceVersion",
-        }
-        sentence = (
-            f'{status.qualified(kind.group, kind.plural)} "{name}" is invalid: '
-            f"metadata.resourceVersion: {message}"
-        )
-        raise status.invalid(kind.group, kind.plural, name, sentence, [cause])
-
-
-def _with_version(body: json.JsonObject, live: json.JsonObject) -> json.JsonObject:
-    version = live["metadata"]["resourceVersion"]
-    return {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
 
 
 def _told(

@@ -402,3 +402,35 @@ def test_a_whole_selection_can_be_deleted(cluster: registry.Registry) -> None:
 
     assert [each.body["metadata"]["name"] for each in gone] == ["c1", "c3"]
     assert [each["metadata"]["name"] for each in cluster.objects(CONFIG_MAP, "a")] == ["c2"]
+
+
+def test_an_apply_that_names_an_object_that_is_gone_creates_no_other(
+    cluster: registry.Registry,
+) -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "uid": "old"}}
+
+    with _refusal(409, "Conflict") as refused:
+        cluster.apply(CONFIG_MAP, "a", "c", body, verbs.Options(manager="m"))
+
+    assert "no existing object was found" in refused.message
+
+
+def test_an_apply_may_insist_on_a_version(cluster: registry.Registry) -> None:
+    options = verbs.Options(manager="m")
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    cluster.apply(CONFIG_MAP, "a", "c", body, options)
+    insisting = {**body, "metadata": {"name": "c", "resourceVersion": "1"}, "data": {"k": "v"}}
+
+    with _refusal(409, "Conflict"):
+        cluster.apply(CONFIG_MAP, "a", "c", insisting, options)
+
+
+def test_preconditions_guard_deletions(cluster: registry.Registry) -> None:
+    made = cluster.create(CONFIG_MAP, "a", _config_map()).body
+    stale = verbs.Deletion(preconditions=verbs.Preconditions(resource_version="1"))
+    exact = verbs.Preconditions(made["metadata"]["uid"], made["metadata"]["resourceVersion"])
+
+    with _refusal(409, "Conflict"):
+        cluster.delete(CONFIG_MAP, "a", "c", stale)
+
+    assert cluster.delete(CONFIG_MAP, "a", "c", verbs.Deletion(preconditions=exact)).gone
