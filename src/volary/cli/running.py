@@ -178,16 +178,16 @@ def _interruptible(runner: local.Runner, talk: rich_console.Console) -> Iterator
     loop = asyncio.get_running_loop()
     asked = 0
 
-    def interrupt() -> None:
+    def interrupt(name: str) -> None:
         nonlocal asked
         asked += 1
         if asked == 1:
             talk.print("stopping when the writes under way are done; Ctrl-C again: now")
-        runner.interrupt("Ctrl-C")
+        runner.interrupt(name)
 
-    caught = (signal.SIGINT, signal.SIGTERM)
-    for each in caught:
-        loop.add_signal_handler(each, interrupt)
+    caught = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
+    for each, name in caught.items():
+        loop.add_signal_handler(each, interrupt, name)
     try:
         yield
     finally:
