@@ -96,6 +96,7 @@ class Shell:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             limit=1 << 22,
+            start_new_session=True,
         )
         try:
             yield Started(process)

@@ -1,0 +1,90 @@
+"""``volary demo`` and ``volary sandbox`` in processes of their own: they leave nothing behind."""
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import yaml
+
+import command_world
+
+
+def shell(base: Path) -> command_world.Shell:
+    base.mkdir(exist_ok=True)
+    (base / "tmp").mkdir()
+    return command_world.Shell(base, command_world.environment(base))
+
+
+async def demo(base: Path, scenario: str) -> command_world.Ended:
+    """Run a scenario and return how it ended, after making sure that nothing is left."""
+    typing = shell(base)
+    async with typing.start("demo", "--scenario", scenario) as started:
+        ended = await started.ended()
+        group = started.process.pid
+    with pytest.raises(ProcessLookupError):
+        os.killpg(group, 0)
+    assert list((base / "tmp").iterdir()) == []
+    assert [each.name for each in base.iterdir()] == ["tmp"]
+    return ended
+
+
+async def test_every_scenario_tells_its_story_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    canary, istio, broken = await asyncio.gather(
+        *(demo(tmp_path / name, name) for name in ("canary", "istio", "broken"))
+    )
+
+    assert canary.code == 0, canary
+    for line in ("simple 2/2  simple-baseline 1/1  simple-canary 1/1", "users: v2 100%"):
+        assert canary.out.count(line) >= 3, canary
+    assert "0.0% of their requests would have been lost" in canary.out
+
+    assert istio.code == 0, istio
+    assert "80/10/10" in istio.out
+    assert "users: v1 90%, v2 10%" in istio.out
+
+    assert broken.code == 0, broken
+    assert "eu K8S_CANARY_ROLLOUT failed" in broken.out
+    assert "ImagePullBackOff" in broken.out
+    assert "us, eu and asia back as before" in broken.out
+
+
+async def test_a_sandbox_is_used_broken_and_ended(tmp_path: Path) -> None:
+    typing = shell(tmp_path)
+    fleet = tmp_path / "clusters"
+    command = ("sandbox", "up", "--clusters", "2", "--dir", str(fleet), "--speed", "30")
+    async with typing.start(*command) as started:
+        await started.until("ready: ")
+        names = [
+            each["name"] for each in yaml.safe_load((fleet / "fleet.yaml").read_text())["clusters"]
+        ]
+        where = ("--dir", str(fleet))
+        broken = await typing.volary(
+            "sandbox", "fault", "eu", "images.*:v9=bad", "latency=5ms", *where
+        )
+        cleared = await typing.volary("sandbox", "fault", "eu", "--clear", *where)
+        unknown = await typing.volary("sandbox", "fault", "moon", *where)
+        started.interrupt(signal.SIGINT)
+        ended = await started.ended()
+
+    assert names == ["us", "eu"]
+    assert {each.name for each in fleet.iterdir()} >= {"us.kubeconfig", "eu.kubeconfig"}
+    assert json.loads(broken.out) == {"latency": 0.005, "images": {"*:v9": "bad"}}
+    assert json.loads(cleared.out) == {"images": {}}
+    assert unknown.code == 2, unknown
+    assert "moon" in unknown.err
+    assert (ended.code, ended.out) == (0, ""), ended
+    assert "Traceback" not in ended.err
+
+
+async def test_a_sandbox_ends_cleanly_on_sigterm(tmp_path: Path) -> None:
+    typing = shell(tmp_path)
+    async with typing.start("sandbox", "up", "--clusters", "1", "--dir", "clusters") as started:
+        await started.until("ready: ")
+        started.interrupt(signal.SIGTERM)
+        ended = await started.ended()
+
+    assert ended.code == 0, ended
+    assert "Traceback" not in ended.err
