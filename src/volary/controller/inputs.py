@@ -47,6 +47,11 @@ class Found(Protocol):
         ...
 
     @property
+    def targets(self) -> applications.TargetSelector | None:
+        """The clusters it is for, when the settings say so; None: as its file says."""
+        ...
+
+    @property
     def problems(self) -> Sequence[problem.Problem]:
         """What is wrong with the file, and warnings."""
         ...

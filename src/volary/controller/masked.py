@@ -1,8 +1,7 @@
 """The choke point for secrets: what is seen or kept of a run passes here before.
 
-Observers get events without secret values in any text. What is kept is cleaned in its prose
-only: a secret value may happen to be a cluster's name, and a run whose names were blotted
-out could not go on.
+Only prose is cleaned, not names: a secret value may happen to be a cluster's name, and a run
+whose names were blotted out could not go on.
 """
 
 from collections.abc import Sequence
@@ -38,6 +37,8 @@ class Masked:
     def _clean(self, event: feed.RunEvent) -> feed.RunEvent:
         changed: dict[str, object] = {}
         for each in fields(event):
+            if each.name not in PROSE:
+                continue
             value = getattr(event, each.name)
             if isinstance(value, str):
                 cleaned: object = self._masker.clean(str(value))

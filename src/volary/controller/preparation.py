@@ -39,6 +39,8 @@ class Wish:
     #: How many clusters at once; 0: all.
     concurrency: int = 0
     allow_mass_deletion: bool = False
+    #: The last commit that succeeded, as the caller remembers it; None: this machine's memory.
+    remembered: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +86,16 @@ class Prepared:
     memory_key: str
 
 
-async def prepare(wish: Wish, clusters: pool.Pool, project: projects.Project) -> Prepared:
+async def prepare(
+    wish: Wish,
+    clusters: pool.Pool,
+    project: projects.Project,
+    *,
+    renderer: renderers.Renderer | None = None,
+) -> Prepared:
     """Find out everything and decide; writes nothing.
+
+    A process that prepares often passes one `renderer`, which remembers what it rendered.
 
     Raises:
         errors.UserError: Something has to be mended first; all problems of a step at once.
@@ -96,7 +106,7 @@ async def prepare(wish: Wish, clusters: pool.Pool, project: projects.Project) ->
     )
     names = tuple(each.name for each in selection.require())
     sides = {project.commit: _side(project)}
-    rendering = Rendering(sides)
+    rendering = Rendering(sides, renderer or renderers.Renderer())
     manifests = await _render(rendering, project.commit, names)
     key = _memory_key(project, clusters.fleet, names)
     running = await _running(wish, clusters, project, manifests, key)
@@ -129,6 +139,34 @@ async def prepare(wish: Wish, clusters: pool.Pool, project: projects.Project) ->
         tuple(warnings),
         key,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Reopened:
+    """What an earlier process had prepared, as far as carrying on needs it."""
+
+    rendering: Rendering
+    #: By target, of both sides: what secrets are learned from.
+    manifests: Mapping[str, Sequence[manifest.Manifest]]
+    old_manifests: Mapping[str, Sequence[manifest.Manifest]]
+
+
+async def reopen(
+    project: projects.Project, running: str, names: Sequence[str], renderer: renderers.Renderer
+) -> Reopened:
+    """Render what a run is pinned to again; asks no cluster and decides nothing anew.
+
+    Raises:
+        errors.UserError: The commits cannot be rendered any more.
+    """
+    sides = {project.commit: _side(project)}
+    rendering = Rendering(sides, renderer)
+    manifests = await _render(rendering, project.commit, names)
+    old: dict[str, Manifests] = {}
+    if running:
+        sides[running] = await _running_side(project, running)
+        old, _ = await _render_known(rendering, running, names)
+    return Reopened(rendering, manifests, old)
 
 
 async def _changed(project: projects.Project, running: str) -> tuple[str, ...] | None:
@@ -201,7 +239,9 @@ async def _running(
             found = (await project.repository.resolve(wish.running)).id
         return running_commit.Running(found, "--running was passed")
     seen = await running_commit.observe(clusters, project.application, manifests)
-    remembered = last_success.read(last_success.path(), key)
+    remembered = wish.remembered
+    if remembered is None:
+        remembered = last_success.read(last_success.path(), key)
     running = running_commit.decide(seen, remembered=remembered)
     await _check_known(project, running.commit)
     return running

@@ -1,5 +1,6 @@
 """Opening what a command was pointed at: a directory or repository, its application, the fleet."""
 
+import asyncio
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -62,6 +63,43 @@ async def open_project(location: str, *, app: str = "", commit: str = "") -> Pro
             hint="leave --commit out, or point at a repository",
         )
     return await _open_plain(path, app=app)
+
+
+async def open_pinned(
+    repository: repositories.Repository, path: str, commit: str, *, name: str = ""
+) -> Project:
+    """Open the application that the file at `path` describes, at one commit of a repository.
+
+    Args:
+        repository: Opened, usually bare.
+        path: The application's file or directory, relative to the root.
+        commit: Any revision.
+        name: What the application is called, whatever its file says; empty: as it says.
+
+    Raises:
+        errors.UserError: There is no such commit or file, or the file has errors.
+    """
+    resolved = await repository.resolve(commit)
+    files = await repository.tree(resolved.id)
+    chosen = await asyncio.to_thread(found_files.choose, files, "", app=path)
+    loaded = await asyncio.to_thread(_load, files, chosen, located=None)
+    application = loaded.require()
+    return Project(
+        sources.Source(repository.location, resolved.id, chosen.directory),
+        files,
+        replace(application, name=name or application.name),
+        loaded,
+        subject=resolved.subject,
+        repository=repository,
+        warnings=loaded.problems,
+    )
+
+
+def with_targets(project: Project, selector: applications.TargetSelector | None) -> Project:
+    """Return the project for other clusters than its file says; None: as it says."""
+    if selector is None:
+        return project
+    return replace(project, application=replace(project.application, targets=selector))
 
 
 async def at_commit(project: Project, commit: str) -> tree.Tree:

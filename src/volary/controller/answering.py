@@ -1,0 +1,164 @@
+"""Answers what people ask for: requests come out of the store, whichever process took them.
+
+A request is carried out by the process that drives, and its answer is written back. When a
+process dies in between, the next one asks the run again; a run refuses what it did already.
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+from volary.controller import driving, insistence, lanes, pulse, releases, wants
+from volary.engine import codec, events, machine
+from volary.gitops import triggers
+from volary.model import errors, plan
+from volary.model import status as words
+from volary.store import records
+
+_LOG = logging.getLogger(__name__)
+
+Lookup = Callable[[str], lanes.Lane | None]
+
+
+class Answers:
+    """Takes requests from the store, one after another per application, and answers them."""
+
+    def __init__(self, tenure: driving.Driving, lane: Lookup, asked: pulse.Pulse) -> None:
+        self._tenure = tenure
+        self._lane = lane
+        self._asked = asked
+        self._under_way: set[str] = set()
+
+    async def keep_answering(self) -> None:
+        """Answer until cancelled."""
+        store = self._tenure.store
+        while True:
+            waiting = await insistence.insist(store.requests.unanswered, "answering requests")
+            for request in waiting:
+                if request.id not in self._under_way:
+                    self._under_way.add(request.id)
+                    self._tenure.group.create_task(self._answer(request), name="request")
+            await self._asked.wait(self._tenure.rules.look.total_seconds())
+
+    async def _answer(self, request: records.RequestRecord) -> None:
+        try:
+            refusal = await self._carry_out(request)
+        except errors.UserError as error:
+            refusal = str(error.problems[0].message)
+        except errors.TemporaryError as error:
+            refusal = f"not now: {error}"
+        except (errors.PermanentError, LookupError, TypeError, ValueError) as error:
+            if driving.is_overtaken(error):
+                raise
+            _LOG.exception("request %s cannot be carried out", request.id)
+            refusal = "it cannot be carried out, see the log"
+        store, fence = self._tenure.store, self._tenure.fence
+        await insistence.insist(
+            lambda: store.requests.answer(request.id, refusal=refusal, fence=fence),
+            "answering requests",
+        )
+        self._under_way.discard(request.id)
+        self._tenure.pulse.beat()
+
+    async def _carry_out(self, request: records.RequestRecord) -> str:
+        """Do what is asked for; returns why not, or nothing."""
+        if request.run_id:
+            return await self._of_run(request)
+        lane = self._lane(request.application)
+        if lane is None:
+            return f"there is no application {request.application}"
+        if request.kind == "rollback":
+            return await self._rollback(lane, request)
+        return await self._sync(lane, request)
+
+    async def _of_run(self, request: records.RequestRecord) -> str:
+        stored = await self._tenure.store.runs.load(request.run_id)
+        if stored is None:
+            return f"there is no run {request.run_id}"
+        event = _event(request, self._tenure.desk.clock.now())
+        if stored.head.finished is not None:
+            return machine.advance(codec.read_run(stored), event).refusal
+        lane = self._lane(stored.head.application)
+        return await lane.request(request.run_id, event) if lane else "nobody drives this run"
+
+    async def _sync(self, lane: lanes.Lane, request: records.RequestRecord) -> str:
+        commit = request.document.get("commit") or lane.standing.head or lane.record.branch
+        project = await releases.open_place(self._tenure.desk, lane.place, commit)
+        decision = triggers.on_command(project.application.triggers, request.by)
+        if decision.trigger is None:
+            return decision.reason
+        await lane.offer(
+            wants.Want(
+                id=request.id,
+                commit=project.commit,
+                kind=wants.Kind.COMMAND,
+                reason=decision.reason,
+                at=request.at,
+                by=request.by,
+                subject=project.subject,
+                strategy=releases.wanted_strategy(request.document.get("strategy", "")),
+            )
+        )
+        return ""
+
+    async def _rollback(self, lane: lanes.Lane, request: records.RequestRecord) -> str:
+        to = request.document.get("to", "")
+        run = lane.run_under_way
+        if not to and run is not None:
+            event = events.Cancel(
+                self._tenure.desk.clock.now(), request.by, rollback=True, reason="rollback"
+            )
+            return await lane.request(run.id, event)
+        commit = to or await self._before(lane)
+        if not commit:
+            return "there is no earlier commit that succeeded; name one"
+        project = await releases.open_place(self._tenure.desk, lane.place, commit)
+        await lane.offer(
+            wants.Want(
+                id=request.id,
+                commit=project.commit,
+                kind=wants.Kind.ROLLBACK,
+                reason=f"{request.by} rolls back to {project.commit[:7]}",
+                at=request.at,
+                by=request.by,
+                subject=project.subject,
+                # Nobody wants to wait for a canary on the way back.
+                strategy=plan.Strategy.QUICK_SYNC,
+            )
+        )
+        return ""
+
+    async def _before(self, lane: lanes.Lane) -> str:
+        """Return the newest commit that succeeded before the one that runs."""
+        wanted = records.RunFilter(
+            applications=frozenset({lane.name}), statuses=frozenset({words.RunStatus.SUCCEEDED})
+        )
+        page = await self._tenure.store.runs.list(wanted, limit=50)
+        commits = (each.head.commit for each in page.items)
+        return next((each for each in commits if each != lane.record.running_commit), "")
+
+
+def _event(request: records.RequestRecord, now: datetime) -> events.Event:
+    """Return what a request means for its run.
+
+    Raises:
+        LookupError: Nobody knows such a request.
+    """
+    said, by = request.document, request.by
+    comment, reason = said.get("comment", ""), said.get("reason", "")
+    make: dict[str, Callable[[], events.Event]] = {
+        "approve": lambda: events.Approve(now, by, comment),
+        "reject": lambda: events.Reject(now, by, comment),
+        "pause": lambda: events.PauseAsked(now, by, reason),
+        "resume": lambda: events.Resume(now, by),
+        "cancel": lambda: events.Cancel(
+            now,
+            by,
+            rollback=bool(said.get("rollback")),
+            now=bool(said.get("now")),
+            reason=reason,
+        ),
+        "retry": lambda: events.Retry(now, by, tuple(said.get("targets", ()))),
+        "skip": lambda: events.SkipCluster(now, said["target"], by, reason),
+    }
+    return make[request.kind]()

@@ -1,0 +1,416 @@
+"""One application's lane: one run at a time, at most one want behind it.
+
+Commits and people's wishes come in from one side, in any order; `_work` carries out what is
+wanted from the other. Everything that has to outlive the process is in the application's
+record before it counts. What a newer commit does to a run under way:
+
+- it brings back what ran before: the run is rolled back at once, and that was it;
+- the rule says *cancel* and nothing has touched what serves users yet: the run is cancelled
+  and rolled back, then the newer one begins;
+- else it waits. An older want is superseded, and its commit says by which.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeVar
+
+from volary.controller import (
+    driving,
+    inputs,
+    insistence,
+    journal,
+    logbook,
+    masked,
+    origins,
+    releases,
+    standings,
+    wants,
+)
+from volary.engine import codec, events, local, state, transitions
+from volary.model import errors, record
+from volary.store import records
+
+Value = TypeVar("Value")
+
+_LOG = logging.getLogger(__name__)
+
+#: Seconds a run may take to answer a request before it counts as stuck.
+_ANSWER_SECONDS = 30.0
+_TAKING_UP = "the run is being taken up again; try in a moment"
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A run under way."""
+
+    runner: local.Runner
+    log: logbook.Logbook
+
+
+class Lane:
+    """Drives one application.
+
+    Args:
+        tenure: What everything that drives shares.
+        known: The application's record as it was kept last.
+    """
+
+    def __init__(self, tenure: driving.Driving, known: records.ApplicationRecord) -> None:
+        self._tenure = tenure
+        self.record = known
+        self.standing = standings.from_document(known.document)
+        self._lock = asyncio.Lock()
+        self._carried: Carried | None = None
+        self._left_behind: record.StoredRun | None = None
+        self._working = False
+        self._changed = asyncio.Event()
+
+    @property
+    def name(self) -> str:
+        """The application's name."""
+        return self.record.name
+
+    @property
+    def place(self) -> releases.Place:
+        """Where the application lives."""
+        known = self.record
+        return releases.Place(
+            known.name, known.repository, known.path, known.branch, self.standing.targets
+        )
+
+    # What comes in.
+
+    def take_up(self, stored: record.StoredRun) -> None:
+        """Go on with a run that an earlier process left behind."""
+        self._left_behind = stored
+        self.work()
+
+    def work(self) -> None:
+        """Begin what is wanted, unless that is under way."""
+        self._changed.set()
+        if not self._working and (self._left_behind or self.standing.want):
+            self._working = True
+            self._tenure.group.create_task(self._guarded(), name=f"application {self.name}")
+
+    async def offer(self, want: wants.Want, standing: standings.Standing | None = None) -> None:
+        """Take a want; it replaces one that has not begun.
+
+        `standing` is what is to be kept together with it.
+        """
+        async with self._lock:
+            await self._offer(want, standing or self.standing)
+        self.work()
+
+    async def change(self, standing: standings.Standing | None = None, **columns: object) -> None:
+        """Keep something new about the application."""
+        async with self._lock:
+            await self._keep(standing or self.standing, **columns)
+
+    async def request(self, run_id: str, event: events.Event) -> str:
+        """Ask the run under way for something; returns why not, or nothing."""
+        carried = self._carried
+        if carried is None or carried.runner.run.id != run_id:
+            return _TAKING_UP
+        return await self._ask(carried.runner, event)
+
+    async def conclude(self, run: state.Run) -> None:
+        """Write down how a run ended, for the application and its commit."""
+        async with self._lock:
+            self._carried = None
+            await self._conclude(run)
+
+    @property
+    def run_under_way(self) -> state.Run | None:
+        """The run that is being carried out."""
+        return self._carried.runner.run if self._carried else None
+
+    # How a want is taken.
+
+    async def _offer(self, want: wants.Want, standing: standings.Standing) -> None:
+        carried, old = self._carried, self.standing.want
+        if carried and want.kind is wants.Kind.COMMIT and not carried.runner.run.is_final:
+            run = carried.runner.run
+            if await releases.takes_back(self._tenure.desk, self.place, want.commit, run):
+                want = replace(want, undoes=run.id)
+        why = self._why_waiting(want)
+        await self._keep_commit(want.commit, "queued", why or want.reason, want=want)
+        status = self.record.status if self._is_busy else standings.Status.WAITING.value
+        reason = self.record.reason if self._is_busy else want.reason
+        await self._keep(
+            replace(standing, want=want, why_waiting=why), status=status, reason=reason
+        )
+        if old is not None and old.commit != want.commit:
+            reason = f"superseded by {want.commit[:7]} before it began"
+            await self._keep_commit(old.commit, "superseded", reason, want=old)
+        await self._react()
+
+    @property
+    def _is_busy(self) -> bool:
+        return self._carried is not None or self._left_behind is not None
+
+    def _why_waiting(self, want: wants.Want) -> str:
+        if self._left_behind is not None:
+            return f"run {self._left_behind.head.id} has to end first"
+        if self._carried is None:
+            return ""
+        run = self._carried.runner.run
+        if want.undoes == run.id:
+            return f"it takes run {run.id} back, which is being rolled back"
+        if self._cancels(want, run):
+            return f"run {run.id} is being cancelled for it"
+        return f"run {run.id} has to end first"
+
+    def _cancels(self, want: wants.Want, run: state.Run) -> bool:
+        return (
+            self._tenure.rules.supersede is inputs.Supersede.CANCEL
+            and want.kind is wants.Kind.COMMIT
+            and want.commit != run.commit
+            and run.ending is None
+            and not wants.touches_primary(run)
+        )
+
+    async def _react(self) -> None:
+        """Have the run under way make room, when the want is a reason to."""
+        want, carried = self.standing.want, self._carried
+        if want is None or carried is None:
+            return
+        run, now = carried.runner.run, self._now()
+        short = want.commit[:7]
+        if want.undoes == run.id:
+            reason = f"{short} takes it back"
+        elif self._cancels(want, run):
+            reason = f"superseded by {short}"
+        else:
+            return
+        if run.rollback is None and not run.is_final:
+            event = events.Cancel(now, "Git", rollback=True, reason=reason)
+            refusal = await self._ask(carried.runner, event)
+            if refusal:
+                _LOG.info("run %s goes on: %s", run.id, refusal)
+
+    async def _ask(self, runner: local.Runner, event: events.Event) -> str:
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return await runner.request(event)
+        except TimeoutError:
+            return "the run does not answer; it waits for the database, or has stopped"
+
+    # How it is carried out.
+
+    async def _guarded(self) -> None:
+        """Work; a bug in one application must not harm the others."""
+        try:
+            await self._work()
+        except Exception as error:
+            if driving.is_overtaken(error):
+                raise
+            _LOG.exception("application %s stands still by a bug", self.name)
+            self._carried = None
+            what = f"internal error ({type(error).__name__}), see the log"
+            await self.change(status=standings.Status.FAILED.value, reason=what)
+        finally:
+            self._working = False
+
+    async def _work(self) -> None:
+        delay = self._tenure.rules.first_delay
+        while self._left_behind or self.standing.want:
+            self._changed.clear()
+            trouble = await self._take_up() if self._left_behind else await self._begin()
+            if not trouble:
+                delay = self._tenure.rules.first_delay
+                continue
+            await self._say(trouble, delay)
+            try:
+                async with asyncio.timeout(delay):
+                    await self._changed.wait()
+            except TimeoutError:
+                delay = min(delay * 2, self._tenure.rules.longest_delay)
+
+    async def _say(self, trouble: str, delay: float) -> None:
+        """Tell why nothing goes on."""
+        again = f"{trouble}; tried again within {delay:g} s"
+        async with self._lock:
+            if self._left_behind is not None:
+                what = f"run {self._left_behind.head.id} cannot go on: {again}"
+                await self._keep(self.standing, reason=what)
+            elif self.standing.want is not None:
+                await self._keep(replace(self.standing, why_waiting=again), reason=again)
+
+    async def _begin(self) -> str:
+        """Make the want a run and carry it out; returns what keeps it from beginning."""
+        want = self.standing.want
+        if want is None:
+            return ""
+        desk, place = self._tenure.desk, self.place
+        try:
+            async with self._tenure.planners:
+                prepared = await releases.prepare(desk, place, want, self.record.running_commit)
+                release = await releases.release(desk, place, want, prepared)
+        except errors.UserError as error:
+            await self._refuse(want, error)
+            return ""
+        except errors.TemporaryError as error:
+            return str(error)
+        carried = await self._start(want, release)
+        if carried is not None:
+            await self._carry_out(carried)
+        return ""
+
+    async def _start(self, want: wants.Want, release: releases.Release) -> Carried | None:
+        """Keep the new run and return it; None when something newer is wanted by now."""
+        async with self._lock:
+            if self.standing.want is None or self.standing.want.id != want.id:
+                return None
+            origin = origins.to_document(release.origin)
+            made = transitions.of_new(release.run, origin, self._now())
+            clean = masked.clean_transition(release.masker, made)
+            kept = await self._insist(
+                lambda: self._tenure.store.keep_transition(clean, fence=self._tenure.fence)
+            )
+            await self._is_running(release.run, want.reason)
+            self._carried = self._carry(release, kept.version)
+            return self._carried
+
+    async def _is_running(self, run: state.Run, reason: str) -> None:
+        want = self.standing.want
+        rest = None if want is not None and want.id == run.id else want
+        why = "" if rest is None else self.standing.why_waiting
+        await self._keep_commit(run.commit, "running", reason, run=run.id)
+        await self._keep(
+            replace(self.standing, want=rest, why_waiting=why, run=run.id),
+            status=standings.Status.RUNNING.value,
+            reason=reason,
+        )
+
+    async def _take_up(self) -> str:
+        """Go on with the run left behind; returns what keeps it from going on."""
+        stored = self._left_behind
+        if stored is None:
+            return ""
+        try:
+            run = codec.read_run(stored)
+            origin = origins.from_document(stored.origin)
+            async with self._tenure.planners:
+                release = await releases.take_up(self._tenure.desk, self.name, run, origin)
+        except errors.VolaryError as error:
+            return str(error)
+        async with self._lock:
+            self._left_behind = None
+            self._carried = carried = self._carry(release, stored.version)
+            await self._is_running(run, origin.reason)
+        await self._carry_out(carried)
+        return ""
+
+    def _carry(self, release: releases.Release, version: int) -> Carried:
+        tenure = self._tenure
+        log = logbook.Logbook(tenure.store, fence=tenure.fence)
+        keeper = journal.StoreJournal(
+            tenure.store,
+            release.run,
+            version,
+            fence=tenure.fence,
+            masker=release.masker,
+            kept=tenure.pulse.beat,
+        )
+        runner = local.Runner(
+            release.run,
+            release.performer,
+            clock=tenure.desk.clock,
+            keeper=keeper,
+            observers=(masked.Masked(release.masker, (log,)),),
+        )
+        return Carried(runner, log)
+
+    async def _carry_out(self, carried: Carried) -> None:
+        log = carried.log
+        async with asyncio.TaskGroup() as group:
+            writing = group.create_task(log.keep_writing())
+            # What came in while the run was being prepared, or before a restart.
+            reacting = group.create_task(self._react_later())
+            ended = await carried.runner.carry_out()
+            await reacting
+            writing.cancel()
+        await log.flush()
+        await self.conclude(ended)
+
+    async def _react_later(self) -> None:
+        async with self._lock:
+            await self._react()
+
+    # What is written down.
+
+    async def _conclude(self, run: state.Run) -> None:
+        want, standing = self.standing.want, self.standing
+        status, reason = standings.of_end(run.status), run.reason
+        await self._keep_commit(run.commit, run.status.value, run.reason, run=run.id)
+        if want is not None and wants.is_done_by(want, run):
+            status, reason = standings.Status.SYNCED, f"{want.commit[:7]} took run {run.id} back"
+            await self._keep_commit(want.commit, "reverted", reason, want=want)
+            standing = replace(standing, want=None, why_waiting="")
+        elif want is not None:
+            standing = replace(standing, want=replace(want, undoes=""), why_waiting="")
+        columns: dict[str, object] = {"status": status.value, "reason": reason}
+        if standing.want is not None:
+            columns["status"] = standings.Status.WAITING.value
+        if status is standings.Status.SYNCED and standings.of_end(run.status) is status:
+            columns["running_commit"] = run.commit
+        await self._keep(standing, **columns)
+
+    async def _refuse(self, want: wants.Want, error: errors.UserError) -> None:
+        """Write down that a want cannot become a run until somebody mends something."""
+        reason = releases.masker(self._tenure.desk).clean(_sentence(error))
+        async with self._lock:
+            await self._keep_commit(want.commit, "failed", reason, want=want)
+            if self.standing.want is not None and self.standing.want.id == want.id:
+                standing = replace(self.standing, want=None, why_waiting="")
+                await self._keep(standing, status=standings.Status.FAILED.value, reason=reason)
+
+    async def _keep(self, standing: standings.Standing, **columns: object) -> None:
+        document = standings.to_document(standing)
+        changed = replace(self.record, document=document, **columns)  # type: ignore[arg-type]
+        if changed != self.record or not self.record.version:
+            changed = replace(changed, updated=self._now())
+            version = await self._insist(
+                lambda: self._tenure.store.applications.keep(changed, fence=self._tenure.fence)
+            )
+            self.record = replace(changed, version=version)
+            self._tenure.pulse.beat()
+        self.standing = standing
+
+    async def _keep_commit(
+        self,
+        commit: str,
+        status: str,
+        reason: str,
+        *,
+        want: wants.Want | None = None,
+        run: str = "",
+    ) -> None:
+        store = self._tenure.store
+        known = await self._insist(lambda: store.commits.get(self.name, commit))
+        base = known or records.CommitRecord(self.name, commit, self._now())
+        changed = replace(
+            base,
+            status=status,
+            reason=reason,
+            run_id=run or base.run_id,
+            subject=(want.subject if want else "") or base.subject,
+            author=(want.author if want else "") or base.author,
+        )
+        await self._insist(lambda: store.commits.keep(changed, fence=self._tenure.fence))
+
+    async def _insist(self, action: Callable[[], Awaitable[Value]]) -> Value:
+        return await insistence.insist(action, f"application {self.name}")
+
+    def _now(self) -> datetime:
+        return self._tenure.desk.clock.now()
+
+
+def _sentence(error: errors.UserError) -> str:
+    """Return the problems as one sentence for lists; the first three, and how many more."""
+    texts = [str(each).replace("\n", "; ") for each in error.problems]
+    more = f" (and {len(texts) - 3} more)" if len(texts) > 3 else ""
+    return "; ".join(texts[:3]) + more

@@ -1,0 +1,264 @@
+"""From a want to a run that can begin, and from a stored run to one that goes on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from volary.clusters import pool
+from volary.controller import (
+    inputs,
+    origins,
+    preflight,
+    preparation,
+    projects,
+    wants,
+)
+from volary.engine import executor, state, update
+from volary.engine import plan as engine_plan
+from volary.manifests import masking
+from volary.model import application as applications
+from volary.model import clock as clocks
+from volary.model import errors, manifest, plan
+from volary.sources import render as renderers
+from volary.stages import executor as stage_executor
+
+_LONGEST_ROLLBACK = timedelta(minutes=30)
+
+
+class NotNowError(errors.TemporaryError):
+    """The release cannot begin as things are; it may later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an application lives."""
+
+    name: str
+    repository: str
+    #: Its file, relative to the root.
+    path: str
+    branch: str = ""
+    #: The clusters it is for, when whoever runs the controller says so.
+    targets: applications.TargetSelector | None = None
+
+
+@dataclass(slots=True)
+class Desk:
+    """What planning works with; one per process."""
+
+    repositories: inputs.Repositories
+    clusters: pool.Pool
+    clock: clocks.Clock
+    renderer: renderers.Renderer = field(default_factory=renderers.Renderer)
+    secrets: Sequence[str] = ()
+    executor_options: stage_executor.Options = field(default_factory=stage_executor.Options)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A run with everything that carries it out."""
+
+    run: state.Run
+    performer: executor.StageExecutor
+    masker: masking.Masker
+    origin: origins.Origin
+
+
+async def open_place(desk: Desk, place: Place, commit: str) -> projects.Project:
+    """Open an application at a commit.
+
+    Raises:
+        errors.UserError: The commit or the file is not there, or the file has errors.
+    """
+    repository = await desk.repositories.repository(place.repository)
+    opened = await projects.open_pinned(repository, place.path, commit, name=place.name)
+    return projects.with_targets(opened, place.targets)
+
+
+async def prepare(
+    desk: Desk, place: Place, want: wants.Want, remembered: str
+) -> preparation.Prepared:
+    """Find out everything about a wanted run; writes nothing.
+
+    Raises:
+        errors.UserError: Something has to be mended first.
+        errors.TemporaryError: It may work later.
+    """
+    project = await open_place(desk, place, want.commit)
+    wish = preparation.Wish(
+        place.path,
+        commit=project.commit,
+        strategy=want.strategy,
+        remembered=remembered,
+    )
+    return await preparation.prepare(wish, desk.clusters, project, renderer=desk.renderer)
+
+
+async def try_out(desk: Desk, prepared: preparation.Prepared) -> tuple[preflight.Trial, ...]:
+    """Ask every cluster whether it would take all that is going to be applied.
+
+    Raises:
+        errors.UserError: One of them would not.
+        NotNowError: One of them cannot be asked.
+    """
+    trials = await preflight.look(prepared, desk.clusters)
+    found = preflight.problems(trials)
+    if found:
+        raise errors.UserError(*found)
+    silent = preflight.silent(trials)
+    if silent and prepared.wish.on_unreachable is state.OnUnreachable.FAIL:
+        raise NotNowError("; ".join(silent.values()))
+    return trials
+
+
+async def release(
+    desk: Desk, place: Place, want: wants.Want, prepared: preparation.Prepared
+) -> Release:
+    """Return the new run of a prepared want.
+
+    Raises:
+        errors.UserError: There is nothing to do.
+    """
+    trials = await try_out(desk, prepared)
+    run = engine_plan.new_run(want.id, plan_of(prepared), desk.clock.now())
+    for target, reason in preflight.silent(trials).items():
+        run = update.leave_out(run, target, f"unreachable: {reason}")
+    both = (prepared.manifests, prepared.old_manifests)
+    return Release(
+        run,
+        _performer(desk, prepared.project.application, prepared.rendering),
+        masker(desk, *both),
+        await _origin(desk, place, want, prepared),
+    )
+
+
+async def take_up(desk: Desk, name: str, run: state.Run, origin: origins.Origin) -> Release:
+    """Return a stored run, ready to go on from where it was left.
+
+    Raises:
+        errors.UserError: What it is pinned to cannot be opened any more.
+        errors.TemporaryError: It may work later.
+    """
+    place = Place(name, origin.repository, origin.path, origin.branch)
+    project = await open_place(desk, place, run.commit)
+    again = await preparation.reopen(project, run.running_commit, run.targets, desk.renderer)
+    return Release(
+        run,
+        _performer(desk, project.application, again.rendering),
+        masker(desk, again.manifests, again.old_manifests),
+        origin,
+    )
+
+
+async def takes_back(desk: Desk, place: Place, commit: str, run: state.Run) -> bool:
+    """Say whether `commit` is, in content, what ran before `run`, and not what `run` brings.
+
+    Compared is what is rendered for the run's clusters, so a revert together with changes
+    elsewhere in the repository counts, and a change of a shared base does not pass unnoticed.
+    """
+    if not run.running_commit or commit == run.commit:
+        return False
+    try:
+        before = await digests(desk, place, run.running_commit, run.targets)
+        return (
+            await digests(desk, place, commit, run.targets) == before
+            and await digests(desk, place, run.commit, run.targets) != before
+        )
+    except errors.UserError:
+        return False
+
+
+async def digests(
+    desk: Desk, place: Place, commit: str, targets: Sequence[str]
+) -> Mapping[str, str]:
+    """Return what an application's manifests hash to at a commit, by target.
+
+    Raises:
+        errors.UserError: It cannot be rendered.
+    """
+    project = await open_place(desk, place, commit)
+    return await _digests(desk, project, targets)
+
+
+async def _digests(
+    desk: Desk, project: projects.Project, targets: Sequence[str]
+) -> Mapping[str, str]:
+    found = {}
+    for target in targets:
+        rendered = await desk.renderer.render(
+            project.files, project.application, directory=project.directory, target=target
+        )
+        found[target] = rendered.digest
+    return found
+
+
+def masker(desk: Desk, *sides: Mapping[str, Sequence[manifest.Manifest]]) -> masking.Masker:
+    """Return a masker that knows the secrets of the manifests and of the controller."""
+    made = masking.Masker(desk.secrets)
+    for side in sides:
+        for manifests in side.values():
+            made.learn(manifests)
+    return made
+
+
+def plan_of(prepared: preparation.Prepared) -> engine_plan.Plan:
+    """Return what the engine makes a run from."""
+    application, wish = prepared.project.application, prepared.wish
+    rolls_back = application.planner.auto_rollback
+    limit = wish.timeout or application.timeout
+    return engine_plan.Plan(
+        application=application.name,
+        commit=prepared.project.commit,
+        groups=engine_plan.one_group(prepared.plan.targets, concurrency=wish.concurrency),
+        stages=prepared.plan.stages,
+        running_commit=prepared.running.commit,
+        policy=state.Policy(
+            on_failure=state.OnFailure.ROLLBACK if rolls_back else state.OnFailure.STOP,
+            on_unreachable=wish.on_unreachable,
+            stop_reason="" if rolls_back else "autoRollback is off",
+            timeout=limit,
+            rollback_timeout=min(limit, _LONGEST_ROLLBACK),
+        ),
+    )
+
+
+def wanted_strategy(word: str) -> plan.Strategy | None:
+    """Read a strategy as people name it; empty: the planner decides.
+
+    Raises:
+        errors.UserError: It is none.
+    """
+    if not word:
+        return None
+    known = {"quick": plan.Strategy.QUICK_SYNC, **{each.value: each for each in plan.Strategy}}
+    if word not in known:
+        raise errors.user_error(f"{word} is no strategy", hint="quick or pipeline")
+    return known[word]
+
+
+def _performer(
+    desk: Desk, application: applications.Application, rendering: preparation.Rendering
+) -> executor.StageExecutor:
+    return stage_executor.ClusterExecutor(
+        application, desk.clusters, rendering.render, desk.clock, desk.executor_options
+    )
+
+
+async def _origin(
+    desk: Desk, place: Place, want: wants.Want, made: preparation.Prepared
+) -> origins.Origin:
+    return origins.Origin(
+        repository=place.repository,
+        path=place.path,
+        branch=place.branch,
+        subject=made.project.subject,
+        author=want.author,
+        kind=want.kind.value,
+        reason=want.reason,
+        by=want.by,
+        strategy=made.plan.strategy.value,
+        summary=made.plan.summary,
+        targets=made.plan.targets,
+        digests=await _digests(desk, made.project, made.plan.targets),
+        warnings=tuple(str(each) for each in made.warnings),
+    )

@@ -1,0 +1,216 @@
+"""Drives the runs of all applications while this process holds the lease.
+
+`RunManager.drive` is one tenure: it takes up what an earlier process left behind, listens to
+the repositories and to what people ask for, and goes on until it is cancelled. Being
+cancelled is shutting down: every run stays as it was kept and goes on with the next tenure.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+from typing import Any
+
+from volary.controller import (
+    answering,
+    driving,
+    inputs,
+    insistence,
+    lanes,
+    pulse,
+    releases,
+    sightings,
+    standings,
+)
+from volary.engine import codec
+from volary.model import errors, record
+from volary.store import protocol, records
+
+_LOG = logging.getLogger(__name__)
+
+_PAGE = 500
+
+
+def new_id() -> str:
+    """Return a fresh id of a run or a request."""
+    return uuid.uuid4().hex[:12]
+
+
+class RunManager:
+    """Makes tenures; one per process.
+
+    Args:
+        store: Where everything is kept.
+        desk: What planning works with.
+        rules: How runs are driven.
+        watch: Looks at the repositories for as long as this process drives.
+        kept: Beats whenever something was kept.
+        asked: Beats when somebody asked for something through this process.
+    """
+
+    def __init__(
+        self,
+        store: protocol.Store,
+        desk: releases.Desk,
+        rules: inputs.Rules,
+        watch: inputs.Watch,
+        *,
+        kept: pulse.Pulse,
+        asked: pulse.Pulse,
+        make_id: Callable[[], str] = new_id,
+    ) -> None:
+        self._store = store
+        self._desk = desk
+        self._rules = rules
+        self._watch = watch
+        self._kept = kept
+        self._asked = asked
+        self._make_id = make_id
+        #: Why a repository could not be looked at last, by name; only of those.
+        self.troubles: dict[str, str] = {}
+
+    async def drive(self, fence: record.Fence | None) -> None:
+        """Drive until cancelled.
+
+        Raises:
+            ExceptionGroup: Of `faults.Overtaken` when another process drives now.
+        """
+        async with asyncio.TaskGroup() as group:
+            tenure = driving.Driving(
+                store=self._store,
+                fence=fence,
+                desk=self._desk,
+                rules=self._rules,
+                pulse=self._kept,
+                group=group,
+                planners=asyncio.Semaphore(self._rules.planners),
+                new_id=self._make_id,
+            )
+            roads = _Roads(tenure, self.troubles)
+            await roads.load()
+            desk = answering.Answers(tenure, roads.lane, self._asked)
+            group.create_task(desk.keep_answering(), name="requests")
+            group.create_task(self._watch(roads.see), name="repositories")  # type: ignore[arg-type]
+
+
+class _Roads:
+    """All lanes of one tenure."""
+
+    def __init__(self, tenure: driving.Driving, troubles: dict[str, str]) -> None:
+        self._tenure = tenure
+        self._troubles = troubles
+        self._lanes: dict[str, lanes.Lane] = {}
+
+    async def load(self) -> None:
+        """Take up what was left behind."""
+        store = self._tenure.store
+        for known in await self._records():
+            self._lanes[known.name] = lanes.Lane(self._tenure, known)
+        unfinished = await insistence.insist(store.runs.unfinished, "taking up")
+        left = [await self._load_run(run_id) for run_id in unfinished]
+        for stored in left:
+            if stored is not None:
+                lane = self.lane_of(stored.head.application)
+                lane.take_up(stored)
+        for lane in self._lanes.values():
+            await self._catch_up(lane, unfinished)
+            lane.work()
+
+    async def see(self, seen: inputs.Seen) -> None:
+        """Take what was seen of a repository."""
+        if seen.problem:
+            self._troubles[seen.name] = seen.problem
+            return
+        self._troubles.pop(seen.name, None)
+        names = set()
+        async with asyncio.TaskGroup() as group:
+            for found in seen.applications:
+                name = self._name(found, seen)
+                names.add(name)
+                group.create_task(self._guarded(name, self._see_one(name, found, seen)))
+        for name, lane in self._lanes.items():
+            known = lane.record
+            if known.repository == seen.name and name not in names and known.removed is None:
+                await self._guarded(name, _remove(lane, self._tenure.desk.clock.now()))
+
+    def lane(self, name: str) -> lanes.Lane | None:
+        """Return an application's lane; None when it is not known."""
+        return self._lanes.get(name)
+
+    def lane_of(self, name: str) -> lanes.Lane:
+        """Return an application's lane, a new one if there is none."""
+        if name not in self._lanes:
+            self._lanes[name] = lanes.Lane(self._tenure, records.ApplicationRecord(name))
+        return self._lanes[name]
+
+    def _name(self, found: inputs.Found, seen: inputs.Seen) -> str:
+        """Return what an application is called here: two of one name must not share a lane."""
+        lane = self._lanes.get(found.name)
+        if lane is None or lane.record.removed is not None or not lane.record.repository:
+            return found.name
+        if (lane.record.repository, lane.record.path) == (seen.name, found.path):
+            return found.name
+        paths = {each.path for each in seen.applications if each.name == found.name}
+        if lane.record.repository == seen.name and lane.record.path not in paths:
+            return found.name  # its file was moved
+        return f"{found.name}@{seen.name}/{found.path}"
+
+    async def _see_one(self, name: str, found: inputs.Found, seen: inputs.Seen) -> None:
+        lane = self.lane_of(name)
+        if name != found.name:
+            reason = f"another file is called {found.name} already; names are unique"
+            await lane.change(
+                repository=seen.name,
+                path=found.path,
+                branch=seen.branch,
+                status=standings.Status.BROKEN.value,
+                reason=reason,
+            )
+            return
+        await sightings.take(self._tenure, lane, found, seen)
+
+    async def _guarded(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """Do something about one application; its errors must not harm the others."""
+        try:
+            await work
+        except errors.VolaryError as error:
+            if driving.is_overtaken(error):
+                raise
+            _LOG.warning("application %s cannot be looked at: %s", name, error)
+
+    async def _records(self) -> list[records.ApplicationRecord]:
+        found: list[records.ApplicationRecord] = []
+        wanted, cursor = records.ApplicationFilter(with_removed=True), ""
+        while True:
+            page = await self._page(wanted, cursor)
+            found += page.items
+            cursor = page.cursor
+            if not cursor:
+                return found
+
+    async def _page(
+        self, wanted: records.ApplicationFilter, cursor: str
+    ) -> records.Page[records.ApplicationRecord]:
+        store = self._tenure.store
+        return await insistence.insist(
+            lambda: store.applications.list(wanted, cursor=cursor, limit=_PAGE), "taking up"
+        )
+
+    async def _load_run(self, run_id: str) -> record.StoredRun | None:
+        store = self._tenure.store
+        return await insistence.insist(lambda: store.runs.load(run_id), "taking up")
+
+    async def _catch_up(self, lane: lanes.Lane, unfinished: tuple[str, ...]) -> None:
+        """Conclude a run whose end was kept, but not yet what it means for the application."""
+        run_id = lane.standing.run
+        if lane.record.status != standings.Status.RUNNING or run_id in unfinished:
+            return
+        stored = await self._load_run(run_id)
+        if stored is not None:
+            await lane.conclude(codec.read_run(stored))
+
+
+async def _remove(lane: lanes.Lane, now: datetime) -> None:
+    reason = "its file went away; what runs stays as it is"
+    await lane.change(status=standings.Status.REMOVED.value, reason=reason, removed=now)

@@ -1,0 +1,93 @@
+"""What a look into a repository means for one application: metadata, a decision, a want."""
+
+from dataclasses import replace
+
+from volary.controller import driving as tenures
+from volary.controller import inputs, lanes, standings, wants
+from volary.gitops import triggers
+from volary.model import application as applications
+from volary.model import errors
+from volary.sources import paths
+from volary.sources import repository as repositories
+
+
+async def take(
+    tenure: tenures.Driving, lane: lanes.Lane, found: inputs.Found, seen: inputs.Seen
+) -> None:
+    """Bring an application up to date with what was found of it."""
+    columns: dict[str, object] = {
+        "repository": seen.name,
+        "path": found.path,
+        "branch": seen.branch,
+        "removed": None,
+    }
+    standing = replace(lane.standing, head=found.commit, targets=found.targets)
+    application = found.application
+    if application is None:
+        # What was looked at stays: the commit that mends the file is decided with this one's.
+        reason = "; ".join(str(each).splitlines()[0] for each in found.problems) or "it has errors"
+        status = standings.Status.BROKEN.value
+        await lane.change(standing, **columns, status=status, reason=reason)
+        return
+    columns["labels"] = dict(application.labels)
+    if lane.record.status in (standings.Status.BROKEN, standings.Status.REMOVED, ""):
+        columns |= _mended(lane)
+    await lane.change(standing, **columns)
+    if standing.looked_at == found.commit:
+        return
+    async with tenure.planners:
+        want = await _decide(tenure, lane, found, application.triggers)
+    decided = replace(lane.standing, looked_at=found.commit)
+    if want is None:
+        await lane.change(decided)
+        return
+    await lane.offer(want, decided)
+
+
+def _mended(lane: lanes.Lane) -> dict[str, object]:
+    run = lane.run_under_way
+    if run is not None:
+        return {"status": standings.Status.RUNNING.value, "reason": run.reason}
+    if lane.record.running_commit:
+        return {"status": standings.Status.SYNCED.value, "reason": "its file can be read again"}
+    return {"status": standings.Status.UNKNOWN.value, "reason": "no run has succeeded yet"}
+
+
+async def _decide(
+    tenure: tenures.Driving,
+    lane: lanes.Lane,
+    found: inputs.Found,
+    options: applications.Triggers,
+) -> wants.Want | None:
+    repository = await tenure.desk.repositories.repository(lane.record.repository)
+    decision = await _trigger(repository, lane.standing.looked_at, found, options)
+    if decision.trigger is None:
+        return None
+    commit = await repository.resolve(found.commit)
+    return wants.Want(
+        id=tenure.new_id(),
+        commit=commit.id,
+        kind=wants.Kind.COMMIT,
+        reason=wants.reason_of(commit.subject, decision.reason),
+        at=tenure.desk.clock.now(),
+        by=commit.author,
+        subject=commit.subject,
+        author=commit.author,
+    )
+
+
+async def _trigger(
+    repository: repositories.Repository,
+    previous: str,
+    found: inputs.Found,
+    options: applications.Triggers,
+) -> triggers.Decision:
+    changed: tuple[str, ...] = ()
+    if previous:
+        try:
+            changed = await repository.changed_paths(previous, found.commit)
+        except errors.UserError:
+            # A force-push took the commit away; what changed since cannot be told.
+            previous = ""
+    head = triggers.Head(found.commit, previous, changed, paths.parent(found.path))
+    return triggers.on_commit(options, head)

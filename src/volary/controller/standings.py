@@ -1,0 +1,83 @@
+"""How an application stands, as it is kept: what its record says besides columns. Pure."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from volary.controller import wants
+from volary.model import application as applications
+from volary.model import json
+from volary.model import status as words
+
+
+class Status(StrEnum):
+    """Status words of applications."""
+
+    #: Nothing was done yet.
+    UNKNOWN = "unknown"
+    #: A run is wanted and has not begun.
+    WAITING = "waiting"
+    RUNNING = "running"
+    #: The last run succeeded, or was taken back by a revert.
+    SYNCED = "synced"
+    #: How the last run ended.
+    FAILED = "failed"
+    ROLLED_BACK = "rolled_back"
+    CANCELLED = "cancelled"
+    #: Its file has errors.
+    BROKEN = "broken"
+    #: Its file went away.
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is remembered of an application."""
+
+    #: The branch's head when it was looked at last.
+    head: str = ""
+    #: The last commit that a decision was made about.
+    looked_at: str = ""
+    #: The run under way, or the last one.
+    run: str = ""
+    want: wants.Want | None = None
+    #: Why the want has not become a run, one sentence.
+    why_waiting: str = ""
+    #: The clusters it is for, when the settings say so.
+    targets: applications.TargetSelector | None = None
+
+
+def of_end(status: words.RunStatus) -> Status:
+    """Return how an application stands after a run that ended so."""
+    if status is words.RunStatus.SUCCEEDED:
+        return Status.SYNCED
+    return Status(status.value)
+
+
+def to_document(standing: Standing) -> json.JsonObject:
+    """Return the standing as JSON."""
+    targets = standing.targets
+    return {
+        "head": standing.head,
+        "lookedAt": standing.looked_at,
+        "run": standing.run,
+        "want": wants.to_document(standing.want) if standing.want else None,
+        "whyWaiting": standing.why_waiting,
+        "targets": None
+        if targets is None
+        else {"names": list(targets.names), "matchLabels": dict(targets.match_labels)},
+    }
+
+
+def from_document(document: json.JsonObject) -> Standing:
+    """Read a standing; what an earlier version did not write is empty."""
+    want, targets = document.get("want"), document.get("targets")
+    return Standing(
+        head=document.get("head", ""),
+        looked_at=document.get("lookedAt", ""),
+        run=document.get("run", ""),
+        want=wants.from_document(want) if want else None,
+        why_waiting=document.get("whyWaiting", ""),
+        targets=None
+        if targets is None
+        else applications.TargetSelector(tuple(targets["names"]), dict(targets["matchLabels"])),
+    )
