@@ -41,6 +41,7 @@ class SchemaKind(StrEnum):
     """Files that have a schema."""
 
     APPLICATION = "application"
+    CONTROLLER = "controller"
     FLEET = "fleet"
 
 
@@ -110,7 +111,7 @@ def lint(
 def schema(
     kind: Annotated[SchemaKind, typer.Argument(help="Which file.")] = SchemaKind.APPLICATION,
 ) -> None:
-    """Print the JSON Schema of application or fleet files, for editors."""
+    """Print the JSON Schema of application, controller or fleet files, for editors."""
     from volary.cli import schemas
 
     raise typer.Exit(schemas.run(kind.value))

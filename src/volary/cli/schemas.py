@@ -5,9 +5,14 @@ import json as text
 from volary.cli import console, exits
 from volary.config import schema
 
+_MAKERS = {
+    "application": schema.application_schema,
+    "controller": schema.controller_schema,
+    "fleet": schema.fleet_schema,
+}
+
 
 def run(kind: str) -> int:
-    """Print the schema of application or fleet files."""
-    found = schema.fleet_schema() if kind == "fleet" else schema.application_schema()
-    console.write(text.dumps(found, indent=2))
+    """Print the schema of a kind of file."""
+    console.write(text.dumps(_MAKERS[kind](), indent=2))
     return exits.Exit.DONE

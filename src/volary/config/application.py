@@ -8,7 +8,7 @@ import posixpath
 import re
 from dataclasses import dataclass
 
-from volary.config import checks, convert, pipeline, sections, shape, values, yaml
+from volary.config import checks, convert, pipeline, sections, shape, trigger, values, yaml
 from volary.model import application as applications
 from volary.model import errors, problem
 
@@ -208,5 +208,6 @@ def _build(
         pipeline=pipeline.convert(reading, spec.pipeline.stages, routing.method, at),
         planner=convert.planner(spec.planner),
         commit_matcher=convert.commit_matcher(spec.commit_matcher),
+        triggers=trigger.convert(reading, spec.trigger),
         timeout=spec.timeout,
     )

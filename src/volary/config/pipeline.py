@@ -7,7 +7,7 @@ an approval or an analysis in silence would be dangerous.
 from datetime import timedelta
 from typing import cast
 
-from volary.config import globs, options, sections, shape, traffic, yaml
+from volary.config import options, sections, shape, traffic, trigger, yaml
 from volary.model import application, stage
 
 _NAMES = tuple(name.value for name in options.BY_NAME)
@@ -54,10 +54,7 @@ def convert_one(
 
 
 def _skip_on(reading: shape.Reading, read: sections.SkipOn, path: yaml.Path) -> stage.SkipOn:
-    for index, pattern in enumerate(read.paths):
-        wrong = globs.check(pattern)
-        if wrong:
-            reading.error((*path, "paths", index), wrong)
+    trigger.check_patterns(reading, read.paths, (*path, "paths"))
     return stage.SkipOn(tuple(read.commit_message_prefixes), tuple(read.paths))
 
 

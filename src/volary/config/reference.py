@@ -9,11 +9,12 @@ import types
 import typing
 from collections.abc import Iterator
 from datetime import timedelta
+from enum import StrEnum
 
 from pydantic import fields
 
-from volary.config import fleet, options, sections, shape, values
-from volary.model import application, stage
+from volary.config import fleet, notices, options, sections, settings, shape, values
+from volary.model import stage
 
 _APPLICATION = """\
 # Application file
@@ -88,6 +89,41 @@ clusters:
 ## Fields
 """
 
+_CONTROLLER = """\
+# Controller settings
+
+Made from the models in `src/volary/config`; change those, not this page.
+
+`volary server --config volary-controller.yaml` reads this file. Relative paths start at the file's
+directory. Secrets are never written into it: every `…File` names a file that holds one, and a line
+break at its end does not count. Durations are written `30s`, `5m` or `1h30m`.
+
+The shortest file watches one repository and keeps everything beside itself:
+
+```yaml
+apiVersion: volary.dev/v1
+kind: Controller
+fleet: fleet.yaml
+repositories:
+  - name: shop
+    url: https://git.example/shop.git
+    branch: main
+```
+
+Certificates of https hosts are checked with the authorities of the system; `SSL_CERT_FILE` in the
+environment names others. Redirects are not followed: write the address they lead to. ssh needs the
+programs `git` and `ssh`.
+
+## Fields
+"""
+
+_NOTICES = """\
+## Events
+
+| Group | Events |
+|---|---|
+"""
+
 
 def application_page() -> str:
     """Return the reference page of application files."""
@@ -104,6 +140,18 @@ def application_page() -> str:
 def fleet_page() -> str:
     """Return the reference page of fleet files."""
     return "\n".join([_FLEET, _table("", fleet.FleetFile)])
+
+
+def controller_page() -> str:
+    """Return the reference page of the controller's settings."""
+    rows = [f"| `{group}` | {_events(group)} |" for group in notices.GROUPS]
+    return "\n".join(
+        [_CONTROLLER, _table("", settings.ControllerFile), _NOTICES + "\n".join(rows), ""]
+    )
+
+
+def _events(group: str) -> str:
+    return ", ".join(f"`{name}`" for name in notices.EVENTS if name.startswith(f"{group}_"))
 
 
 def _stage(name: stage.StageName, model: type[sections.Section]) -> str:
@@ -160,14 +208,14 @@ def _name(annotation: object, info: fields.FieldInfo) -> str:
 
 
 def _simple(annotation: object, info: fields.FieldInfo) -> str:
-    if annotation is application.RoutingMethod:
-        return " or ".join(f"`{each.value}`" for each in application.RoutingMethod)
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return " or ".join(f"`{each.value}`" for each in annotation)
     if annotation is str and any(
         getattr(each, "func", None) is values.relative_path for each in info.metadata
     ):
         return "path"
     if annotation is int:
-        return "percentage"
+        return "number" if settings.is_count(info.metadata) else "percentage"
     names: dict[object, str] = {
         str: "text",
         bool: "boolean",
@@ -184,7 +232,8 @@ def _default(info: fields.FieldInfo, inner: object) -> str:
     if inner or info.default_factory is not None or value in ("", None):
         return ""
     if isinstance(value, timedelta):
-        return f"`{int(value.total_seconds() // 3600)}h`"
+        minutes = int(value.total_seconds() // 60)
+        return f"`{minutes}m`" if minutes % 60 else f"`{minutes // 60}h`"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
@@ -196,12 +245,17 @@ def _later() -> Iterator[str]:
         ("input.multiTargets[].target.", sections.TargetReference),
         ("input.helmChart.", sections.HelmChart),
         ("pipeline.stages[].", sections.StageEntry),
+        ("trigger.onOutOfSync.", sections.OnOutOfSync),
     ]
     for prefix, model in models:
         yield from (f"| `{prefix}{name}` | {text} |" for name, text in model.later.items())
 
 
-_PAGES = {"application": application_page, "fleet": fleet_page}
+_PAGES = {
+    "application": application_page,
+    "controller": controller_page,
+    "fleet": fleet_page,
+}
 
 if __name__ == "__main__":
     sys.stdout.write(_PAGES[sys.argv[1]]())

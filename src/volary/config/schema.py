@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import json_schema
 
-from volary.config import fleet, options, sections
+from volary.config import fleet, options, sections, settings
 from volary.model import json, stage
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -41,6 +41,12 @@ def fleet_schema() -> json.JsonObject:
     """Return the schema of fleet files."""
     schema = fleet.FleetFile.model_json_schema(by_alias=True)
     return {"$schema": _DRAFT, **schema, "title": "Volary fleet"}
+
+
+def controller_schema() -> json.JsonObject:
+    """Return the schema of the controller's settings."""
+    schema = settings.ControllerFile.model_json_schema(by_alias=True)
+    return {"$schema": _DRAFT, **schema, "title": "Volary controller"}
 
 
 def _names() -> list[str]:

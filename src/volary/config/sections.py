@@ -286,8 +286,56 @@ class Pipeline(Section):
     )
 
 
+class OnCommit(Section):
+    """Whether a new commit starts a run."""
+
+    disabled: pydantic.StrictBool = Field(default=False, description="Commits start no run.")
+    paths: list[Text] = Field(
+        default_factory=list,
+        description="Globs relative to the root of the repository: a change of these files starts "
+        "a run too, besides those in the application's directory.",
+    )
+    ignores: list[Text] = Field(
+        default_factory=list,
+        description="Globs: a commit that changes any of these files starts no run, whatever else "
+        "it changes.",
+    )
+
+
+class OnCommand(Section):
+    """Whether a person's wish starts a run."""
+
+    disabled: pydantic.StrictBool = Field(default=False, description="`sync` is refused.")
+
+
+class OnOutOfSync(Section):
+    """Whether drift starts a run."""
+
+    later: ClassVar[Mapping[str, str]] = {"minWindow": "the least time between runs for drift"}
+
+    disabled: pydantic.StrictBool = Field(
+        default=True, description="Must stay `true`: runs for drift are not carried out yet."
+    )
+
+
+class OnChain(Section):
+    """Whether another application's run starts one."""
+
+    disabled: pydantic.StrictBool = Field(
+        default=True, description="Must stay `true`: deployment chains are not carried out yet."
+    )
+
+
+class Trigger(Section):
+    """What starts a run under `volary server`."""
+
+    on_commit: OnCommit = Field(default_factory=OnCommit, description="New commits.")
+    on_command: OnCommand = Field(default_factory=OnCommand, description="People's wishes.")
+    on_out_of_sync: OnOutOfSync = Field(default_factory=OnOutOfSync, description="Drift.")
+    on_chain: OnChain = Field(default_factory=OnChain, description="Other applications.")
+
+
 _NOT_YET = {
-    "trigger": "automatic triggers",
     "postSync": "deployment chains",
     "encryption": "encrypted secrets",
     "attachment": "attached files",
@@ -310,6 +358,9 @@ class Spec(Section):
         default_factory=CommitMatcher, description="Commit messages that force a strategy."
     )
     pipeline: Pipeline = Field(default_factory=Pipeline, description="The steps of a rollout.")
+    trigger: Trigger = Field(
+        default_factory=Trigger, description="What starts a run under `volary server`."
+    )
     timeout: values.Duration = Field(
         default=timedelta(hours=6), description="Limit of a whole run."
     )

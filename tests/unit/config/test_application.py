@@ -282,3 +282,20 @@ def test_whatever_is_written_comes_back_as_problems(text: str, steps: int, new: 
     loaded = application.parse(json.dumps(changed), file="f.yaml", default_name="folder")
 
     assert (loaded.application is None) == any(map(application.is_error, loaded.problems))
+
+
+def test_triggers_are_read() -> None:
+    text = """
+apiVersion: volary.dev/v1
+kind: Application
+spec:
+  trigger:
+    onCommit: {disabled: true, paths: ["lib/**"], ignores: ["*.md"]}
+    onCommand: {disabled: true}
+"""
+    loaded = application.parse(text, file="volary.yaml", default_name="shop")
+
+    found = loaded.require().triggers
+    assert found == applications.Triggers(
+        on_commit_disabled=True, paths=("lib/**",), ignores=("*.md",), on_command_disabled=True
+    )

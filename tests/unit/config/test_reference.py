@@ -12,14 +12,21 @@ DOCS = Path(__file__).parents[3] / "docs/reference"
 
 @pytest.mark.parametrize(
     ("page", "text"),
-    [("application", reference.application_page()), ("fleet", reference.fleet_page())],
+    [
+        ("application", reference.application_page()),
+        ("controller", reference.controller_page()),
+        ("fleet", reference.fleet_page()),
+    ],
 )
 def test_the_committed_page_is_current(page: str, text: str) -> None:
     """`python -m volary.config.reference application > docs/reference/application.md`."""
     assert (DOCS / f"{page}.md").read_text() == text
 
 
-@pytest.mark.parametrize("made", [schema.application_schema(), schema.fleet_schema()])
+@pytest.mark.parametrize(
+    "made",
+    [schema.application_schema(), schema.controller_schema(), schema.fleet_schema()],
+)
 def test_every_field_of_a_schema_is_described(made: dict[str, Any]) -> None:
     objects = {"": made, **made["$defs"]}
     missing = [
