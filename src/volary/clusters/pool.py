@@ -14,6 +14,19 @@ from volary.clusters import kubeconfig, transport
 from volary.model import clock as clocks
 from volary.model import errors, fleet, problem
 
+#: Requests under way at once over all clusters, and the least and most for one of them.
+_TOGETHER = 384
+_LEAST, _MOST = 6, transport.Limits().concurrency
+
+
+def concurrency(clusters: int) -> int:
+    """Return how many requests at once one cluster of so many may be sent.
+
+    Each needs a connection of its own, and one with TLS costs a handshake and a quarter
+    of a MiB. One process cannot keep more than a few hundred answers in hand anyway.
+    """
+    return min(_MOST, max(_LEAST, _TOGETHER // max(clusters, 1)))
+
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
@@ -82,13 +95,17 @@ async def open_pool(
     environment: Mapping[str, str] = os.environ,
     chance: Callable[[], float] = random.random,
 ) -> AsyncIterator[Pool]:
-    """Open a pool; every client is closed at its end."""
+    """Open a pool; every client is closed at its end.
+
+    Without `limits` the clusters share what this process can do (`concurrency`).
+    """
+    shared = transport.Limits(concurrency=concurrency(len(members.clusters)))
     async with AsyncExitStack() as stack:
         yield Pool(
             members,
             stack,
             clock=clock,
-            limits=limits or transport.Limits(),
+            limits=limits or shared,
             environment=environment,
             chance=chance,
         )

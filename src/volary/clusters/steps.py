@@ -71,7 +71,7 @@ class Step:
     is_mark_only: bool = False
     #: Fields are taken over from other managers.
     force: bool = False
-    #: What a dry run answered; None: not tried.
+    #: What a dry run answered, only its uid where `live` is None; None: not tried.
     tried: json.JsonObject | None = None
 
     @property
@@ -113,7 +113,9 @@ async def attempt(step: Step, tools: Tools) -> Step:
         and unchanged.is_same(sent.live, answer)
         and _owns_the_same(sent, answer, tools.manager)
     )
-    return replace(sent, tried=answer, is_unchanged=same)
+    # Thousands of whole answers would be held until all of them are written.
+    kept = answer if sent.live is not None else {"metadata": {"uid": _uid(answer)}}
+    return replace(sent, tried=kept, is_unchanged=same)
 
 
 def to_try(steps: Sequence[Step]) -> list[Step]:

@@ -80,3 +80,10 @@ async def test_a_cluster_that_was_mended_is_usable(
     assert isinstance(missing, pool.Unavailable)
     assert "does not exist" in missing.reason
     assert isinstance(mended, clients.Client)
+
+
+def test_clusters_share_what_one_process_can_do() -> None:
+    """Few clusters get the most each, many get less, none gets too little to be quick."""
+    shares = {clusters: pool.concurrency(clusters) for clusters in (1, 10, 24, 48, 64, 1000)}
+
+    assert shares == {1: 16, 10: 16, 24: 16, 48: 8, 64: 6, 1000: 6}
