@@ -17,6 +17,7 @@ import msgspec
 import yaml
 
 from benchmarks import objects
+from volary.clusters import pool
 from volary.model import json
 
 _PLURALS = {
@@ -30,7 +31,6 @@ _PLURALS = {
     "HorizontalPodAutoscaler": "horizontalpodautoscalers",
     "PodDisruptionBudget": "poddisruptionbudgets",
 }
-_CONCURRENCY = 16
 _QUERY = "fieldManager=raw&fieldValidation=Strict&force=false"
 _APPLY = {"Content-Type": "application/apply-patch+yaml", "Accept": "application/json"}
 
@@ -107,6 +107,7 @@ async def _connected(fleet_file: Path) -> AsyncIterator[Sequence[_Cluster]]:
     members = yaml.safe_load(fleet_file.read_text())["clusters"]
     async with contextlib.AsyncExitStack() as stack:
         clusters = []
+        together = pool.concurrency(len(members))
         for member in members:
             config = yaml.safe_load((fleet_file.parent / member["kubeconfig"]).read_text())
             entry, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
@@ -121,5 +122,5 @@ async def _connected(fleet_file: Path) -> AsyncIterator[Sequence[_Cluster]]:
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
             await stack.enter_async_context(session)
-            clusters.append(_Cluster(session, entry["server"], asyncio.Semaphore(_CONCURRENCY)))
+            clusters.append(_Cluster(session, entry["server"], asyncio.Semaphore(together)))
         yield clusters

@@ -50,7 +50,8 @@ def _facts(findings: Findings) -> str:
     kind = "a quick run (`--quick`)" if findings.quick else "a full run"
     return (
         f"Measured by {kind} on {os.cpu_count()} cores, {platform.system()}, Python"
-        f" {platform.python_version()}; load before it began: {findings.load:.1f}."
+        f" {platform.python_version()}. Other work on the machine before it began: a load of"
+        f" {findings.load:.1f}; the more there is, the less wall times say."
     )
 
 

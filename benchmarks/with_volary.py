@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks import objects
 from volary.clusters import apply, pool
+from volary.clusters import client as clients
 from volary.config import fleet as fleet_files
 
 
@@ -16,25 +17,31 @@ class _WallClock:
         return datetime.now(UTC)  # noqa: TID251 (here the clock is made)
 
 
+async def _client(members: pool.Pool, name: str) -> clients.Client:
+    found = await members.client(name)
+    if isinstance(found, pool.Unavailable):
+        raise RuntimeError(found.reason)
+    return found
+
+
 @contextlib.asynccontextmanager
 async def opened(fleet_file: Path, namespace: str) -> AsyncIterator[Callable[[], Awaitable[None]]]:
     """Open a pool and yield one pass over all its clusters."""
     text = fleet_file.read_text()
     fleet = fleet_files.parse(text, file=str(fleet_file), directory=str(fleet_file.parent))
     manifests = objects.build(namespace)
-    async with pool.open_pool(fleet.require(), clock=_WallClock()) as clients:
+    async with pool.open_pool(fleet.require(), clock=_WallClock()) as members:
+        # The files are read before the pass, as by the floor; nothing has been sent yet.
+        ready = [await _client(members, name) for name in fleet.require().names]
 
-        async def apply_to(name: str) -> None:
-            client = await clients.client(name)
-            if isinstance(client, pool.Unavailable):
-                raise RuntimeError(client.reason)
+        async def apply_to(client: clients.Client) -> None:
             changes = await apply.apply_set(client, manifests)
             if len(changes.changes) != objects.TOTAL:
                 raise RuntimeError(f"{len(changes.changes)} changes of {objects.TOTAL}")
 
         async def act() -> None:
             async with asyncio.TaskGroup() as group:
-                for name in fleet.require().names:
-                    group.create_task(apply_to(name))
+                for client in ready:
+                    group.create_task(apply_to(client))
 
         yield act
