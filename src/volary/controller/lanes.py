@@ -19,7 +19,6 @@ from typing import TypeVar
 
 from volary.controller import (
     driving,
-    inputs,
     insistence,
     journal,
     logbook,
@@ -30,7 +29,7 @@ from volary.controller import (
     wants,
 )
 from volary.engine import codec, events, local, state, transitions
-from volary.model import errors, record
+from volary.model import controller, errors, record
 from volary.store import records
 
 Value = TypeVar("Value")
@@ -165,7 +164,7 @@ class Lane:
 
     def _cancels(self, want: wants.Want, run: state.Run) -> bool:
         return (
-            self._tenure.rules.supersede is inputs.Supersede.CANCEL
+            self._tenure.rules.supersede is controller.Supersede.CANCEL
             and want.kind is wants.Kind.COMMIT
             and want.commit != run.commit
             and run.ending is None

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -24,7 +25,8 @@ from volary.controller import (
     standings,
 )
 from volary.engine import codec
-from volary.model import errors, record
+from volary.gitops import seen as sights
+from volary.model import errors, problem, record
 from volary.store import protocol, records
 
 _LOG = logging.getLogger(__name__)
@@ -91,7 +93,7 @@ class RunManager:
             await roads.load()
             desk = answering.Answers(tenure, roads.lane, self._asked)
             group.create_task(desk.keep_answering(), name="requests")
-            group.create_task(self._watch(roads.see), name="repositories")  # type: ignore[arg-type]
+            group.create_task(self._watch(roads.see), name="repositories")
 
 
 class _Roads:
@@ -101,12 +103,16 @@ class _Roads:
         self._tenure = tenure
         self._troubles = troubles
         self._lanes: dict[str, lanes.Lane] = {}
+        #: Repository and file that a name belongs to.
+        self._claims: dict[str, tuple[str, str]] = {}
 
     async def load(self) -> None:
         """Take up what was left behind."""
         store = self._tenure.store
         for known in await self._records():
             self._lanes[known.name] = lanes.Lane(self._tenure, known)
+            if known.removed is None and known.repository:
+                self._claims[known.name] = (known.repository, known.path)
         unfinished = await insistence.insist(store.runs.unfinished, "taking up")
         left = [await self._load_run(run_id) for run_id in unfinished]
         for stored in left:
@@ -117,21 +123,22 @@ class _Roads:
             await self._catch_up(lane, unfinished)
             lane.work()
 
-    async def see(self, seen: inputs.Seen) -> None:
+    async def see(self, seen: sights.RepositorySeen) -> None:
         """Take what was seen of a repository."""
         if seen.problem:
             self._troubles[seen.name] = seen.problem
-            return
-        self._troubles.pop(seen.name, None)
-        names = set()
+        else:
+            self._troubles.pop(seen.name, None)
+        names = self._claim(seen)
         async with asyncio.TaskGroup() as group:
-            for found in seen.applications:
-                name = self._name(found, seen)
-                names.add(name)
+            for name, found in names.items():
                 group.create_task(self._guarded(name, self._see_one(name, found, seen)))
+        if seen.problem:
+            return  # what is missing may only not have been read
         for name, lane in self._lanes.items():
             known = lane.record
             if known.repository == seen.name and name not in names and known.removed is None:
+                self._claims.pop(name, None)
                 await self._guarded(name, _remove(lane, self._tenure.desk.clock.now()))
 
     def lane(self, name: str) -> lanes.Lane | None:
@@ -144,40 +151,45 @@ class _Roads:
             self._lanes[name] = lanes.Lane(self._tenure, records.ApplicationRecord(name))
         return self._lanes[name]
 
-    def _name(self, found: inputs.Found, seen: inputs.Seen) -> str:
-        """Return what an application is called here: two of one name must not share a lane."""
-        lane = self._lanes.get(found.name)
-        if lane is None or lane.record.removed is not None or not lane.record.repository:
-            return found.name
-        if (lane.record.repository, lane.record.path) == (seen.name, found.path):
-            return found.name
-        paths = {each.path for each in seen.applications if each.name == found.name}
-        if lane.record.repository == seen.name and lane.record.path not in paths:
-            return found.name  # its file was moved
-        return f"{found.name}@{seen.name}/{found.path}"
+    def _claim(self, seen: sights.RepositorySeen) -> dict[str, sights.FoundApplication]:
+        """Return the applications by what they are called here: no two share a lane.
 
-    async def _see_one(self, name: str, found: inputs.Found, seen: inputs.Seen) -> None:
+        Who had a name keeps it while its file is there; whole files come before broken ones.
+        """
+        names: dict[str, sights.FoundApplication] = {}
+        here = {found.path for found in seen.applications}
+        for found in sorted(seen.applications, key=lambda each: each.application is None):
+            mine = (seen.name, found.path)
+            owner = self._claims.get(found.name, mine)
+            gone = owner[0] == seen.name and owner[1] not in here
+            if owner == mine or gone:
+                self._claims[found.name] = mine
+                names[found.name] = found
+            else:
+                names[f"{found.name}@{seen.name}/{found.path}"] = found
+        return names
+
+    async def _see_one(
+        self, name: str, found: sights.FoundApplication, seen: sights.RepositorySeen
+    ) -> None:
         lane = self.lane_of(name)
-        if name != found.name:
-            reason = f"another file is called {found.name} already; names are unique"
-            await lane.change(
-                repository=seen.name,
-                path=found.path,
-                branch=seen.branch,
-                status=standings.Status.BROKEN.value,
-                reason=reason,
+        if name != found.name and found.application is not None:
+            taken = problem.Problem(
+                f"another file is called {found.name} already; names are unique"
             )
-            return
+            found = replace(found, application=None, problems=(taken,))
         await sightings.take(self._tenure, lane, found, seen)
 
     async def _guarded(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         """Do something about one application; its errors must not harm the others."""
         try:
             await work
-        except errors.VolaryError as error:
+        except errors.UserError as error:
+            _LOG.warning("application %s cannot be looked at: %s", name, error)
+        except Exception as error:
             if driving.is_overtaken(error):
                 raise
-            _LOG.warning("application %s cannot be looked at: %s", name, error)
+            _LOG.exception("application %s was not looked at", name)
 
     async def _records(self) -> list[records.ApplicationRecord]:
         found: list[records.ApplicationRecord] = []

@@ -3,16 +3,19 @@
 from dataclasses import replace
 
 from volary.controller import driving as tenures
-from volary.controller import inputs, lanes, standings, wants
+from volary.controller import lanes, standings, wants
+from volary.gitops import seen as sights
 from volary.gitops import triggers
 from volary.model import application as applications
 from volary.model import errors
-from volary.sources import paths
 from volary.sources import repository as repositories
 
 
 async def take(
-    tenure: tenures.Driving, lane: lanes.Lane, found: inputs.Found, seen: inputs.Seen
+    tenure: tenures.Driving,
+    lane: lanes.Lane,
+    found: sights.FoundApplication,
+    seen: sights.RepositorySeen,
 ) -> None:
     """Bring an application up to date with what was found of it."""
     columns: dict[str, object] = {
@@ -21,8 +24,8 @@ async def take(
         "branch": seen.branch,
         "removed": None,
     }
-    standing = replace(lane.standing, head=found.commit, targets=found.targets)
     application = found.application
+    standing = replace(lane.standing, head=found.commit)
     if application is None:
         # What was looked at stays: the commit that mends the file is decided with this one's.
         reason = "; ".join(str(each).splitlines()[0] for each in found.problems) or "it has errors"
@@ -30,6 +33,8 @@ async def take(
         await lane.change(standing, **columns, status=status, reason=reason)
         return
     columns["labels"] = dict(application.labels)
+    listed = {(seen.name, found.path), (seen.name, found.directory)} & tenure.rules.listed
+    standing = replace(standing, targets=application.targets if listed else None)
     if lane.record.status in (standings.Status.BROKEN, standings.Status.REMOVED, ""):
         columns |= _mended(lane)
     await lane.change(standing, **columns)
@@ -56,7 +61,7 @@ def _mended(lane: lanes.Lane) -> dict[str, object]:
 async def _decide(
     tenure: tenures.Driving,
     lane: lanes.Lane,
-    found: inputs.Found,
+    found: sights.FoundApplication,
     options: applications.Triggers,
 ) -> wants.Want | None:
     repository = await tenure.desk.repositories.repository(lane.record.repository)
@@ -79,7 +84,7 @@ async def _decide(
 async def _trigger(
     repository: repositories.Repository,
     previous: str,
-    found: inputs.Found,
+    found: sights.FoundApplication,
     options: applications.Triggers,
 ) -> triggers.Decision:
     changed: tuple[str, ...] = ()
@@ -89,5 +94,5 @@ async def _trigger(
         except errors.UserError:
             # A force-push took the commit away; what changed since cannot be told.
             previous = ""
-    head = triggers.Head(found.commit, previous, changed, paths.parent(found.path))
+    head = triggers.Head(found.commit, previous, changed, found.directory)
     return triggers.on_commit(options, head)

@@ -1,0 +1,143 @@
+"""What people ask for on its way to the process that drives, and into the audit.
+
+A request is written down first; whichever process drives takes it from there and writes its
+answer back. So it does not matter which process a person talks to, and a request that was
+taken is not lost when a process dies.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+from volary.controller import pulse, refusals, views
+from volary.model import clock as clocks
+from volary.model import errors, json, problem
+from volary.store import protocol, records
+
+#: How long an answer is waited for: longer than another process needs to take over.
+PATIENCE = timedelta(seconds=20)
+_LOOK_SECONDS = 0.25
+
+
+class Audit:
+    """The one place that writes the audit."""
+
+    def __init__(self, store: protocol.Store, clock: clocks.Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    @asynccontextmanager
+    async def noting(
+        self,
+        asker: views.Asker,
+        action: str,
+        *,
+        application: str = "",
+        run: str = "",
+        document: json.JsonObject | None = None,
+    ) -> AsyncIterator[None]:
+        """Note what is done in the block, and how it ended; an exception goes on."""
+        said = dict(document or {})
+        try:
+            yield
+        except errors.VolaryError as error:
+            said["refusal"] = _short(error)
+            await self.note(asker, action, "failed", application, run, said)
+            raise
+        await self.note(asker, action, "ok", application, run, said)
+
+    async def note(
+        self,
+        asker: views.Asker,
+        action: str,
+        result: str,
+        application: str = "",
+        run: str = "",
+        document: json.JsonObject | None = None,
+    ) -> None:
+        """Note one thing that somebody did, or was not let do (``denied``)."""
+        await self._store.audit.write(
+            records.AuditRecord(
+                at=self._clock.now(),
+                by=asker.by,
+                action=action,
+                result=result,
+                source=asker.source,
+                application=application,
+                run_id=run,
+                document=document or {},
+            )
+        )
+
+
+class Asking:
+    """Hands requests over and waits for their answers."""
+
+    def __init__(
+        self,
+        store: protocol.Store,
+        clock: clocks.Clock,
+        *,
+        asked: pulse.Pulse,
+        kept: pulse.Pulse,
+        make_id: Callable[[], str],
+        patience: timedelta = PATIENCE,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._asked = asked
+        self._kept = kept
+        self._make_id = make_id
+        self._patience = patience
+
+    async def ask(
+        self,
+        kind: str,
+        by: str,
+        *,
+        application: str = "",
+        run: str = "",
+        document: json.JsonObject | None = None,
+    ) -> str:
+        """Ask the process that drives, and return the request's id once it was taken.
+
+        Raises:
+            refusals.Conflict: It was refused; says why.
+            refusals.Busy: It is written down, but nobody has answered in time.
+        """
+        request = records.RequestRecord(
+            id=self._make_id(),
+            kind=kind,
+            by=by,
+            at=self._clock.now(),
+            application=application,
+            run_id=run,
+            document=document or {},
+        )
+        await self._store.requests.ask(request)
+        self._asked.beat()
+        try:
+            async with asyncio.timeout(self._patience.total_seconds()):
+                answered = await self._answer(request.id)
+        except TimeoutError:
+            raise refusals.Busy(
+                "the request is kept, but nobody drives runs at the moment; look again later"
+            ) from None
+        if answered.refusal:
+            raise refusals.conflict(answered.refusal)
+        return request.id
+
+    async def _answer(self, request_id: str) -> records.RequestRecord:
+        while True:
+            found = await self._store.requests.get(request_id)
+            if found is not None and found.answered is not None:
+                return found
+            await self._kept.wait(_LOOK_SECONDS)
+
+
+def _short(error: errors.VolaryError) -> str:
+    if isinstance(error, errors.UserError):
+        first: problem.Problem = error.problems[0]
+        return first.message
+    return str(error)

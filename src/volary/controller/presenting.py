@@ -1,0 +1,246 @@
+"""From what is kept to what people see. Pure."""
+
+from dataclasses import replace
+
+from volary.controller import origins, preflight, preparation, standings, views, wants
+from volary.engine import codec, describe, limits, state
+from volary.manifests import masking
+from volary.model import record
+from volary.planner import targets as target_choice
+from volary.store import records
+
+
+def of_application(known: records.ApplicationRecord) -> views.ApplicationView:
+    """Return an application as people see it."""
+    standing = standings.from_document(known.document)
+    return views.ApplicationView(
+        name=known.name,
+        repository=known.repository,
+        path=known.path,
+        branch=known.branch,
+        labels=dict(known.labels),
+        status=known.status or standings.Status.UNKNOWN.value,
+        reason=known.reason,
+        running_commit=known.running_commit,
+        head=standing.head,
+        run=standing.run,
+        waiting=_waiting(standing.want, standing.why_waiting) if standing.want else None,
+        updated=known.updated,
+        removed=known.removed,
+        version=known.version,
+    )
+
+
+def _waiting(want: wants.Want, why: str) -> views.WaitingView:
+    return views.WaitingView(
+        run=want.id,
+        commit=want.commit,
+        reason=want.reason,
+        kind=want.kind.value,
+        by=want.by,
+        why_waiting=why or "it is being prepared",
+    )
+
+
+def of_summary(kept: records.RunSummary) -> views.RunSummaryView:
+    """Return a run as lists show it."""
+    return _summary(kept.head, kept.version, origins.from_document(kept.origin))
+
+
+def _summary(head: record.RunHead, version: int, origin: origins.Origin) -> views.RunSummaryView:
+    return views.RunSummaryView(
+        id=head.id,
+        application=head.application,
+        status=head.status.value,
+        reason=head.reason,
+        commit=head.commit,
+        running_commit=head.running_commit,
+        subject=origin.subject,
+        trigger=origin.reason,
+        by=origin.by,
+        strategy=origin.strategy,
+        targets=origin.targets,
+        created=head.created,
+        started=head.started,
+        finished=head.finished,
+        version=version,
+    )
+
+
+def of_run(stored: record.StoredRun, approvals: tuple[record.ApprovalRecord, ...]) -> views.RunView:
+    """Return a whole run with what it waits for and what comes next."""
+    run, origin = codec.read_run(stored), origins.from_document(stored.origin)
+    return views.RunView(
+        summary=_summary(stored.head, stored.version, origin),
+        plan=origin.summary,
+        stages=tuple(_stage(each) for each in run.stages),
+        rollback=_stage(run.rollback) if run.rollback else None,
+        targets=tuple(
+            views.TargetView(each.name, each.touched, each.left_out) for each in run.clusters
+        ),
+        approvals=tuple(
+            views.ApprovalView(
+                each.stage, each.group, each.by, each.at, each.approved, each.comment
+            )
+            for each in approvals
+        ),
+        wanted_approval=_wanted_approval(run),
+        paused_by=run.pause.by if run.pause else "",
+        held=run.held,
+        deadline=run.deadline,
+        why_waiting=describe.why_waiting(run),
+        what_next=describe.what_next(run),
+        if_failed="" if run.is_final else describe.if_failed(run),
+        last_event=stored.last_event,
+    )
+
+
+def _stage(stage: state.StageState) -> views.StageView:
+    return views.StageView(
+        id=stage.id,
+        name=stage.stage.name.value,
+        status=stage.status.value,
+        reason=stage.reason,
+        started=stage.started,
+        finished=stage.finished,
+        deadline=stage.deadline,
+        tasks=tuple(_task(task, group.name) for group in stage.groups for task in group.tasks),
+    )
+
+
+def _task(task: state.TaskState, group: str) -> views.TaskView:
+    said = task.progress or state.Progress("")
+    return views.TaskView(
+        target=task.target,
+        group=group,
+        status=task.status.value,
+        reason=task.reason,
+        attempt=task.attempt,
+        started=task.started,
+        finished=task.finished,
+        deadline=task.deadline,
+        progress=said.sentence,
+        ready=said.ready,
+        total=said.total,
+        wanted_weights=dict(said.wanted_weights),
+        observed_weights=dict(said.observed_weights),
+        details=task.details,
+    )
+
+
+def _wanted_approval(run: state.Run) -> views.WantedApprovalView | None:
+    if run.is_final:
+        return None
+    group = limits.waiting_group(run)
+    if group is None or group.rule is None:
+        return None
+    return views.WantedApprovalView(
+        stage=run.current.id,
+        group=group.name,
+        needed=group.rule.count,
+        given=len(group.approvals),
+        approvers=group.rule.approvers,
+        expires=group.expires,
+    )
+
+
+def of_plan(prepared: preparation.Prepared, trials: tuple[preflight.Trial, ...]) -> views.PlanView:
+    """Return what a prepared run would do."""
+    plan = prepared.plan
+    return views.PlanView(
+        application=prepared.project.application.name,
+        commit=prepared.project.commit,
+        running_commit=prepared.running.commit,
+        strategy=plan.strategy.value,
+        reason=plan.summary,
+        stages=tuple(
+            views.PlannedStageView(
+                each.name.value, each.description, target_choice.of_stage(each, plan.targets)
+            )
+            for each in plan.stages
+        ),
+        targets=tuple(
+            views.TargetPlanView(
+                target=each.target,
+                changes=tuple(
+                    (change.action.value, str(change.key)) for change in each.changes.changes
+                ),
+                problems=tuple(str(problem) for problem in each.problems),
+                silence=each.silence,
+            )
+            for each in trials
+        ),
+        warnings=tuple(str(each) for each in prepared.warnings),
+    )
+
+
+def of_event(event: records.FeedEvent) -> views.EventView:
+    """Return an event of a feed."""
+    return views.EventView(
+        position=event.position,
+        run=event.run_id,
+        application=event.application,
+        number=event.number,
+        at=event.record.at,
+        event=event.record.event,
+        document=event.record.document,
+    )
+
+
+def of_line(kept: records.KeptLine) -> views.LogView:
+    """Return a line of a log."""
+    line = kept.line
+    return views.LogView(
+        position=kept.position,
+        number=kept.number,
+        at=line.at,
+        stage=line.stage,
+        target=line.target,
+        attempt=line.attempt,
+        level=line.level,
+        text=line.text,
+    )
+
+
+def of_commit(kept: records.CommitRecord) -> views.CommitView:
+    """Return a commit of an application."""
+    return views.CommitView(
+        commit=kept.commit,
+        seen=kept.seen,
+        subject=kept.subject,
+        author=kept.author,
+        status=kept.status,
+        reason=kept.reason,
+        run=kept.run_id,
+    )
+
+
+def of_audit(kept: records.AuditRecord) -> views.AuditView:
+    """Return an entry of the audit."""
+    return views.AuditView(
+        position=kept.position,
+        at=kept.at,
+        by=kept.by,
+        action=kept.action,
+        result=kept.result,
+        source=kept.source,
+        application=kept.application,
+        run=kept.run_id,
+        document=kept.document,
+    )
+
+
+def clean_plan(masker: masking.Masker, view: views.PlanView) -> views.PlanView:
+    """Return the plan without secret values in what clusters and renderers said."""
+
+    def clean(texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(masker.clean, texts))
+
+    return replace(
+        view,
+        targets=tuple(
+            replace(each, problems=clean(each.problems), silence=masker.clean(each.silence))
+            for each in view.targets
+        ),
+        warnings=clean(view.warnings),
+    )

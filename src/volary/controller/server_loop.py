@@ -1,0 +1,123 @@
+"""Puts the controller together: store, clusters, lease, runs, retention, and the service.
+
+Everything long-running hangs in one task group under `Controller.run`; nothing is global, so
+two controllers can live in one process, as tests have them.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from volary.clusters import pool
+from volary.controller import (
+    asking,
+    inputs,
+    leases,
+    pulse,
+    releases,
+    retention,
+    runs,
+    service,
+)
+from volary.model import clock as clocks
+from volary.model import controller, fleet, record
+from volary.stages import executor as stage_executor
+from volary.store import opening, protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the controller is given."""
+
+    clock: clocks.Clock
+    members: fleet.Fleet
+    repositories: inputs.Repositories
+    watch: inputs.Watch
+    #: Unique to this life of this process; a new one when empty.
+    owner: str = ""
+    timing: leases.Timing = field(default_factory=leases.Timing)
+    rules: inputs.Rules = field(default_factory=inputs.Rules)
+    executor_options: stage_executor.Options = field(default_factory=stage_executor.Options)
+
+
+class Controller:
+    """A controller that is put together; `run` makes it live."""
+
+    def __init__(
+        self,
+        settings: controller.Settings,
+        parts: Parts,
+        store: protocol.Store,
+        clusters: pool.Pool,
+    ) -> None:
+        self._settings = settings
+        self._parts = parts
+        self._store = store
+        kept, asked = pulse.Pulse(), pulse.Pulse()
+        desk = releases.Desk(
+            parts.repositories,
+            clusters,
+            parts.clock,
+            secrets=parts.rules.secrets,
+            executor_options=parts.executor_options,
+        )
+        listed = {
+            (each.repository, each.path.rstrip("/"))
+            for each in settings.applications
+            if each.targets is not None
+        }
+        rules = replace(parts.rules, supersede=settings.supersede, listed=frozenset(listed))
+        self._manager = runs.RunManager(store, desk, rules, parts.watch, kept=kept, asked=asked)
+        asker = asking.Asking(store, parts.clock, asked=asked, kept=kept, make_id=runs.new_id)
+        #: What people see and ask for; works in a process that stands by too.
+        self.service = service.Service(store, desk, asker, asking.Audit(store, parts.clock), kept)
+        #: Whether this process drives at the moment.
+        self.drives = False
+
+    @property
+    def troubles(self) -> dict[str, str]:
+        """Why repositories could not be looked at last, by name; only of those."""
+        return self._manager.troubles
+
+    async def run(self) -> None:
+        """Drive whenever this process holds the lease, until cancelled.
+
+        Being cancelled is shutting down: runs stay as they were kept, and go on in the
+        process that drives next.
+        """
+        owner = self._parts.owner or uuid.uuid4().hex
+        await leases.drive(self._store, owner, self._drive, timing=self._parts.timing)
+
+    async def _drive(self, fence: record.Fence) -> None:
+        self.drives = True
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._manager.drive(fence), name="runs")
+                group.create_task(
+                    retention.keep_forgetting(
+                        self._store,
+                        self._settings.retention,
+                        fence=fence,
+                        clock=self._parts.clock,
+                    ),
+                    name="retention",
+                )
+        finally:
+            self.drives = False
+
+
+@asynccontextmanager
+async def open_controller(settings: controller.Settings, parts: Parts) -> AsyncIterator[Controller]:
+    """Open the store and the clusters, and close them at the end.
+
+    Raises:
+        errors.UserError: The settings name something that is not there.
+        errors.TemporaryError: The database cannot be reached now.
+    """
+    async with (
+        opening.open_store(settings.store, clock=parts.clock) as store,
+        pool.open_pool(parts.members, clock=parts.clock) as clusters,
+    ):
+        yield Controller(settings, parts, store, clusters)

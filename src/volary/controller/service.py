@@ -1,0 +1,313 @@
+"""Everything people can see and ask for, without HTTP: what the server and tests stand on.
+
+Reading comes straight from the store, so every process can answer. What changes something is
+handed to the process that drives (see `asking`) and noted in the audit. Who may do what is
+not decided here.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from volary.clusters import pool
+from volary.controller import (
+    asking,
+    preflight,
+    presenting,
+    pulse,
+    refusals,
+    releases,
+    standings,
+    views,
+    wants,
+)
+from volary.model import errors, fleet, json
+from volary.model import record as run_records
+from volary.store import protocol, records
+
+_Page = views.PageView
+_LOOK_SECONDS = 1.0
+#: How long a cluster may take to say that it is there, and how long that is believed.
+_CLUSTER_PATIENCE = timedelta(seconds=5)
+_CLUSTER_MEMORY = timedelta(seconds=30)
+
+
+@dataclass(slots=True)
+class Service:
+    """See the module; made by `server_loop.open_controller`."""
+
+    store: protocol.Store
+    desk: releases.Desk
+    asker: asking.Asking
+    audit_trail: asking.Audit
+    kept: pulse.Pulse
+    _clusters: tuple[views.ClusterView, ...] = field(default=(), init=False)
+    _clusters_at: datetime | None = field(default=None, init=False)
+
+    # Looking.
+
+    async def applications(
+        self, wanted: records.ApplicationFilter, *, cursor: str = "", limit: int = 50
+    ) -> _Page[views.ApplicationView]:
+        """Return applications by name."""
+        page = await self.store.applications.list(wanted, cursor=cursor, limit=limit)
+        return _Page(tuple(map(presenting.of_application, page.items)), page.cursor)
+
+    async def application(self, name: str) -> views.ApplicationView:
+        """Return one application.
+
+        Raises:
+            refusals.NotFound: There is none of that name.
+        """
+        return presenting.of_application(await self._application(name))
+
+    async def commits(
+        self, application: str, *, cursor: str = "", limit: int = 50
+    ) -> _Page[views.CommitView]:
+        """Return an application's commits, the last seen first."""
+        page = await self.store.commits.list(application, cursor=cursor, limit=limit)
+        return _Page(tuple(map(presenting.of_commit, page.items)), page.cursor)
+
+    async def runs(
+        self, wanted: records.RunFilter, *, cursor: str = "", limit: int = 50
+    ) -> _Page[views.RunSummaryView]:
+        """Return runs, the newest first."""
+        page = await self.store.runs.list(wanted, cursor=cursor, limit=limit)
+        return _Page(tuple(map(presenting.of_summary, page.items)), page.cursor)
+
+    async def run(self, run_id: str) -> views.RunView:
+        """Return a whole run: stages, tasks, what it waits for, what comes next.
+
+        Raises:
+            refusals.NotFound: There is none of that id.
+        """
+        stored = await self._run(run_id)
+        return presenting.of_run(stored, await self.store.runs.approvals(run_id))
+
+    async def events(
+        self, run_id: str, after: int = 0, *, limit: int = 500
+    ) -> tuple[views.EventView, ...]:
+        """Return a run's events after the one with that number, in order."""
+        found = await self.store.events.after(run_id, after, limit=limit)
+        return tuple(map(presenting.of_event, found))
+
+    async def all_events(
+        self, after: int = 0, *, application: str = "", limit: int = 500
+    ) -> tuple[views.EventView, ...]:
+        """Return events of all runs, or of one application's, after a position, in order."""
+        found = await self.store.events.all_after(after, application=application, limit=limit)
+        return tuple(map(presenting.of_event, found))
+
+    async def logs(
+        self,
+        run_id: str,
+        after: int = 0,
+        *,
+        stage: str = "",
+        target: str = "",
+        limit: int = 500,
+    ) -> tuple[views.LogView, ...]:
+        """Return lines of a run's logs after a position, in order."""
+        found = await self.store.logs.after(run_id, after, stage=stage, target=target, limit=limit)
+        return tuple(map(presenting.of_line, found))
+
+    async def clusters(self) -> tuple[views.ClusterView, ...]:
+        """Return the fleet and whether each cluster answers; remembered for half a minute."""
+        now = self.desk.clock.now()
+        if self._clusters_at is None or now - self._clusters_at > _CLUSTER_MEMORY:
+            async with asyncio.TaskGroup() as group:
+                members = self.desk.clusters.fleet.clusters
+                tasks = [group.create_task(self._cluster(each)) for each in members]
+            self._clusters = tuple(task.result() for task in tasks)
+            self._clusters_at = now
+        return self._clusters
+
+    async def audit(
+        self, wanted: records.AuditFilter, *, cursor: str = "", limit: int = 50
+    ) -> _Page[views.AuditView]:
+        """Return what was done, the newest first."""
+        page = await self.store.audit.list(wanted, cursor=cursor, limit=limit)
+        return _Page(tuple(map(presenting.of_audit, page.items)), page.cursor)
+
+    async def changes(self) -> AsyncIterator[int]:
+        """Yield the position of the newest event whenever something may have changed.
+
+        Within the process that drives at once, elsewhere within a second; the same position
+        again when only a task's progress or an application changed.
+        """
+        position, beats = -1, -1
+        while True:
+            now = await self.store.events.position()
+            if now != position or self.kept.count != beats:
+                position, beats = now, self.kept.count
+                yield position
+            if self.kept.count == beats:
+                await self.kept.wait(_LOOK_SECONDS)
+
+    # Asking about an application.
+
+    async def plan(
+        self, application: str, *, commit: str = "", strategy: str = ""
+    ) -> views.PlanView:
+        """Return what a sync would do now; writes nothing anywhere.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            errors.UserError: Something has to be mended first.
+        """
+        known = await self._application(application)
+        standing = standings.from_document(known.document)
+        place = releases.Place(
+            known.name, known.repository, known.path, known.branch, standing.targets
+        )
+        want = wants.Want(
+            id="plan",
+            commit=commit or standing.head or known.branch,
+            kind=wants.Kind.COMMAND,
+            reason="plan",
+            at=self.desk.clock.now(),
+            strategy=releases.wanted_strategy(strategy),
+        )
+        prepared = await releases.prepare(self.desk, place, want, known.running_commit)
+        trials = await preflight.look(prepared, self.desk.clusters)
+        masker = releases.masker(self.desk, prepared.manifests, prepared.old_manifests)
+        return presenting.clean_plan(masker, presenting.of_plan(prepared, trials))
+
+    async def sync(
+        self, application: str, asker: views.Asker, *, commit: str = "", strategy: str = ""
+    ) -> views.AskedView:
+        """Ask for a run to a commit; empty: the newest.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            refusals.Conflict: It does not take commands, or the commit does not exist.
+        """
+        releases.wanted_strategy(strategy)
+        document = {"commit": commit, "strategy": strategy}
+        return await self._ask_application("sync", application, asker, document)
+
+    async def rollback(
+        self, application: str, asker: views.Asker, *, to: str = ""
+    ) -> views.AskedView:
+        """Go back to a commit; empty: take the run under way back, else to the one before.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            refusals.Conflict: There is nothing to go back to.
+        """
+        return await self._ask_application("rollback", application, asker, {"to": to})
+
+    # Asking about a run. Each raises `refusals.NotFound` and, when the run cannot take it as
+    # it stands, `refusals.Conflict` with the reason.
+
+    async def approve(self, run: str, asker: views.Asker, *, comment: str = "") -> views.AskedView:
+        """Say yes to the group that waits."""
+        return await self._ask_run("approve", run, asker, {"comment": comment})
+
+    async def reject(self, run: str, asker: views.Asker, *, comment: str = "") -> views.AskedView:
+        """Say no to the group that waits: its stage has failed."""
+        return await self._ask_run("reject", run, asker, {"comment": comment})
+
+    async def pause(self, run: str, asker: views.Asker, *, reason: str = "") -> views.AskedView:
+        """Have it start nothing new."""
+        return await self._ask_run("pause", run, asker, {"reason": reason})
+
+    async def resume(self, run: str, asker: views.Asker) -> views.AskedView:
+        """Have it go on after a pause."""
+        return await self._ask_run("resume", run, asker, {})
+
+    async def cancel(
+        self,
+        run: str,
+        asker: views.Asker,
+        *,
+        rollback: bool = False,
+        now: bool = False,
+        reason: str = "",
+    ) -> views.AskedView:
+        """End it: rolled back, or kept as it is; with `now` in mid-write."""
+        document = {"rollback": rollback, "now": now, "reason": reason}
+        return await self._ask_run("cancel", run, asker, document)
+
+    async def retry(
+        self, run: str, asker: views.Asker, *, targets: Sequence[str] = ()
+    ) -> views.AskedView:
+        """Try the failed stage again, on some clusters or all that did not succeed."""
+        return await self._ask_run("retry", run, asker, {"targets": list(targets)})
+
+    async def skip(
+        self, run: str, asker: views.Asker, *, target: str, reason: str
+    ) -> views.AskedView:
+        """Leave one cluster out of what is still to come."""
+        return await self._ask_run("skip", run, asker, {"target": target, "reason": reason})
+
+    async def denied(
+        self, asker: views.Asker, action: str, *, application: str = "", run: str = ""
+    ) -> None:
+        """Note that somebody was not let do something."""
+        await self.audit_trail.note(asker, action, "denied", application, run)
+
+    # Inside.
+
+    async def _ask_run(
+        self, kind: str, run: str, asker: views.Asker, document: json.JsonObject
+    ) -> views.AskedView:
+        stored = await self._run(run)
+        name = stored.head.application
+        async with self.audit_trail.noting(
+            asker, f"run.{kind}", application=name, run=run, document=document
+        ):
+            await self.asker.ask(kind, asker.by, application=name, run=run, document=document)
+        return views.AskedView(run, (await self._run(run)).head.reason)
+
+    async def _ask_application(
+        self, kind: str, name: str, asker: views.Asker, document: json.JsonObject
+    ) -> views.AskedView:
+        await self._application(name)
+        async with self.audit_trail.noting(
+            asker, f"application.{kind}", application=name, document=document
+        ):
+            run = await self.asker.ask(kind, asker.by, application=name, document=document)
+        known = presenting.of_application(await self._application(name))
+        waits = known.waiting
+        if waits is not None and waits.run == run:
+            return views.AskedView(run, waits.why_waiting)
+        return views.AskedView(known.run or run, known.reason)
+
+    async def _application(self, name: str) -> records.ApplicationRecord:
+        found = await self.store.applications.get(name)
+        if found is None:
+            raise refusals.not_found("application", name)
+        return found
+
+    async def _run(self, run_id: str) -> run_records.StoredRun:
+        found = await self.store.runs.load(run_id)
+        if found is None:
+            raise refusals.not_found("run", run_id)
+        return found
+
+    async def _cluster(self, member: fleet.Cluster) -> views.ClusterView:
+        trouble = await self._trouble(member.name)
+        return views.ClusterView(
+            name=member.name,
+            labels=dict(member.labels),
+            suspended=member.suspended,
+            namespaces=member.namespaces,
+            status="unreachable" if trouble else "reachable",
+            reason=trouble,
+        )
+
+    async def _trouble(self, name: str) -> str:
+        """Say why a cluster cannot be used; empty: it can."""
+        client = await self.desk.clusters.client(name)
+        if isinstance(client, pool.Unavailable):
+            return client.reason
+        try:
+            async with asyncio.timeout(_CLUSTER_PATIENCE.total_seconds()):
+                await client.discover()
+        except TimeoutError:
+            return f"it did not answer within {_CLUSTER_PATIENCE.total_seconds():g} s"
+        except errors.VolaryError as error:
+            return str(error)
+        return ""
