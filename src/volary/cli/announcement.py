@@ -1,10 +1,15 @@
 """A plan in words, before the run begins."""
 
+from collections.abc import Sequence
+
 from rich import console as rich_console
 from rich import markup
 
 from volary.controller import preparation
 from volary.model import json, plan, stage
+
+#: So many clusters are named in full.
+_MOST_NAMED = 8
 
 
 def show(console: rich_console.Console, prepared: preparation.Prepared) -> None:
@@ -17,14 +22,14 @@ def show(console: rich_console.Console, prepared: preparation.Prepared) -> None:
     running = prepared.running
     before = _short(running.commit) if running.commit else "nothing yet"
     console.print(f"  running  {before}: {markup.escape(running.reason)}")
-    console.print(f"  targets  {', '.join(decided.targets)}")
+    console.print(f"  targets  {_names(decided.targets)}")
     console.print(f"  strategy {_strategy(decided.strategy)}: {markup.escape(decided.summary)}")
     for version in decided.versions:
-        where = "" if len(version.targets) == len(decided.targets) else ", ".join(version.targets)
+        where = "" if len(version.targets) == len(decided.targets) else _names(version.targets)
         suffix = f" ({where})" if where else ""
         console.print(f"  image    {markup.escape(version.image)}{suffix}")
     for number, each in enumerate(decided.stages, start=1):
-        limit = f" on {', '.join(each.targets)}" if each.targets else ""
+        limit = f" on {_names(each.targets)}" if each.targets else ""
         text = f"{each.name.value}{limit}{_options(each)}"
         console.print(f"  stage {number}  {text}  [dim]{markup.escape(each.description)}[/]")
 
@@ -51,6 +56,14 @@ def to_json(prepared: preparation.Prepared) -> json.JsonObject:
         ],
         "skipped": [{"name": each.name.value, "reason": each.reason} for each in decided.skipped],
     }
+
+
+def _names(targets: Sequence[str]) -> str:
+    """Name the clusters, of many the first."""
+    if len(targets) <= _MOST_NAMED:
+        return ", ".join(targets)
+    more = len(targets) - _MOST_NAMED
+    return f"{len(targets)} clusters: {', '.join(targets[:_MOST_NAMED])} and {more} more"
 
 
 def _short(commit: str) -> str:

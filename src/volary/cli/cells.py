@@ -23,19 +23,22 @@ SIGNS = {
 }
 
 
-def text(cell: matrix.Cell | None, now: datetime) -> tuple[str, str]:
-    """Return a cell's text and its colour; a dash where the stage leaves the cluster out."""
+def text(cell: matrix.Cell | None, now: datetime, *, brief: bool = False) -> tuple[str, str]:
+    """Return a cell's text and its colour; a dash where the stage leaves the cluster out.
+
+    With `brief` the sign stands alone, where there is no room for its word.
+    """
     if cell is None:
         return "–", "dim"
     if cell.status is words.TaskStatus.CANCELLED and cell.started is None:
-        return "· not run", "dim"
+        return "·" if brief else "· not run", "dim"
     sign, colour = SIGNS[cell.status]
     parts = [sign]
     if cell.status is words.TaskStatus.RUNNING and cell.total:
         parts.append(f"{cell.ready}/{cell.total}")
     if cell.wanted:
         parts.append(weights(cell.wanted, cell.observed))
-    if not _is_plain(cell.status):
+    if not brief and not _is_plain(cell.status):
         parts.append(cell.status.value)
     if cell.started:
         parts.append(seconds(((cell.finished or now) - cell.started).total_seconds()))

@@ -2,22 +2,35 @@
 
 from datetime import datetime
 
-from rich import box, table, text
+from rich import box, console, table, text
 
 from volary.cli import cells, matrix
 from volary.model import status as words
 
-#: Up to this many clusters stand side by side.
+#: Up to this many clusters stand side by side, where the terminal is wide enough.
 SIDE_BY_SIDE = 6
+#: Columns that a stage's name and a cluster's cell take.
+_STAGE_WIDTH = 22
+_CELL_WIDTH = 13
+#: Columns between two cells.
+_GAP = 3
 
 _QUIET = (words.TaskStatus.SUCCEEDED, words.TaskStatus.PENDING)
 
 
-def draw(shown: matrix.Matrix, now: datetime, *, rows: int = 0) -> table.Table:
+def stands_side_by_side(shown: matrix.Matrix, width: int) -> bool:
+    """Tell whether the clusters are columns on a terminal of `width` columns."""
+    room = (width - _STAGE_WIDTH) // _CELL_WIDTH
+    return len(shown.targets) <= min(SIDE_BY_SIDE, max(room, 1))
+
+
+def draw(
+    shown: matrix.Matrix, now: datetime, *, width: int, rows: int = 0
+) -> console.RenderableType:
     """Return the matrix as a table of at most `rows` clusters (0: all) when they are rows."""
-    if len(shown.targets) <= SIDE_BY_SIDE:
+    if stands_side_by_side(shown, width):
         return _stages_down(shown, now)
-    return _clusters_down(shown, now, rows or len(shown.targets))
+    return _clusters_down(shown, now, width, rows or len(shown.targets))
 
 
 def _new_table() -> table.Table:
@@ -35,24 +48,46 @@ def _stages_down(shown: matrix.Matrix, now: datetime) -> table.Table:
     return grid
 
 
-def _clusters_down(shown: matrix.Matrix, now: datetime, rows: int) -> table.Table:
+def _clusters_down(
+    shown: matrix.Matrix, now: datetime, width: int, rows: int
+) -> console.RenderableType:
     grid = _new_table()
-    grid.add_column("cluster", no_wrap=True)
-    for number, stage in enumerate(shown.stages, start=1):
-        grid.add_column(f"{number} {_short(shown.names.get(stage, stage))}", no_wrap=True)
+    longest = max(len(target) for target in shown.targets)
+    grid.add_column("cluster", no_wrap=True, min_width=min(longest, width // 3))
+    heads = [_short(shown.names.get(stage, stage)) for stage in shown.stages]
+    numbered = [f"{number} {head}" for number, head in enumerate(heads, start=1)]
+    fits = longest + sum(max(len(head), _CELL_WIDTH) + _GAP for head in numbered) <= width
+    for number, head in enumerate(numbered, start=1):
+        grid.add_column(head if fits else str(number), no_wrap=True)
     ordered = sorted(shown.targets, key=lambda target: _is_quiet(shown, target))
     for target in ordered[:rows]:
-        written = [_cell(shown, stage, target, now) for stage in shown.stages]
+        written = [_cell(shown, stage, target, now, brief=not fits) for stage in shown.stages]
         grid.add_row(text.Text(target), *written)
+    legend = [] if fits else _folded(numbered, width)
+    parts: list[console.RenderableType] = [*legend, grid]
     if len(ordered) > rows:
-        grid.add_row(text.Text(f"… {len(ordered) - rows} more", style="dim"))
-    return grid
+        parts.append(text.Text(f"… and {len(ordered) - rows} more clusters", style="dim"))
+    return console.Group(*parts)
 
 
-def _cell(shown: matrix.Matrix, stage: str, target: str, now: datetime) -> text.Text:
+def _folded(words_of_stages: list[str], width: int) -> list[text.Text]:
+    """Return the stages' names as lines that are not broken within a name."""
+    lines = [""]
+    for each in words_of_stages:
+        longer = f"{lines[-1]}  {each}" if lines[-1] else each
+        if len(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(each)
+    return [text.Text(line) for line in lines]
+
+
+def _cell(
+    shown: matrix.Matrix, stage: str, target: str, now: datetime, *, brief: bool = False
+) -> text.Text:
     known = any(key[0] == stage for key in shown.cells)
     cell = shown.cell(stage, target) if known else matrix.Cell()
-    written, colour = cells.text(cell, now)
+    written, colour = cells.text(cell, now, brief=brief)
     return text.Text(written, style=colour)
 
 

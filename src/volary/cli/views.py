@@ -182,11 +182,13 @@ class Live:
         """Give the terminal back; leave the last matrix standing."""
         self._live.stop()
         if self.shown.started:
-            self._console.print(grid.draw(self.shown, self._clock.now()))
+            width = self._console.width
+            self._console.print(grid.draw(self.shown, self._clock.now(), width=width))
 
     def notify(self, event: feed.RunEvent) -> None:
         """Remember the event; it is drawn at the next refresh."""
         self.shown = matrix.fold(self.shown, event)
 
     def _render(self) -> rich_console.RenderableType:
-        return screen.draw(self.shown, self._clock.now(), height=self._console.height)
+        width, height = self._console.size
+        return screen.draw(self.shown, self._clock.now(), width=width, height=height)

@@ -1,8 +1,12 @@
 """The matrix is folded from events alone."""
 
+import io
 from datetime import UTC, datetime, timedelta
 
-from volary.cli import cells, grid, matrix
+import pytest
+from rich import console as rich_console
+
+from volary.cli import cells, grid, matrix, screen
 from volary.engine import executor, feed
 from volary.model import status as words
 
@@ -87,10 +91,58 @@ def test_with_many_clusters_those_that_need_a_look_come_first() -> None:
     ended = {"status": words.TaskStatus.FAILED, "reason": "x", "details": ()}
     shown = matrix.fold(shown, _task(feed.TaskFinished, "c15", **ended))
 
-    table = grid.draw(shown, NOW, rows=3)
+    drawn = _drawn(grid.draw(shown, NOW, width=80, rows=3), width=80)
 
-    first = list(table.columns[0].cells)
-    assert [str(cell) for cell in first] == ["c15", "c00", "c01", "… 17 more"]
+    first = [line.split()[0] for line in drawn[-4:-1]]
+    assert first == ["c15", "c00", "c01"]
+    assert drawn[-1] == "… and 17 more clusters"
+
+
+def _drawn(shown: rich_console.RenderableType, *, width: int) -> list[str]:
+    """Return the lines as a terminal of that width gets them."""
+    console = rich_console.Console(width=width, file=io.StringIO(), force_terminal=False)
+    with console.capture() as written:
+        console.print(shown)
+    return [line.rstrip() for line in written.get().splitlines()]
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (60, 16), (120, 40), (200, 50)])
+@pytest.mark.parametrize("count", [1, 3, 6, 30, 200])
+def test_the_screen_fits_the_terminal(count: int, width: int, height: int) -> None:
+    """Every line in the width, all lines in the height, and names in full."""
+    names = tuple(f"cluster-{number}" for number in range(count))
+    stages = tuple(f"{number}-K8S_BASELINE_ROLLOUT" for number in range(1, 7))
+    shown = matrix.fold(
+        matrix.Matrix(),
+        feed.RunStarted(
+            at=NOW,
+            run="r",
+            application="shop",
+            commit="c" * 40,
+            running_commit="",
+            targets=names,
+            stages=stages,
+        ),
+    )
+    for name in names:
+        task = {
+            "at": NOW,
+            "run": "r",
+            "stage": stages[0],
+            "stage_name": "K8S_BASELINE_ROLLOUT",
+            "target": name,
+            "attempt": 1,
+        }
+        shown = matrix.fold(shown, feed.TaskStarted(deadline=None, **task))
+        line = "created Deployment " + "x" * 200
+        shown = matrix.fold(shown, feed.TaskLogged(level=executor.LogLevel.INFO, line=line, **task))
+
+    lines = _drawn(screen.draw(shown, NOW, width=width, height=height), width=width)
+
+    assert len(lines) < height
+    assert max(map(len, lines)) <= width
+    assert any(f" {names[0]} ▶" in line for line in lines)
+    assert lines[-1].startswith("→ ")
 
 
 def test_the_log_is_bounded() -> None:
