@@ -109,6 +109,8 @@ def _judge_failure(task: state.TaskState, outcome: outcomes.Outcome) -> outcomes
 
 
 def _joined(task: state.TaskState, outcome: outcomes.Outcome) -> str:
-    if not outcome.reason or outcome.reason == task.stop_reason:
+    if not outcome.reason:
         return task.stop_reason
+    if outcome.reason.startswith(task.stop_reason):
+        return outcome.reason
     return f"{task.stop_reason}: {outcome.reason}"
