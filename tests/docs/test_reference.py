@@ -1,10 +1,12 @@
 """Reference pages say what the code does."""
 
+import importlib.util
 from pathlib import Path
 
 from volary.engine import feed
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 
 
 def _events(base: type[feed.RunEvent]) -> set[str]:
@@ -18,3 +20,14 @@ def test_every_event_is_documented() -> None:
     missing = {name for name in _events(feed.RunEvent) if f"| `{name}` |" not in page}
 
     assert missing == set()
+
+
+def test_the_command_line_page_is_current() -> None:
+    """Else: ``python tools/write_cli_reference.py``."""
+    found = importlib.util.spec_from_file_location("write", ROOT / "tools/write_cli_reference.py")
+    assert found is not None
+    assert found.loader is not None
+    writer = importlib.util.module_from_spec(found)
+    found.loader.exec_module(writer)
+
+    assert (DOCS / "reference/cli.md").read_text() == writer.page()

@@ -11,6 +11,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # help as plain text: rich would double the start-up time
+    epilog="Exit codes: 0 done; 1 failed, cancelled or rolled back; 2 wrong usage or"
+    " configuration, nothing was changed; 3 waiting for a person.",
     help="One pipeline, every cluster: progressive delivery for many Kubernetes clusters.",
 )
 
@@ -94,10 +96,14 @@ def root(
 
 @app.command()
 def lint(
-    path: Annotated[str, typer.Argument(help="A file, or a directory to search.")] = ".",
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="A file, or a directory to search.")
+    ] = ".",
     fleet: FleetFile = "",
     contexts: Contexts = "",
-    output: Annotated[Output, typer.Option("--output", "-o")] = Output.TEXT,
+    output: Annotated[
+        Output, typer.Option("--output", "-o", help="json: a list of problems.")
+    ] = Output.TEXT,
 ) -> None:
     """Check application and fleet files; show all problems at once."""
     from volary.cli import linting
@@ -109,7 +115,9 @@ def lint(
 
 @app.command()
 def schema(
-    kind: Annotated[SchemaKind, typer.Argument(help="Which file.")] = SchemaKind.APPLICATION,
+    kind: Annotated[
+        SchemaKind, typer.Argument(metavar="KIND", help="Which file.")
+    ] = SchemaKind.APPLICATION,
 ) -> None:
     """Print the JSON Schema of application, controller or fleet files, for editors."""
     from volary.cli import schemas
@@ -119,12 +127,17 @@ def schema(
 
 @app.command()
 def render(
-    path: Annotated[str, typer.Argument(help="Directory or Git repository.")],
-    target: Annotated[str, typer.Option(help="Cluster to render for.")],
+    path: Annotated[str, typer.Argument(metavar="PATH", help="Directory or Git repository.")],
+    target: Annotated[str, typer.Option(metavar="NAME", help="Cluster to render for.")],
     variant: Annotated[
         VariantName | None, typer.Option(help="Default: that of the stage, else primary.")
     ] = None,
-    stage: Annotated[int, typer.Option(min=0, help="Stage of the pipeline, counted from 1.")] = 0,
+    stage: Annotated[
+        int,
+        typer.Option(
+            min=0, metavar="N", show_default=False, help="Stage of the pipeline, counted from 1."
+        ),
+    ] = 0,
     app_path: ApplicationPath = "",
     commit: Commit = "",
     running: Annotated[
@@ -132,7 +145,9 @@ def render(
     ] = "",
     fleet: FleetFile = "",
     contexts: Contexts = "",
-    output: Annotated[ManifestOutput, typer.Option("--output", "-o")] = ManifestOutput.YAML,
+    output: Annotated[
+        ManifestOutput, typer.Option("--output", "-o", help="How they are written.")
+    ] = ManifestOutput.YAML,
 ) -> None:
     """Print exactly what a stage would apply to a cluster."""
     from volary.cli import rendering
@@ -169,7 +184,7 @@ class Unreachable(StrEnum):
 
 @app.command()
 def run(
-    path: Annotated[str, typer.Argument(help="Directory or Git repository.")],
+    path: Annotated[str, typer.Argument(metavar="PATH", help="Directory or Git repository.")],
     app_path: ApplicationPath = "",
     commit: Commit = "",
     running: Annotated[
@@ -193,7 +208,10 @@ def run(
         typer.Option(help="A cluster that cannot be reached fails the run, or is left out."),
     ] = Unreachable.FAIL,
     concurrency: Annotated[
-        int, typer.Option(min=0, help="Clusters worked on at once; 0: all.")
+        int,
+        typer.Option(
+            min=0, metavar="N", show_default=False, help="Clusters worked on at once. Default: all."
+        ),
     ] = 0,
     allow_mass_deletion: Annotated[
         bool,
@@ -206,7 +224,11 @@ def run(
         Output, typer.Option("--output", "-o", help="json: one event a line.")
     ] = Output.TEXT,
 ) -> None:
-    """Roll a commit out over all clusters, stage by stage."""
+    """Roll a commit out over all clusters, stage by stage.
+
+    Everything is tried on every cluster before the first write; nothing is changed when one
+    of them refuses. Ctrl-C once stops politely and says what is left as it is, twice at once.
+    """
     from volary.cli import durations
     from volary.cli import running as command
     from volary.controller import preparation
@@ -253,7 +275,11 @@ def demo(
         bool, typer.Option("--keep", help="Leave the clusters up until Ctrl-C.")
     ] = False,
 ) -> None:
-    """Roll an example out over three sandbox clusters, and look at it on the way."""
+    """Roll an example out over three sandbox clusters.
+
+    Deploys the first version, then the second by its pipeline, and looks at pods and traffic
+    on the way. Ends by itself and leaves nothing running.
+    """
     from volary.cli import demonstration
 
     raise typer.Exit(_finish(demonstration.run(scenario.value, keep=keep)))
@@ -272,7 +298,9 @@ SandboxDirectory = Annotated[
 @sandbox.command()
 def up(
     directory: SandboxDirectory = "sandbox",
-    clusters: Annotated[int, typer.Option(min=1, max=500, help="How many clusters.")] = 3,
+    clusters: Annotated[
+        int, typer.Option(min=1, max=500, metavar="N", help="How many clusters.")
+    ] = 3,
     names: Annotated[
         str, typer.Option(metavar="A,B", help="Their names. Default: us, eu, asia, c4, ….")
     ] = "",
@@ -283,10 +311,14 @@ def up(
         bool, typer.Option("--istio", help="Install Istio's custom resource definitions.")
     ] = False,
     speed: Annotated[
-        float, typer.Option(min=0.1, max=1000, help="Sandbox seconds per second.")
+        float, typer.Option(min=0.1, max=1000, metavar="X", help="Sandbox seconds per second.")
     ] = 1.0,
 ) -> None:
-    """Run emulated clusters in the foreground, for kubectl and `volary run --fleet`."""
+    """Run emulated clusters in the foreground.
+
+    Writes fleet.yaml and a kubeconfig per cluster, for kubectl and `volary run --fleet`;
+    Ctrl-C ends the clusters.
+    """
     from volary.cli import sandboxes
 
     wish = sandboxes.Wish(
@@ -297,11 +329,11 @@ def up(
 
 @sandbox.command()
 def fault(
-    cluster: Annotated[str, typer.Argument(help="Name of the cluster.")],
+    cluster: Annotated[str, typer.Argument(metavar="CLUSTER", help="Name of the cluster.")],
     settings: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME=VALUE]...",
+            metavar="NAME=VALUE",
             help="Faults to switch, such as latency=200ms, lost=refuse,"
             " images.*:v2=never-ready; an empty value switches one off. None: show them.",
         ),
