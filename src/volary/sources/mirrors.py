@@ -1,6 +1,28 @@
-"""Bare mirrors of the repositories that are watched: signatures first."""
+"""Bare mirrors of the repositories that are watched: one per address, private, shared.
 
+A mirror holds the branches that are watched and nothing else. It starts with the newest
+commit only where the host allows that; `Mirror.ensure` brings older ones when somebody
+needs them. Addresses and credentials are never written into it.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import hashlib
+import shutil
+from collections.abc import AsyncIterator
+from concurrent import futures
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
+
+import pygit2
+
+from volary.config import remotes
+from volary.model import controller, errors
+from volary.sources import library, program, remote, repository
+
+_WANTED = "refs/volary/wanted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,3 +36,229 @@ class RefUpdate:
     new: str
     #: The old commit is not among the new one's ancestors.
     forced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A branch after a fetch."""
+
+    branch: str
+    #: Its commit; empty: the host has no such branch.
+    head: str
+    #: None: nothing changed since the last fetch.
+    update: RefUpdate | None = None
+
+
+class Mirror:
+    """The mirror of one address; one fetch at a time."""
+
+    def __init__(self, path: Path, location: str, host: remote.Remote) -> None:
+        self._path = path
+        self._location = location
+        self._host = host
+        self._busy = asyncio.Lock()
+        self._opened = pygit2.Repository(str(path))
+        # A handle of its own: those of libgit2 are not made for two threads.
+        self._reader = repository.Repository(location, pygit2.Repository(str(path)))
+
+    @property
+    def repository(self) -> repository.Repository:
+        """The commits that were fetched."""
+        return self._reader
+
+    async def fetch(self, branch: str = "") -> Fetched:
+        """Bring a branch up to date; without a name the host's default branch.
+
+        Raises:
+            TemporaryError: The host cannot be reached, is slow, or does not keep its word.
+            UserError: The host refuses us, we do not believe it, or it has no default branch.
+        """
+        async with self._busy:
+            heads = await self._host.heads()
+            name = branch or heads.default
+            if not name:
+                if not heads.branches:
+                    return Fetched("", "")
+                raise errors.user_error(
+                    f"{self._location} names no default branch", hint="write branch"
+                )
+            return await self._update(name, heads.branches.get(name, ""))
+
+    async def ensure(self, commit: str) -> None:
+        """Make sure that a commit can be read.
+
+        Raises:
+            TemporaryError: The host cannot be reached, or is slow.
+            UserError: The host does not have it, or does not give it away.
+        """
+        async with self._busy:
+            if await asyncio.to_thread(self._has, commit):
+                return
+            names = await asyncio.to_thread(self._branches)
+            if names and self._opened.is_shallow:
+                await self._host.fetch([_refspec(name) for name in names], depth=remote.WHOLE)
+            if await asyncio.to_thread(self._has, commit):
+                return
+            with contextlib.suppress(errors.UserError):
+                await self._host.fetch([f"+{commit}:{_WANTED}"], depth=0)
+            if not await asyncio.to_thread(self._has, commit):
+                raise errors.user_error(
+                    f"{self._location} does not have the commit {commit} any more",
+                    hint="it was left behind by a force-push, or its branch was deleted",
+                )
+
+    async def changed_paths(self, old: str, new: str) -> tuple[str, ...]:
+        """Return the paths that differ between two commits, fetching `old` when needed.
+
+        Raises:
+            TemporaryError: The host cannot be reached, or is slow.
+            UserError: One of the commits is gone.
+        """
+        await self.ensure(old)
+        return await self._reader.changed_paths(old, new)
+
+    async def _update(self, branch: str, told: str) -> Fetched:
+        old = await asyncio.to_thread(self._target, branch)
+        if old == told:
+            return Fetched(branch, told)
+        if not told:
+            await asyncio.to_thread(self._forget, branch)
+            return Fetched(branch, "", RefUpdate(branch, old, ""))
+        is_first = not await asyncio.to_thread(self._branches)
+        await self._host.fetch([_refspec(branch)], depth=1 if is_first else 0)
+        new = await asyncio.to_thread(self._target, branch)
+        if new == old or not await asyncio.to_thread(self._has, new):
+            raise errors.TemporaryError(
+                f"{self._location} announces {told[:7]} as {branch} and does not hand it out"
+            )
+        forced = bool(old) and not await asyncio.to_thread(self._descends, new, old)
+        return Fetched(branch, new, RefUpdate(branch, old, new, forced))
+
+    def _target(self, branch: str) -> str:
+        reference = self._opened.references.get(f"{remote.HEADS}{branch}")
+        return str(reference.target) if reference is not None else ""
+
+    def _branches(self) -> list[str]:
+        names = self._opened.references
+        return [each.removeprefix(remote.HEADS) for each in names if each.startswith(remote.HEADS)]
+
+    def _forget(self, branch: str) -> None:
+        self._opened.references.delete(f"{remote.HEADS}{branch}")
+
+    def _has(self, commit: str) -> bool:
+        try:
+            return isinstance(self._opened.get(commit), pygit2.Commit)
+        except ValueError:
+            return False
+
+    def _descends(self, new: str, old: str) -> bool:
+        try:
+            # Opened anew, to see where the history ends now.
+            return pygit2.Repository(str(self._path)).descendant_of(new, old)
+        except (pygit2.GitError, KeyError):
+            # The history in between ends before the old commit.
+            return False
+
+
+class Mirrors:
+    """All mirrors of a data directory; make it with `open_mirrors`."""
+
+    def __init__(
+        self, directory: Path, limits: remote.Limits, workers: futures.Executor, *, alone: bool
+    ) -> None:
+        self._directory = directory
+        self._limits = limits
+        self._workers = workers
+        self._alone = alone
+        self._mirrors: dict[str, Mirror] = {}
+
+    def mirror(self, spec: controller.Repository) -> Mirror:
+        """Return the mirror of a repository's address, made when it is not there.
+
+        Raises:
+            UserError: It is reached over ssh and a program is missing, or the directory
+                cannot be written.
+        """
+        found = self._mirrors.get(spec.url)
+        if found is None:
+            path = self._directory / f"{hashlib.sha256(spec.url.encode()).hexdigest()[:40]}.git"
+            try:
+                _prepare(path, self._limits, alone=self._alone)
+            except OSError as error:
+                raise errors.user_error(f"{path} cannot be written: {error.strerror}") from error
+            host = self._host(path, spec)
+            found = self._mirrors[spec.url] = Mirror(path, remotes.mask(spec.url), host)
+        return found
+
+    def _host(self, path: Path, spec: controller.Repository) -> remote.Remote:
+        if remotes.transport(spec.url) is remotes.Transport.SSH:
+            return program.ProgramRemote(path, spec, self._limits, program.find())
+        return library.LibraryRemote(path, spec, self._limits, self._workers)
+
+
+@asynccontextmanager
+async def open_mirrors(
+    directory: Path, *, limits: remote.Limits | None = None
+) -> AsyncIterator[Mirrors]:
+    """Open the mirrors in a directory, made private when it is not there.
+
+    Leftovers of a process that was killed are removed, unless another process works
+    in the same directory; then both share it.
+
+    Raises:
+        UserError: The directory cannot be used.
+    """
+    limits = limits or remote.Limits()
+    library.limit_silence(limits)
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory.chmod(0o700)
+        lock = (directory / "lock").open("a")
+    except OSError as error:
+        raise errors.user_error(f"{directory} cannot be used: {error.strerror}") from error
+    workers = futures.ThreadPoolExecutor(limits.parallel, thread_name_prefix="git")
+    with lock:
+        try:
+            yield Mirrors(directory, limits, workers, alone=_take(lock.fileno()))
+        finally:
+            workers.shutdown(wait=False, cancel_futures=True)
+
+
+def _take(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _prepare(path: Path, limits: remote.Limits, *, alone: bool) -> None:
+    """Leave a usable bare repository at `path`."""
+    if path.exists() and alone:
+        _clean(path)
+        packs = sum(1 for _ in (path / "objects/pack").glob("*.pack"))
+        if packs > limits.packs or not _is_usable(path):
+            shutil.rmtree(path)
+    if not path.exists():
+        created = pygit2.init_repository(str(path), bare=True)
+        # Credentials would follow a redirect to another host.
+        created.config["http.followRedirects"] = "false"
+        created.config["core.logAllRefUpdates"] = "false"
+    path.chmod(0o700)
+
+
+def _is_usable(path: Path) -> bool:
+    try:
+        return pygit2.Repository(str(path)).is_bare
+    except (pygit2.GitError, KeyError):
+        return False
+
+
+def _clean(path: Path) -> None:
+    for pattern in ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/pack/pack_*"):
+        for leftover in path.glob(pattern):
+            leftover.unlink(missing_ok=True)
+
+
+def _refspec(branch: str) -> str:
+    return f"+{remote.HEADS}{branch}:{remote.HEADS}{branch}"

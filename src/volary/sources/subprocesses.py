@@ -4,18 +4,22 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from volary.model import errors
+from volary.model import errors, problem
 
 LARGEST_OUTPUT = 64 * 1024 * 1024
 _LARGEST_ERROR = 64 * 1024
 _CHUNK = 64 * 1024
 #: Seconds; a killed program is gone at once, unless the disk hangs.
 _LONGEST_DEATH = 5
+
+
+class SlowError(errors.UserError):
+    """A program did not end in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +44,29 @@ class Finished:
 
 
 async def run(
-    argv: Sequence[str], *, private: Path, timeout: timedelta, largest: int = LARGEST_OUTPUT
+    argv: Sequence[str],
+    *,
+    private: Path,
+    timeout: timedelta,
+    largest: int = LARGEST_OUTPUT,
+    environment: Mapping[str, str] | None = None,
 ) -> Finished:
     """Run a program in the directory `private`, which is also its home.
 
     Its environment holds nothing of ours but a search path with its own directory, and
     a proxy that leads nowhere: a second fence behind the check for remote references.
-    There is no shell and no standard input.
+    There is no shell and no standard input. `environment` adds to that.
 
     Raises:
-        UserError: It could not be started, did not end in time, or wrote too much.
+        SlowError: It did not end in time.
+        UserError: It could not be started, or wrote too much.
     """
     name = Path(argv[0]).name
     try:
         process = await asyncio.create_subprocess_exec(
             *argv,
             cwd=private,
-            env=_environment(Path(argv[0]), private),
+            env={**_environment(Path(argv[0]), private), **(environment or {})},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -70,9 +80,8 @@ async def run(
             code = await process.wait()
     except TimeoutError as error:
         await _kill(process)
-        raise errors.user_error(
-            f"{name} did not end within {timeout.total_seconds():g} seconds"
-        ) from error
+        message = f"{name} did not end within {timeout.total_seconds():g} seconds"
+        raise SlowError(problem.Problem(message)) from error
     except BaseException:
         # Also when we are cancelled: nobody else knows about the program.
         await asyncio.shield(_kill(process))
