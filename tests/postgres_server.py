@@ -19,7 +19,7 @@ from pathlib import Path
 _UNPRIVILEGED = "nobody"
 
 #: Tests lose nothing when the machine loses power.
-_FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=50")
+_FAST = ("fsync=off", "full_page_writes=off", "max_connections=50")
 
 
 def programs() -> Path | None:
@@ -28,6 +28,14 @@ def programs() -> Path | None:
     if found is None or not found.submodule_search_locations:
         return None
     return Path(found.submodule_search_locations[0]) / "pginstall" / "bin"
+
+
+_EMPTY = """
+DO $$ BEGIN EXECUTE (
+  SELECT 'TRUNCATE ' || string_agg(quote_ident(tablename), ', ') || ' RESTART IDENTITY'
+  FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'
+); END $$
+"""
 
 
 class Server:
@@ -67,11 +75,16 @@ class Server:
             self._process.wait(20)
             self._process = None
 
-    def new_database(self, *, like: str = "template1") -> str:
-        """Make a database like another one, empty by default, and return its address."""
+    def empty_tables(self, database: str) -> None:
+        """Delete every row of a database but those that say which schema it has."""
+        code = self._run("psql", "-h", self._directory, "-U", "postgres", "-c", _EMPTY, database)
+        assert code == 0, "TRUNCATE failed"
+
+    def new_database(self) -> str:
+        """Make an empty database and return its address."""
         self._databases += 1
         name = f"test_{self._databases}"
-        code = self._run("createdb", "-h", self._directory, "-U", "postgres", "-T", like, name)
+        code = self._run("createdb", "-h", self._directory, "-U", "postgres", name)
         assert code == 0, "createdb failed"
         return f"postgresql://postgres@/{name}?host={self._directory}"
 
@@ -86,8 +99,9 @@ def running() -> Iterator[Server]:
     """Run a server for as long as the block lasts."""
     found = programs()
     assert found is not None
-    # A short path: names of sockets are limited.
-    directory = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
+    # A short path: names of sockets are limited. In memory where there is such a directory.
+    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
+    directory = Path(tempfile.mkdtemp(prefix="pg-", dir=place))
     server = Server(directory, found)
     try:
         if os.geteuid() == 0:

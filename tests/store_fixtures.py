@@ -53,9 +53,10 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def migrated_database(postgres: postgres_server.Server) -> str:
+    """Migrated once, and emptied for each test: to make a database takes long."""
     address = postgres.new_database()
     asyncio.run(open_and_close(address))
-    return address.partition("@/")[2].partition("?")[0]
+    return address
 
 
 async def open_and_close(address: str) -> None:
@@ -69,8 +70,10 @@ def _address(kind: str, request: pytest.FixtureRequest, directory: Path) -> str:
             template = request.getfixturevalue("migrated_file")
             return f"sqlite:{shutil.copy(template, directory / 'volary.db')}"
         case "postgres":
-            server = request.getfixturevalue("postgres")
-            return server.new_database(like=request.getfixturevalue("migrated_database"))
+            address: str = request.getfixturevalue("migrated_database")
+            name = address.partition("@/")[2].partition("?")[0]
+            request.getfixturevalue("postgres").empty_tables(name)
+            return address
         case _:
             return "memory:"
 

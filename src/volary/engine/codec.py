@@ -41,7 +41,8 @@ OPTIONS: Mapping[stages.StageName, type[stages.StageOptions]] = {
     stages.StageName.WAIT: stages.WaitOptions,
 }
 
-_EVENTS: Mapping[str, type[events.Event]] = {
+#: Kinds of events by the name they are stored under: never renamed.
+EVENTS: Mapping[str, type[events.Event]] = {
     kind.__name__: kind
     for kind in (
         events.Start,
@@ -57,7 +58,8 @@ _EVENTS: Mapping[str, type[events.Event]] = {
         events.Reject,
     )
 }
-_COMMANDS: Mapping[str, type[commands.Command]] = {
+#: Kinds of commands, likewise.
+COMMANDS: Mapping[str, type[commands.Command]] = {
     kind.__name__: kind
     for kind in (commands.StartTask, commands.StopTask, commands.WakeAt, commands.Release)
 }
@@ -74,7 +76,7 @@ def read_event(document: json.JsonObject) -> events.Event:
     Raises:
         errors.PermanentError: It is none, or a newer version's.
     """
-    return _read(_kind(_EVENTS, document, "event"), document)
+    return _read(_kind(EVENTS, document, "event"), document)
 
 
 def write_command(command: commands.Command) -> json.JsonObject:
@@ -88,7 +90,7 @@ def read_command(document: json.JsonObject) -> commands.Command:
     Raises:
         errors.PermanentError: It is none, or a newer version's.
     """
-    return _read(_kind(_COMMANDS, document, "command"), document)
+    return _read(_kind(COMMANDS, document, "command"), document)
 
 
 def write_head(run: state.Run) -> json.JsonObject:
@@ -180,7 +182,8 @@ def _read(kind: type[Value], document: object) -> Value:
     try:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
-        raise errors.PermanentError(f"a stored {kind.__name__} cannot be read: {error}") from error
+        what = getattr(kind, "__name__", str(kind))
+        raise errors.PermanentError(f"a stored {what} cannot be read: {error}") from error
 
 
 def _build(kind: type[Value], document: json.JsonObject, **made: object) -> Value:

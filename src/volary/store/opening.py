@@ -71,6 +71,8 @@ def _file(rest: str) -> sa.URL:
         raise errors.user_error(
             f"the directory of the database {path} does not exist", hint="make it first"
         )
+    if path.is_dir():
+        raise errors.user_error(f"the database {path} is a directory", hint="name a file in it")
     return sa.URL.create("sqlite+aiosqlite", database=str(path))
 
 

@@ -20,6 +20,7 @@ class Applications:
         self._base = base
         self._limits = limits
 
+    @database.finished
     async def keep(
         self, application: records.ApplicationRecord, *, fence: record.Fence | None
     ) -> int:
@@ -54,6 +55,7 @@ class Applications:
                 )
             return int(version) + 1
 
+    @database.finished
     async def get(self, name: str) -> records.ApplicationRecord | None:
         """Return it."""
         query = sa.select(tables.applications).where(tables.applications.c.name == name)
@@ -61,6 +63,7 @@ class Applications:
             row = (await connection.execute(query)).one_or_none()
         return _record(row) if row else None
 
+    @database.finished
     async def list(
         self, wanted: records.ApplicationFilter, *, cursor: str = "", limit: int = 50
     ) -> records.Page[records.ApplicationRecord]:

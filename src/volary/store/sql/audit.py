@@ -16,6 +16,7 @@ class Audit:
         self._base = base
         self._limits = limits
 
+    @database.finished
     async def write(self, entry: records.AuditRecord) -> None:
         """Keep one entry."""
         names = ("at", "action", "result", "source", "application", "run_id", "document")
@@ -23,6 +24,7 @@ class Audit:
         async with self._base.writing() as connection:
             await connection.execute(sa.insert(tables.audit), values | {"actor": entry.by})
 
+    @database.finished
     async def list(
         self, wanted: records.AuditFilter, *, cursor: str = "", limit: int = 50
     ) -> records.Page[records.AuditRecord]:

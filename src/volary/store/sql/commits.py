@@ -19,6 +19,7 @@ class Commits:
         self._base = base
         self._limits = limits
 
+    @database.finished
     async def keep(self, commit: records.CommitRecord, *, fence: record.Fence | None) -> None:
         """Keep it, new or changed; the time it was seen first stays."""
         values = {name: getattr(commit, name) for name in ("application", "seen", *_CHANGING)}
@@ -29,6 +30,7 @@ class Commits:
                 values | {"commit_hash": commit.commit},
             )
 
+    @database.finished
     async def get(self, application: str, commit: str) -> records.CommitRecord | None:
         """Return it."""
         commits = tables.commits
@@ -39,6 +41,7 @@ class Commits:
             row = (await connection.execute(query)).one_or_none()
         return _record(row) if row else None
 
+    @database.finished
     async def list(
         self, application: str, *, cursor: str = "", limit: int = 50
     ) -> records.Page[records.CommitRecord]:

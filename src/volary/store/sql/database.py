@@ -5,10 +5,12 @@ write lock when they begin, so none fails half-way because another process came 
 Readers have connections of their own and see the state as of their beginning (WAL).
 """
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -17,6 +19,42 @@ from sqlalchemy.ext import asyncio as sa_async
 from volary.store.sql import failures
 
 _READERS = 4
+
+#: SQLite's number for `auto_vacuum = INCREMENTAL`; a file of another origin has another one.
+_INCREMENTAL = 2
+
+#: Pages given back in one transaction, 4 KiB each: others wait for it.
+_PAGES = 2_000
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def finished(
+    method: Callable[Parameters, Coroutine[Any, Any, Result]],
+) -> Callable[Parameters, Coroutine[Any, Any, Result]]:
+    """Let a method that makes a transaction come to its end, also when its caller is cancelled.
+
+    SQLite's driver works in a thread: a cancelled wait leaves behind a statement that is still
+    carried out, and with it a lock that nobody gives back. The wait is bounded by the limits
+    of locks and connections.
+    """
+
+    @functools.wraps(method)
+    async def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        # Held and awaited here, whatever happens, so that it cannot be collected.
+        work = asyncio.create_task(method(*args, **kwargs))  # noqa: TID251
+        cancelled: asyncio.CancelledError | None = None
+        while not work.done():
+            try:
+                await asyncio.wait({work})
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled from work.exception()
+        return work.result()
+
+    return wrapped
 
 
 class Database:
@@ -55,6 +93,7 @@ class Database:
             async with self._writer.begin() as connection:
                 yield connection
 
+    @finished
     async def give_back_space(self) -> None:
         """Shrink SQLite's file by its free pages; PostgreSQL does its own housekeeping."""
         if not self.is_sqlite:
@@ -64,8 +103,10 @@ class Database:
                 driver = (await connection.get_raw_connection()).driver_connection
                 if driver is None:
                     raise AssertionError("the pool gave out a closed connection")
-                await (await driver.execute("PRAGMA incremental_vacuum")).fetchall()
-                await (await driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")).fetchall()
+                # As a script: the driver would stop after the first page.
+                while await _free_pages(driver):
+                    await driver.executescript(f"PRAGMA incremental_vacuum({_PAGES})")
+                await driver.executescript("PRAGMA wal_checkpoint(TRUNCATE)")
 
     async def close(self) -> None:
         """Close every connection."""
@@ -144,3 +185,10 @@ def _postgres(url: sa.URL, busy: timedelta) -> sa_async.AsyncEngine:
             },
         },
     )
+
+
+async def _free_pages(driver: Any) -> int:
+    """Return how many pages SQLite's file could do without; 0 when it cannot shrink."""
+    [[mode]] = await driver.execute_fetchall("PRAGMA auto_vacuum")
+    [[pages]] = await driver.execute_fetchall("PRAGMA freelist_count")
+    return int(pages) if mode == _INCREMENTAL else 0

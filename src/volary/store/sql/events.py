@@ -13,6 +13,7 @@ class Events:
         self._base = base
         self._limits = limits
 
+    @database.finished
     async def after(
         self, run_id: str, number: int, *, limit: int = 500
     ) -> tuple[records.FeedEvent, ...]:
@@ -25,6 +26,7 @@ class Events:
         )
         return await self._read(query, limit)
 
+    @database.finished
     async def all_after(
         self, position: int, *, application: str = "", limit: int = 500
     ) -> tuple[records.FeedEvent, ...]:
@@ -35,12 +37,14 @@ class Events:
             query = query.where(events.c.application == application)
         return await self._read(query, limit)
 
+    @database.finished
     async def position(self) -> int:
         """Return the position of the newest event."""
         query = sa.select(sa.func.coalesce(sa.func.max(tables.events.c.position), 0))
         async with self._base.reading() as connection:
             return int((await connection.execute(query)).scalar_one())
 
+    @database.finished
     async def journal(
         self, run_id: str, *, after: int = 0, limit: int = 500
     ) -> tuple[protocol.Entry, ...]:

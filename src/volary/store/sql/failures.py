@@ -33,6 +33,9 @@ _SQLITE_PERMANENT = {
 #: Beginning of PostgreSQL's SQLSTATE → what to tell.
 _POSTGRES_TEMPORARY = {
     "08": _GONE,
+    # Two made the same row at once (no statement here makes one twice by itself): whoever
+    # tries again sees the other's.
+    "23505": "another transaction came first",
     "25006": "the database is read-only now",
     "40001": "another transaction came first",
     "40P01": "another transaction came first",

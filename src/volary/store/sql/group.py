@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
 from volary.model import errors, record
-from volary.store.sql import transitions
+from volary.store.sql import database, transitions
 
 Writer = Callable[[Sequence[transitions.Write]], Awaitable[list[transitions.Result]]]
 
@@ -35,6 +35,7 @@ class GroupCommit:
                     if not answer.done():
                         await self._write_some()
         except asyncio.CancelledError:
+            # Nobody waits for the answer; a batch it is part of is written all the same.
             answer.cancel()
             raise
         result = answer.result()
@@ -42,15 +43,10 @@ class GroupCommit:
             raise result
         return result
 
+    @database.finished
     async def _write_some(self) -> None:
         batch = self._take()
-        try:
-            results = await self._results([write for write, _ in batch])
-        except BaseException:
-            # We were cancelled: the others try again. Whether the batch was committed nobody
-            # knows; a transition may be repeated, so it does not matter.
-            self._waiting.extendleft(reversed(batch))
-            raise
+        results = await self._results([write for write, _ in batch])
         for (_, answer), result in zip(batch, results, strict=True):
             if not answer.done():
                 answer.set_result(result)

@@ -16,6 +16,7 @@ class Inventory:
     def __init__(self, base: database.Database) -> None:
         self._base = base
 
+    @database.finished
     async def replace(
         self,
         application: str,
@@ -40,6 +41,7 @@ class Inventory:
                     [_values(application, target, item) for item in unique.values()],
                 )
 
+    @database.finished
     async def list(self, application: str, target: str) -> tuple[records.InventoryItem, ...]:
         """Return what is kept, in order of the key."""
         inventory = tables.inventory.c

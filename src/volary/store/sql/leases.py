@@ -17,6 +17,7 @@ class Leases:
         self._base = base
         self._clock = clock
 
+    @database.finished
     async def acquire(self, name: str, owner: str, ttl: timedelta) -> records.Lease | None:
         """Take a lease that is free, expired or already `owner`'s."""
         now = self._clock.now()
@@ -42,6 +43,7 @@ class Leases:
             )
             return taken
 
+    @database.finished
     async def renew(self, lease: records.Lease, ttl: timedelta) -> records.Lease:
         """Hold it for another `ttl` from now."""
         expires = self._clock.now() + ttl
@@ -50,10 +52,12 @@ class Leases:
             raise faults.Overtaken(f"another process took over the lease {lease.name}")
         return records.Lease(lease.name, lease.owner, lease.number, expires)
 
+    @database.finished
     async def release(self, lease: records.Lease) -> None:
         """Give it back."""
         await self._change(lease, {"owner": "", "expires": self._clock.now()})
 
+    @database.finished
     async def current(self, name: str) -> records.Lease | None:
         """Return who holds it now."""
         query = sa.select(tables.leases).where(tables.leases.c.name == name)

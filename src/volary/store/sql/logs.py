@@ -22,6 +22,7 @@ class Logs:
         self._base = base
         self._limits = limits
 
+    @database.finished
     async def append(self, lines: Sequence[records.LogLine], *, fence: record.Fence | None) -> None:
         """Keep lines in order; those of unknown runs are left out."""
         if not lines:
@@ -69,6 +70,7 @@ class Logs:
             "line": bounds.shorten(line.text, self._limits.line_length),
         }
 
+    @database.finished
     async def after(
         self, run_id: str, position: int, *, stage: str = "", target: str = "", limit: int = 500
     ) -> tuple[records.KeptLine, ...]:

@@ -20,6 +20,7 @@ class Requests:
         self._limits = limits
         self._clock = clock
 
+    @database.finished
     async def ask(self, request: records.RequestRecord) -> bool:
         """Keep a request."""
         names = ("id", "kind", "at", "application", "run_id", "document", "answered", "refusal")
@@ -31,6 +32,7 @@ class Requests:
             )
             return done.rowcount == 1
 
+    @database.finished
     async def unanswered(self, *, limit: int = 100) -> tuple[records.RequestRecord, ...]:
         """Return requests that wait for an answer, the oldest first."""
         requests = tables.requests.c
@@ -43,6 +45,7 @@ class Requests:
         async with self._base.reading() as connection:
             return tuple(map(_record, await connection.execute(query)))
 
+    @database.finished
     async def answer(self, request_id: str, *, refusal: str, fence: record.Fence | None) -> None:
         """Say that it was taken or why not; a second answer is ignored."""
         requests = tables.requests
@@ -54,6 +57,7 @@ class Requests:
                 .values(answered=self._clock.now(), refusal=refusal)
             )
 
+    @database.finished
     async def get(self, request_id: str) -> records.RequestRecord | None:
         """Return it."""
         query = sa.select(tables.requests).where(tables.requests.c.id == request_id)

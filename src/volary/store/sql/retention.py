@@ -47,8 +47,7 @@ class Retention:
 
     async def _prune_runs(self, rule: records.Retention) -> tuple[int, int, int]:
         runs = events = logs = 0
-        async with self._base.reading() as connection:
-            old = list((await connection.execute(_old_runs(rule))).scalars())
+        old = await self._read(_old_runs(rule))
         for start in range(0, len(old), _RUNS):
             chunk = old[start : start + _RUNS]
             # The large tables first: a cascade over all of it at once would take long.
@@ -96,12 +95,21 @@ class Retention:
         key = keys[0] if len(keys) == 1 else sa.tuple_(*keys)
         deleted = 0
         while True:
-            async with self._base.writing() as connection:
-                await fences.check(connection, self._fence)
-                done = await connection.execute(sa.delete(table).where(key.in_(some)))
-            deleted += done.rowcount
-            if done.rowcount < _ROWS:
+            count = await self._write(sa.delete(table).where(key.in_(some)))
+            deleted += count
+            if count < _ROWS:
                 return deleted
+
+    @database.finished
+    async def _write(self, statement: sa.Delete) -> int:
+        async with self._base.writing() as connection:
+            await fences.check(connection, self._fence)
+            return int((await connection.execute(statement)).rowcount)
+
+    @database.finished
+    async def _read(self, query: sa.Select[tuple[str]]) -> list[str]:
+        async with self._base.reading() as connection:
+            return [row.id for row in await connection.execute(query)]
 
 
 def _keys(table: sa.Table) -> Sequence[sa.Column[object]]:

@@ -17,6 +17,7 @@ class Runs:
         self._base = base
         self._limits = limits
 
+    @database.finished
     async def load(self, run_id: str) -> record.StoredRun | None:
         """Return the whole run at one moment."""
         stages, tasks, commands = tables.stages, tables.tasks, tables.commands
@@ -56,6 +57,7 @@ class Runs:
                 ),
             )
 
+    @database.finished
     async def list(
         self, wanted: records.RunFilter, *, cursor: str = "", limit: int = 50
     ) -> records.Page[records.RunSummary]:
@@ -74,6 +76,7 @@ class Runs:
             ]
         return pages.cut(found, limit, lambda item: (item.head.created, item.head.id))
 
+    @database.finished
     async def unfinished(self) -> tuple[str, ...]:
         """Return the ids of runs that have not ended, the oldest first."""
         runs = tables.runs.c
@@ -81,6 +84,7 @@ class Runs:
         async with self._base.reading() as connection:
             return tuple((await connection.execute(query)).scalars())
 
+    @database.finished
     async def approvals(self, run_id: str) -> tuple[record.ApprovalRecord, ...]:
         """Return who approved or rejected what, in order."""
         approvals = tables.approvals
@@ -90,6 +94,7 @@ class Runs:
         async with self._base.reading() as connection:
             return tuple(map(rows.to_approval, await connection.execute(query)))
 
+    @database.finished
     async def settle(self, run_id: str, keys: Sequence[str], *, fence: record.Fence | None) -> None:
         """Forget commands that were carried out."""
         async with self._base.writing() as connection:

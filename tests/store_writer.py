@@ -1,0 +1,94 @@
+"""A process that drives a run and keeps every step, until somebody ends it.
+
+``store_writer.py ADDRESS SEED [step]``: prints ``kept VERSION`` after each step; with ``step`` it
+waits for a line on its input before each. Ends with code 3 once it was overtaken.
+"""
+
+import asyncio
+import random
+import sys
+from datetime import UTC, datetime, timedelta
+
+from volary.engine import codec, events, machine, plan, state, transitions
+from volary.model import outcome, stage
+from volary.model.status import RunStatus, TaskStatus
+from volary.store import faults, opening, protocol
+
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+NAMES = ("us", "eu", "asia")
+STAGES = tuple(
+    stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), timeout=timedelta(minutes=10))
+    for _ in range(30)
+)
+RULE = state.ApprovalRule(count=2, timeout=timedelta(days=300))
+
+
+class RealClock:
+    def now(self) -> datetime:
+        return datetime.now(UTC)  # noqa: TID251 (the process's own clock, for its lease)
+
+
+def say(*words: object) -> None:
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
+
+
+def new_run() -> state.Run:
+    groups = (plan.Group(NAMES[:1], "first"), plan.Group(NAMES[1:], "rest", 1, RULE))
+    policy = state.Policy(on_failure=state.OnFailure.HOLD, timeout=timedelta(days=300))
+    return plan.new_run("run-1", plan.Plan("shop", "new", groups, STAGES, "old", policy), BEGINNING)
+
+
+def choose(run: state.Run, version: int, dice: random.Random) -> events.Event:
+    """Choose what happens next: mostly progress, sometimes trouble, never the end of all."""
+    now = BEGINNING + timedelta(seconds=version)
+    if run.status is RunStatus.PLANNED:
+        return events.Start(now)
+    running = run.current.running
+    if running:
+        task = dice.choice(running)
+        status = dice.choice([TaskStatus.SUCCEEDED] * 3 + [TaskStatus.FAILED])
+        told = outcome.Outcome(status, f"it was {dice.random()}", ("a", "b"), touched=True)
+        return events.TaskFinished(now, run.current.id, task.target, task.attempt, told)
+    if run.held:
+        return events.Retry(now, "ana")
+    return events.Approve(now, f"person {dice.randrange(9)}", "looks good")
+
+
+async def drive(store: protocol.Store, dice: random.Random, *, step: bool) -> None:
+    lease = await store.leases.acquire("drive", "writer", timedelta(minutes=1))
+    assert lease is not None
+    stored = await store.runs.load("run-1")
+    if stored is None:
+        first = transitions.of_new(new_run(), {"by": "test"}, BEGINNING)
+        await store.keep_transition(first, fence=lease.fence)
+        stored = await store.runs.load("run-1")
+    assert stored is not None
+    run, version = codec.read_run(stored), stored.version
+    while not run.is_final:
+        if step:
+            say("ready")
+            await asyncio.to_thread(sys.stdin.readline)
+        event = choose(run, version, dice)
+        done = machine.advance(run, event)
+        if done.run is run:
+            continue
+        kept = transitions.of_step(run, event, done, version)
+        version = (await store.keep_transition(kept, fence=lease.fence)).version
+        run = done.run
+        say("kept", version)
+
+
+async def main() -> int:
+    dice = random.Random(int(sys.argv[2]))
+    async with opening.open_store(sys.argv[1], clock=RealClock()) as store:
+        try:
+            await drive(store, dice, step="step" in sys.argv)
+        except faults.Overtaken as error:
+            say("overtaken:", error)
+            return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))
