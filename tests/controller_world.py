@@ -1,0 +1,139 @@
+"""Given clusters, a repository and a controller; when something is pushed or asked; then look."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import command_world
+import git_feed
+from volary.config import fleet as fleet_files
+from volary.controller import inputs, leases, server_loop, service, views
+from volary.model import controller as settings
+from volary.stages import executor as stage_executor
+from volary.store import records
+
+ANA = views.Asker("ana", "192.0.2.7")
+SPEED = 60.0
+
+
+class Clock:
+    def now(self) -> datetime:
+        return datetime.now(UTC)  # noqa: TID251 - the one clock of these tests
+
+
+@dataclass
+class Controlled:
+    """A world with a controller that runs."""
+
+    world: command_world.World
+    controller: server_loop.Controller
+    feed: git_feed.Feed
+    names: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def service(self) -> service.Service:
+        return self.controller.service
+
+    def push(self, text: str, new: str, *, message: str = "Change it") -> str:
+        """Replace a text of the Deployment and commit."""
+        return self.world.edit("deployment.yaml", text, new, message=message)
+
+    async def application(self) -> views.ApplicationView:
+        return await self.service.application("simple")
+
+    async def runs(self) -> tuple[views.RunSummaryView, ...]:
+        return (await self.service.runs(records.RunFilter())).items
+
+    async def until_application(
+        self, holds: Callable[[views.ApplicationView], bool], *, timeout: float = 20.0
+    ) -> views.ApplicationView:
+        """Wait until the application stands so."""
+        found = None
+        try:
+            async with asyncio.timeout(timeout):
+                while True:
+                    page = await self.service.applications(records.ApplicationFilter())
+                    found = next((each for each in page.items if each.name == "simple"), None)
+                    if found is not None and holds(found):
+                        return found
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(f"it never stood so, but: {found}") from None
+
+    async def until_run(
+        self, run: str, holds: Callable[[views.RunView], bool], *, timeout: float = 20.0
+    ) -> views.RunView:
+        """Wait until a run is so."""
+        found = None
+        try:
+            async with asyncio.timeout(timeout):
+                while True:
+                    found = await self.service.run(run)
+                    if holds(found):
+                        return found
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(f"the run never was so, but: {found}") from None
+
+    async def ended(self, run: str, *, timeout: float = 20.0) -> views.RunSummaryView:
+        """Wait for a run's end, and until the application knows of it."""
+        await self.until_run(run, lambda each: each.summary.finished is not None, timeout=timeout)
+        await self.until_application(lambda each: each.status != "running" or each.run != run)
+        return (await self.service.run(run)).summary
+
+    async def synced(self, commit: str, *, timeout: float = 20.0) -> views.ApplicationView:
+        """Wait until a commit is what runs."""
+        return await self.until_application(
+            lambda each: each.running_commit == commit and each.status == "synced",
+            timeout=timeout,
+        )
+
+
+def parts_of(feed: git_feed.Feed, fleet_file: Path, **more: Any) -> server_loop.Parts:
+    """Return what a controller for the local repository is given."""
+    members = fleet_files.parse(
+        fleet_file.read_text(), file=str(fleet_file), directory=str(fleet_file.parent)
+    ).require()
+    given: dict[str, Any] = {
+        "clock": Clock(),
+        "members": members,
+        "repositories": feed,
+        "watch": feed.watch,
+        "rules": inputs.Rules(first_delay=0.2, look=timedelta(seconds=0.1)),
+        "executor_options": stage_executor.Options(image_grace=timedelta(seconds=0.3)),
+        **more,
+    }
+    return server_loop.Parts(**given)
+
+
+def settings_of(store: str, fleet_file: Path, **more: Any) -> settings.Settings:
+    return settings.Settings(
+        fleet=str(fleet_file), data_directory=str(fleet_file.parent), store=store, **more
+    )
+
+
+QUICK = leases.Timing(
+    ttl=timedelta(seconds=1.5), renew=timedelta(seconds=0.3), look=timedelta(seconds=0.1)
+)
+
+
+@contextlib.asynccontextmanager
+async def controlled(
+    base: Path, *names: str, world: command_world.World, store: str = "memory:", **more: Any
+) -> AsyncIterator[Controlled]:
+    """Run a controller beside the block; it is shut down at its end."""
+    feed = git_feed.Feed(world.directory)
+    fleet_file = Path(world.fleet)
+    wanted = settings_of(store, fleet_file, **more)
+    parts = parts_of(feed, fleet_file, timing=QUICK)
+    async with server_loop.open_controller(wanted, parts) as made:
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(made.run())
+            try:
+                yield Controlled(world, made, feed)
+            finally:
+                running.cancel()

@@ -1,0 +1,132 @@
+"""Nothing is lost: controllers are killed with SIGKILL, and the runs go on in the next ones."""
+
+import asyncio
+import copy
+import os
+import random
+import shutil
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import command_world
+from controller_process import Nursery, nursery
+
+V1, V2 = "example/simple:v1", "example/simple:v2"
+NAMES = ("us", "eu")
+SPEED = 60.0
+#: Fields that differ from life to life of a cluster, and say nothing about the result.
+_OWN = ("resourceVersion", "uid", "creationTimestamp", "managedFields", "generation")
+
+Killing = Callable[[Nursery, command_world.World], Awaitable[None]]
+
+
+def state_of(world: command_world.World) -> dict[str, Any]:
+    """What the clusters were brought to, without what differs from life to life."""
+    found = {}
+    for name in NAMES:
+        for kind in ("Deployment", "Service", "ConfigMap"):
+            for body in world.running.clusters[name].view.list(kind, "default"):
+                kept = copy.deepcopy(dict(body))
+                for each in _OWN:
+                    kept["metadata"].pop(each, None)
+                kept["metadata"].get("annotations", {}).pop("deployment.kubernetes.io/revision", 0)
+                ready = kept.pop("status", {}).get("readyReplicas", 0)
+                for each in ("clusterIP", "clusterIPs"):
+                    kept.get("spec", {}).pop(each, None)
+                found[f"{name} {kind} {body['metadata']['name']}"] = (kept, ready)
+    return found
+
+
+async def until(nest: Nursery, query: str, holds: Callable[[Any], bool], *, seconds: float) -> Any:
+    """Look into the database until the single value of `query` is so."""
+    value = None
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                rows = nest.ask(query)
+                value = rows[0][0] if rows else None
+                if holds(value):
+                    return value
+                await asyncio.sleep(0.002)
+    except TimeoutError:
+        raise AssertionError(f"{query} stayed {value!r}") from None
+
+
+_SYNCED = "select running_commit from applications where status = 'synced'"
+_STEPS = "select count(*) from transitions"
+_WORK = "select count(*) from runs where finished is null"
+
+
+async def release(base: Path, commits: Path, disturb: Killing) -> dict[str, Any]:
+    """Release v1, then v2 by its pipeline under a disturbance; return the clusters' state."""
+    base.mkdir()
+    async with command_world.world(base, *NAMES, speed=SPEED) as world:
+        shutil.rmtree(world.directory)
+        shutil.copytree(commits, world.directory)
+        async with nursery(base / "volary.db", world.directory, world.fleet) as nest:
+            async with nest.life():
+                await until(nest, _SYNCED, bool, seconds=20)
+            second = world.edit("deployment.yaml", V1, V2, message="Deploy v2")
+            await disturb(nest, world)
+            async with nest.life():
+                await until(nest, _SYNCED, lambda commit: commit == second, seconds=30)
+                await until(nest, _WORK, lambda open_runs: open_runs == 0, seconds=5)
+            runs = nest.ask("select status from runs order by created")
+            assert runs == [("succeeded",), ("succeeded",)], runs
+            twice = "select count(*) - count(distinct version) from transitions group by run_id"
+            assert nest.ask(twice) == [(0,), (0,)]
+        await world.settled()
+        return state_of(world)
+
+
+async def _nothing(nest: Nursery, world: command_world.World) -> None:
+    """An undisturbed run."""
+
+
+async def _at_every_boundary(nest: Nursery, world: command_world.World) -> None:
+    """Kill it as soon as a step was kept, again and again until the run has ended."""
+    lives = 0
+    while True:
+        (before,) = nest.ask(_STEPS)[0]
+        async with nest.life() as process:
+            while True:
+                (after,) = nest.ask(_STEPS)[0]
+                if after > before:
+                    os.kill(process, signal.SIGKILL)
+                    break
+                if nest.ask(_SYNCED) and nest.ask("select count(*) from runs") == [(2,)]:
+                    assert lives > 10, "there were hardly any boundaries"
+                    return
+                await asyncio.sleep(0.001)
+        lives += 1
+        assert lives < 60, "it does not get on"
+
+
+def _at_random(seed: int) -> Killing:
+    chance = random.Random(seed)
+
+    async def kill(nest: Nursery, world: command_world.World) -> None:
+        for _ in range(14):
+            async with nest.life():
+                await asyncio.sleep(chance.uniform(0.1, 0.5))
+
+    return kill
+
+
+async def test_killed_at_every_boundary_and_at_random_it_ends_as_if_undisturbed(
+    tmp_path: Path,
+) -> None:
+    commits = tmp_path / "commits"
+    shutil.copytree(command_world.EXAMPLES / "simple", commits)
+    command_world.commit(commits, "Deploy v1")
+
+    expected = await release(tmp_path / "undisturbed", commits, _nothing)
+    boundaries = await release(tmp_path / "boundaries", commits, _at_every_boundary)
+    moments = await release(tmp_path / "moments", commits, _at_random(7))
+
+    assert "us Deployment simple" in expected
+    assert "us Deployment simple-canary" not in expected
+    assert boundaries == expected
+    assert moments == expected
