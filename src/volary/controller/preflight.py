@@ -8,11 +8,11 @@ had its canary. What the stages check again later stays as it is: a cluster may 
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import assert_never
 
-from volary.clusters import apply, pool
+from volary.clusters import apply, belongings, pool, prune, steps
 from volary.clusters import client as clients
 from volary.controller import preparation
 from volary.model import change, errors, fleet, manifest, problem, stage, variant
@@ -21,6 +21,16 @@ from volary.stages import baseline_rollout, canary_rollout, primary_rollout, ren
 
 #: How long a cluster may take to say what it serves before it counts as unreachable.
 PATIENCE = timedelta(seconds=15)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rollout:
+    """What one stage applies to a cluster, and what it prunes afterwards."""
+
+    manifests: Sequence[manifest.Manifest] = ()
+    prunes: bool = False
+    #: Whose objects the prune looks at; empty: of all variants.
+    variants: tuple[variant.Variant, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +44,27 @@ class Trial:
     problems: tuple[problem.Problem, ...] = ()
     #: Why it could not be asked; empty: it could.
     silence: str = ""
+    #: The objects of `changes` with their two sides, when somebody wanted to look closely.
+    foreseen: tuple[steps.Foreseen, ...] = ()
+    #: What could not be looked at, or will not be done; only after looking closely.
+    warnings: tuple[str, ...] = ()
 
 
 async def look(
-    prepared: preparation.Prepared, clusters: pool.Pool, *, patience: timedelta = PATIENCE
+    prepared: preparation.Prepared,
+    clusters: pool.Pool,
+    *,
+    patience: timedelta = PATIENCE,
+    closely: bool = False,
 ) -> tuple[Trial, ...]:
-    """Try the run on every target at once and return what each says; writes nothing."""
+    """Try the run on every target at once and return what each says; writes nothing.
+
+    `closely` also finds out what each object would become and what would be pruned, which
+    costs lists and keeps every answer in memory.
+    """
     async with asyncio.TaskGroup() as group:
         tasks = [
-            group.create_task(_try(prepared, clusters, target, patience))
+            group.create_task(_try(prepared, clusters, target, patience, closely=closely))
             for target in prepared.plan.targets
         ]
     return tuple(task.result() for task in tasks)
@@ -59,24 +81,46 @@ def silent(trials: Sequence[Trial]) -> Mapping[str, str]:
 
 
 async def _try(
-    prepared: preparation.Prepared, clusters: pool.Pool, target: str, patience: timedelta
+    prepared: preparation.Prepared,
+    clusters: pool.Pool,
+    target: str,
+    patience: timedelta,
+    *,
+    closely: bool,
 ) -> Trial:
     try:
-        sets = _sets(prepared, target)
+        rollouts = _rollouts(prepared, target)
     except errors.UserError as error:
         return Trial(target, problems=error.problems)
     client = await clusters.client(target)
     if isinstance(client, pool.Unavailable):
-        return Trial(target, problems=client.problems, silence=_unless_problems(client))
+        return Trial(target, problems=_named(client), silence=_unless_problems(client))
     try:
         async with asyncio.timeout(patience.total_seconds()):
             await client.discover()
-        return await _preview(client, sets, _options(prepared, clusters.member(target)))
+        options = _options(prepared, clusters.member(target))
+        if not closely or not rollouts:
+            return await _preview(client, rollouts, options)
+        *before, last = rollouts
+        earlier = await _preview(client, before, options)
+        if earlier.silence:
+            return earlier
+        seen = await _inspect(client, last, options, _scope(prepared, client, last, options))
+        return replace(seen, problems=tuple(dict.fromkeys((*earlier.problems, *seen.problems))))
     except TimeoutError:
         seconds = patience.total_seconds()
         return Trial(target, silence=f"cluster {target} did not answer within {seconds:g} s")
     except errors.VolaryError as error:
         return _refused(target, error)
+
+
+def _named(found: pool.Unavailable) -> tuple[problem.Problem, ...]:
+    """Return the problems of a cluster's connection, each with the cluster's name."""
+    name = f"cluster {found.name}"
+    return tuple(
+        each if name in each.message else replace(each, message=f"{name}: {each.message}")
+        for each in found.problems
+    )
 
 
 def _unless_problems(found: pool.Unavailable) -> str:
@@ -91,20 +135,59 @@ def _options(prepared: preparation.Prepared, member: fleet.Cluster | None) -> ap
 
 
 async def _preview(
-    client: clients.Client, sets: Sequence[Sequence[manifest.Manifest]], options: apply.Options
+    client: clients.Client, rollouts: Sequence[_Rollout], options: apply.Options
 ) -> Trial:
     """Try every set, also after one was refused, so that all problems show at once."""
     changes = change.ChangeSet()
     found: list[problem.Problem] = []
-    for manifests in sets:
+    for each in rollouts:
         try:
-            changes = await apply.preview_set(client, manifests, options)
+            changes = await apply.preview_set(client, each.manifests, options)
         except apply.ApplyError as error:
             refused = _refused(client.name, error)
             if refused.silence:
                 return refused
             found += refused.problems
     return Trial(client.name, changes, tuple(dict.fromkeys(found)))
+
+
+async def _inspect(
+    client: clients.Client, last: _Rollout, options: apply.Options, scope: belongings.Scope
+) -> Trial:
+    """Try the set that decides what runs in the end, and look at what it would prune."""
+    try:
+        foreseen = await apply.inspect_set(client, last.manifests, options)
+    except apply.ApplyError as error:
+        return _refused(client.name, error)
+    changes = tuple(each.change for each in foreseen)
+    if not last.prunes:
+        return Trial(client.name, change.ChangeSet(changes), foreseen=foreseen)
+    pruned = await prune.foresee(client, last.manifests, scope)
+    warnings = (*pruned.warnings, pruned.refusal) if pruned.refusal else pruned.warnings
+    every = change.ChangeSet((*changes, *pruned.changes))
+    return Trial(client.name, every, foreseen=foreseen, warnings=warnings)
+
+
+def _scope(
+    prepared: preparation.Prepared,
+    client: clients.Client,
+    last: _Rollout,
+    options: apply.Options,
+) -> belongings.Scope:
+    """Return what the stage would look at to prune (`stages.work`)."""
+    application = prepared.project.application
+    both = (prepared.manifests, prepared.old_manifests)
+    places = {
+        item.namespace or client.namespace for side in both for item in side.get(client.name, ())
+    }
+    return belongings.Scope(
+        application.name,
+        application.variant_label,
+        last.variants,
+        options.namespaces,
+        prepared.wish.allow_mass_deletion,
+        tuple(sorted(places)),
+    )
 
 
 def _refused(target: str, error: errors.VolaryError) -> Trial:
@@ -121,43 +204,42 @@ def _refused(target: str, error: errors.VolaryError) -> Trial:
             return Trial(target, problems=(problem.Problem(f"cluster {target}: {error}"),))
 
 
-def _sets(prepared: preparation.Prepared, target: str) -> list[Sequence[manifest.Manifest]]:
+def _rollouts(prepared: preparation.Prepared, target: str) -> list[_Rollout]:
     """Return what the stages that visit a target apply, in their order.
 
     Raises:
         UserError: With the problems of every stage whose manifests cannot be made.
     """
-    made: list[Sequence[manifest.Manifest]] = []
+    made: list[_Rollout] = []
     found: list[problem.Problem] = []
     for each in prepared.plan.stages:
         if not target_choice.of_stage(each, (target,)):
             continue
         try:
-            manifests = _of_stage(prepared, each, target)
+            rollout = _of_stage(prepared, each, target)
         except errors.UserError as error:
             found += error.problems
         else:
-            made += [manifests] if manifests else []
+            made += [rollout] if rollout.manifests else []
     if found:
         raise errors.UserError(*dict.fromkeys(found))
     return made
 
 
-def _of_stage(
-    prepared: preparation.Prepared, each: stage.Stage, target: str
-) -> Sequence[manifest.Manifest]:
+def _of_stage(prepared: preparation.Prepared, each: stage.Stage, target: str) -> _Rollout:
     """Return what a stage applies to a target; nothing for those that apply no manifests."""
     application, commit = prepared.project.application, prepared.project.commit
     source, options = prepared.manifests[target], each.options
     match rendering.variant_of(each.name):
         case None:
-            return ()
+            return _Rollout()
         case variant.Variant.PRIMARY:
             assert isinstance(options, stage.SyncOptions | stage.PrimaryRolloutOptions)
-            return primary_rollout.plan(source, application, options, commit=commit).manifests
+            planned = primary_rollout.plan(source, application, options, commit=commit)
+            return _Rollout(planned.manifests, planned.prune, planned.variants)
         case variant.Variant.CANARY:
             assert isinstance(options, stage.VariantRolloutOptions)
-            return canary_rollout.plan(source, application, options, commit=commit)
+            return _Rollout(canary_rollout.plan(source, application, options, commit=commit))
         case variant.Variant.BASELINE:
             assert isinstance(options, stage.VariantRolloutOptions)
             running, before = prepared.old_manifests.get(target), prepared.running.commit
@@ -166,6 +248,6 @@ def _of_stage(
                     f"{target} has no running version to make a baseline of",
                     hint="deploy once with --strategy quick, or name what runs with --running",
                 )
-            return baseline_rollout.plan(running, application, options, commit=before)
+            return _Rollout(baseline_rollout.plan(running, application, options, commit=before))
         case unknown:
             assert_never(unknown)
