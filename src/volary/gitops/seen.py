@@ -47,3 +47,5 @@ class RepositorySeen:
     #: One sentence: why this may be out of date; empty: it is not. While the host is down,
     #: `head` and `applications` are those of the last good look.
     problem: str = ""
+    #: Sentences about what was left out of the look.
+    warnings: tuple[str, ...] = ()

@@ -9,12 +9,14 @@ import asyncio
 import contextlib
 import fcntl
 import hashlib
+import re
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent import futures
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pygit2
 
@@ -22,7 +24,10 @@ from volary.config import remotes
 from volary.model import controller, errors
 from volary.sources import library, program, remote, repository
 
+T = TypeVar("T")
+
 _WANTED = "refs/volary/wanted"
+_HASH = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,14 @@ class RefUpdate:
     new: str
     #: The old commit is not among the new one's ancestors.
     forced: bool = False
+
+    def __str__(self) -> str:
+        if not self.old:
+            return f"{self.branch} is new, at {self.new[:7]}"
+        if not self.new:
+            return f"{self.branch} was deleted, it was at {self.old[:7]}"
+        how = " by a force-push" if self.forced else ""
+        return f"{self.branch} moved from {self.old[:7]} to {self.new[:7]}{how}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +72,11 @@ class Mirror:
         self._busy = asyncio.Lock()
         self._opened = pygit2.Repository(str(path))
         # A handle of its own: those of libgit2 are not made for two threads.
-        self._reader = repository.Repository(location, pygit2.Repository(str(path)))
+        self._reader = _DeepeningRepository(location, pygit2.Repository(str(path)), self)
 
     @property
     def repository(self) -> repository.Repository:
-        """The commits that were fetched."""
+        """The commits; those the mirror does not hold are fetched when somebody asks."""
         return self._reader
 
     async def fetch(self, branch: str = "") -> Fetched:
@@ -107,16 +120,6 @@ class Mirror:
                     hint="it was left behind by a force-push, or its branch was deleted",
                 )
 
-    async def changed_paths(self, old: str, new: str) -> tuple[str, ...]:
-        """Return the paths that differ between two commits, fetching `old` when needed.
-
-        Raises:
-            TemporaryError: The host cannot be reached, or is slow.
-            UserError: One of the commits is gone.
-        """
-        await self.ensure(old)
-        return await self._reader.changed_paths(old, new)
-
     async def _update(self, branch: str, told: str) -> Fetched:
         old = await asyncio.to_thread(self._target, branch)
         if old == told:
@@ -158,6 +161,36 @@ class Mirror:
         except (pygit2.GitError, KeyError):
             # The history in between ends before the old commit.
             return False
+
+
+class _DeepeningRepository(repository.Repository):
+    """Reads a mirror, and lets it fetch commits that are older than what it started with."""
+
+    def __init__(self, location: str, opened: pygit2.Repository, mirror: Mirror) -> None:
+        super().__init__(location, opened)
+        self._mirror = mirror
+
+    async def resolve(self, revision: str = "HEAD") -> repository.Commit:
+        read = super().resolve
+        return await self._with(lambda: read(revision), revision)
+
+    async def tree(self, commit: str) -> repository.GitTree:
+        read = super().tree
+        return await self._with(lambda: read(commit), commit)
+
+    async def changed_paths(self, old: str, new: str) -> tuple[str, ...]:
+        read = super().changed_paths
+        return await self._with(lambda: read(old, new), old, new)
+
+    async def _with(self, read: Callable[[], Awaitable[T]], *commits: str) -> T:
+        try:
+            return await read()
+        except errors.UserError:
+            if not all(_HASH.fullmatch(each) for each in commits):
+                raise
+        for each in commits:
+            await self._mirror.ensure(each)
+        return await read()
 
 
 class Mirrors:

@@ -34,7 +34,7 @@ async def test_a_branch_is_followed_and_only_changes_are_told(
         assert new == mirrors.Fetched("main", first, mirrors.RefUpdate("main", "", first))
         assert same == mirrors.Fetched("main", first)
         assert moved.update == mirrors.RefUpdate("main", first, second)
-        assert await mirror.changed_paths(first, second) == ("a", "b")
+        assert await mirror.repository.changed_paths(first, second) == ("a", "b")
         assert (await mirror.repository.resolve(second)).subject == "change"
 
 
@@ -50,7 +50,7 @@ async def test_a_force_push_is_noticed(upstream: Upstream, tmp_path: Path) -> No
         fetched = await mirror.fetch("main")
 
         assert fetched.update == mirrors.RefUpdate("main", old, new, forced=True)
-        assert await mirror.changed_paths(old, new) == ("a",)
+        assert await mirror.repository.changed_paths(old, new) == ("a",)
 
 
 async def test_a_deleted_branch_is_told_once_and_may_come_back(
