@@ -1,0 +1,76 @@
+"""What commands are told: strict, small, and without control characters."""
+
+from typing import Annotated
+
+import pydantic
+from pydantic import alias_generators
+
+#: Prose of a person; line ends and tabs are fine.
+Sentence = Annotated[
+    str, pydantic.StringConstraints(max_length=2000, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$")
+]
+#: A commit, a cluster, a strategy.
+Word = Annotated[str, pydantic.StringConstraints(max_length=253, pattern=r"^[A-Za-z0-9._/-]*$")]
+
+
+class Body(pydantic.BaseModel):
+    """A command's body; unknown fields are refused."""
+
+    model_config = pydantic.ConfigDict(
+        extra="forbid", strict=True, frozen=True, alias_generator=alias_generators.to_camel
+    )
+
+
+class Sync(Body):
+    """Roll a commit out."""
+
+    commit: Word = pydantic.Field("", description="Empty: the head of the branch.")
+    strategy: Word = pydantic.Field("", description="quick or pipeline; empty: as planned.")
+
+
+class Plan(Body):
+    """Say what a sync would do."""
+
+    commit: Word = pydantic.Field("", description="Empty: the head of the branch.")
+    strategy: Word = pydantic.Field("", description="quick or pipeline; empty: as planned.")
+
+
+class RollbackTo(Body):
+    """Go back."""
+
+    to: Word = pydantic.Field("", description="Empty: the commit that succeeded before.")
+
+
+class Decision(Body):
+    """Approve or reject."""
+
+    comment: Sentence = ""
+
+
+class Pause(Body):
+    """Start nothing new."""
+
+    reason: Sentence = ""
+
+
+class Cancel(Body):
+    """End a run."""
+
+    rollback: bool = pydantic.Field(True, description="false: leave everything as it is.")
+    now: bool = pydantic.Field(False, description="Also break off writes under way.")
+    reason: Sentence = ""
+
+
+class Retry(Body):
+    """Try again."""
+
+    targets: tuple[Word, ...] = pydantic.Field(
+        (), max_length=1000, strict=False, description="Clusters; empty: wherever it failed."
+    )
+
+
+class Skip(Body):
+    """Go on without a cluster."""
+
+    target: Word = pydantic.Field(min_length=1)
+    reason: Sentence = pydantic.Field(min_length=1)

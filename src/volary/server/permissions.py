@@ -1,0 +1,73 @@
+"""Who may do what: permissions, the roles that give them, and people with their grants. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from volary.model import controller
+
+
+class Permission(StrEnum):
+    """What a route needs."""
+
+    #: Anybody, without a word about who they are.
+    PUBLIC = "public"
+    VIEW = "view"
+    DEPLOY = "deploy"
+    APPROVE = "approve"
+    ADMINISTER = "administer"
+
+
+#: Deploying and approving are apart, so that nobody approves what they rolled out themselves.
+ROLES: Mapping[controller.Role, frozenset[Permission]] = {
+    controller.Role.VIEWER: frozenset({Permission.VIEW}),
+    controller.Role.DEPLOYER: frozenset({Permission.VIEW, Permission.DEPLOY}),
+    controller.Role.APPROVER: frozenset({Permission.VIEW, Permission.APPROVE}),
+    controller.Role.ADMIN: frozenset(Permission) - {Permission.PUBLIC},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A role, for applications with certain labels."""
+
+    role: controller.Role
+    #: All must be there; empty: every application.
+    match_labels: tuple[tuple[str, str], ...] = ()
+
+    def covers(self, labels: Mapping[str, str]) -> bool:
+        """Say whether an application with `labels` is meant."""
+        return all(labels.get(key) == value for key, value in self.match_labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Whoever a request comes from."""
+
+    #: As the audit names it: ``token:ci``, ``ana@example.org``, ``local``.
+    name: str
+    grants: tuple[Grant, ...] = ()
+
+    def may(self, permission: Permission, labels: Mapping[str, str]) -> bool:
+        """Say whether this person has a permission for an application with `labels`."""
+        return any(permission in ROLES[each.role] and each.covers(labels) for each in self.grants)
+
+    def may_everywhere(self, permission: Permission) -> bool:
+        """Say whether this person has a permission for every application there is."""
+        return any(permission in ROLES[each.role] and not each.match_labels for each in self.grants)
+
+    def may_somewhere(self, permission: Permission) -> bool:
+        """Say whether this person has a permission for some applications."""
+        return any(permission in ROLES[each.role] for each in self.grants)
+
+
+def grants_of(
+    bindings: Iterable[controller.RoleBinding], subject: str, groups: Iterable[str] = ()
+) -> tuple[Grant, ...]:
+    """Return what the settings give to a subject and its groups."""
+    known = frozenset(groups)
+    return tuple(
+        Grant(each.role, tuple(sorted(each.match_labels.items())))
+        for each in bindings
+        if (each.subject and each.subject == subject) or (each.group and each.group in known)
+    )

@@ -1,0 +1,127 @@
+"""Applications, their commits, and what can be asked for them."""
+
+from typing import Annotated
+
+import fastapi
+from starlette import requests, responses
+
+from volary.controller import views
+from volary.model import errors
+from volary.server import access, authentication, bodies, encoding, paging, sight, surroundings
+from volary.server.permissions import Permission
+from volary.server.routes import answers
+from volary.store import records
+
+router = answers.router("applications")
+_SYNC, _PLAN, _BACK = bodies.Sync(), bodies.Plan(), bodies.RollbackTo()
+Label = Annotated[
+    list[Annotated[str, fastapi.Path(max_length=320, pattern=r"^[^\x00-\x1f\x7f]*$")]],
+    fastapi.Query(max_length=20, description="``key=value``; all must be there."),
+]
+
+
+@router.get("/applications", responses=answers.many(views.ApplicationView))
+@access.needs(Permission.VIEW, access.Scope.OWN)
+async def list_applications(
+    request: requests.Request,
+    label: Label = [],  # noqa: B006 - read only
+    status: paging.Word = "",
+    repository: paging.Word = "",
+    removed: bool = False,
+    cursor: paging.Cursor = "",
+    limit: paging.Limit = 50,
+) -> responses.Response:
+    """List applications by name."""
+    seen, service = sight.of(request), surroundings.of(request).service
+    wanted = records.ApplicationFilter(read_labels(label), status, repository, removed)
+    while True:
+        page = await service.applications(wanted, cursor=cursor, limit=limit)
+        items = page.items
+        if not seen.is_whole:
+            items = tuple(each for each in items if seen.person.may(seen.permission, each.labels))
+        cursor = page.cursor
+        if items or not cursor:
+            return encoding.many(request, items, cursor)
+
+
+def read_labels(given: list[str]) -> dict[str, str]:
+    """Read ``key=value`` pairs.
+
+    Raises:
+        errors.UserError: One is none.
+    """
+    pairs = {}
+    for each in given:
+        key, equals, value = each.partition("=")
+        if not key or not equals:
+            raise errors.user_error("a label is not of the form key=value")
+        pairs[key] = value
+    return pairs
+
+
+@router.get("/applications/{application}", responses=answers.one(views.ApplicationView))
+@access.needs(Permission.VIEW, access.Scope.APPLICATION)
+async def get_application(request: requests.Request, application: str) -> responses.Response:
+    """Show one application."""
+    return encoding.one(request, await surroundings.of(request).service.application(application))
+
+
+@router.get("/applications/{application}/commits", responses=answers.many(views.CommitView))
+@access.needs(Permission.VIEW, access.Scope.APPLICATION)
+async def list_commits(
+    request: requests.Request,
+    application: str,
+    cursor: paging.Cursor = "",
+    limit: paging.Limit = 50,
+) -> responses.Response:
+    """List an application's commits and what became of them, the last seen first."""
+    service = surroundings.of(request).service
+    page = await service.commits(application, cursor=cursor, limit=limit)
+    return encoding.many(request, page.items, page.cursor)
+
+
+@router.post(
+    "/applications/{application}/sync", status_code=202, responses=answers.taken(views.AskedView)
+)
+@access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.sync")
+async def sync(
+    request: requests.Request, application: str, body: bodies.Sync = _SYNC
+) -> responses.Response:
+    """Roll a commit out."""
+    service = surroundings.of(request).service
+    asked = await service.sync(
+        application, asker(request), commit=body.commit, strategy=body.strategy
+    )
+    return encoding.one(request, asked, status=202)
+
+
+@router.post("/applications/{application}/plan", responses=answers.one(views.PlanView))
+@access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.plan")
+async def plan(
+    request: requests.Request, application: str, body: bodies.Plan = _PLAN
+) -> responses.Response:
+    """Say what a sync would do; asks the clusters, and changes nothing in them."""
+    service = surroundings.of(request).service
+    return encoding.one(
+        request, await service.plan(application, commit=body.commit, strategy=body.strategy)
+    )
+
+
+@router.post(
+    "/applications/{application}/rollback",
+    status_code=202,
+    responses=answers.taken(views.AskedView),
+)
+@access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.rollback")
+async def rollback(
+    request: requests.Request, application: str, body: bodies.RollbackTo = _BACK
+) -> responses.Response:
+    """Go back to a commit that ran before."""
+    service = surroundings.of(request).service
+    asked = await service.rollback(application, asker(request), to=body.to)
+    return encoding.one(request, asked, status=202)
+
+
+def asker(request: requests.Request) -> views.Asker:
+    """Return who asks, and from where."""
+    return views.Asker(surroundings.person(request).name, authentication.address_of(request))

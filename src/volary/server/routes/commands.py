@@ -1,0 +1,93 @@
+"""What people ask of a run."""
+
+from starlette import requests, responses
+
+from volary.controller import views
+from volary.server import access, bodies, encoding, surroundings
+from volary.server.permissions import Permission
+from volary.server.routes import answers
+from volary.server.routes.applications import asker
+
+router = answers.router("commands")
+_TAKEN = answers.taken(views.AskedView)
+_DECISION, _PAUSE, _CANCEL, _RETRY = (
+    bodies.Decision(),
+    bodies.Pause(),
+    bodies.Cancel(),
+    bodies.Retry(),
+)
+
+
+def _taken(request: requests.Request, asked: views.AskedView) -> responses.Response:
+    return encoding.one(request, asked, status=202)
+
+
+@router.post("/runs/{run}/approve", status_code=202, responses=_TAKEN)
+@access.needs(Permission.APPROVE, access.Scope.RUN, action="run.approve")
+async def approve(
+    request: requests.Request, run: str, body: bodies.Decision = _DECISION
+) -> responses.Response:
+    """Approve what the run waits for."""
+    service = surroundings.of(request).service
+    return _taken(request, await service.approve(run, asker(request), comment=body.comment))
+
+
+@router.post("/runs/{run}/reject", status_code=202, responses=_TAKEN)
+@access.needs(Permission.APPROVE, access.Scope.RUN, action="run.reject")
+async def reject(
+    request: requests.Request, run: str, body: bodies.Decision = _DECISION
+) -> responses.Response:
+    """Reject what the run waits for; it ends."""
+    service = surroundings.of(request).service
+    return _taken(request, await service.reject(run, asker(request), comment=body.comment))
+
+
+@router.post("/runs/{run}/pause", status_code=202, responses=_TAKEN)
+@access.needs(Permission.DEPLOY, access.Scope.RUN, action="run.pause")
+async def pause(
+    request: requests.Request, run: str, body: bodies.Pause = _PAUSE
+) -> responses.Response:
+    """Start nothing new until resumed."""
+    service = surroundings.of(request).service
+    return _taken(request, await service.pause(run, asker(request), reason=body.reason))
+
+
+@router.post("/runs/{run}/resume", status_code=202, responses=_TAKEN)
+@access.needs(Permission.DEPLOY, access.Scope.RUN, action="run.resume")
+async def resume(request: requests.Request, run: str) -> responses.Response:
+    """Go on after a pause."""
+    service = surroundings.of(request).service
+    return _taken(request, await service.resume(run, asker(request)))
+
+
+@router.post("/runs/{run}/cancel", status_code=202, responses=_TAKEN)
+@access.needs(Permission.DEPLOY, access.Scope.RUN, action="run.cancel")
+async def cancel(
+    request: requests.Request, run: str, body: bodies.Cancel = _CANCEL
+) -> responses.Response:
+    """End the run, going back or leaving everything as it is."""
+    service = surroundings.of(request).service
+    asked = await service.cancel(
+        run, asker(request), rollback=body.rollback, now=body.now, reason=body.reason
+    )
+    return _taken(request, asked)
+
+
+@router.post("/runs/{run}/retry", status_code=202, responses=_TAKEN)
+@access.needs(Permission.DEPLOY, access.Scope.RUN, action="run.retry")
+async def retry(
+    request: requests.Request, run: str, body: bodies.Retry = _RETRY
+) -> responses.Response:
+    """Try again what failed, everywhere or on some clusters."""
+    service = surroundings.of(request).service
+    return _taken(request, await service.retry(run, asker(request), targets=body.targets))
+
+
+@router.post("/runs/{run}/skip", status_code=202, responses=_TAKEN)
+@access.needs(Permission.DEPLOY, access.Scope.RUN, action="run.skip")
+async def skip(request: requests.Request, run: str, body: bodies.Skip) -> responses.Response:
+    """Go on without a cluster."""
+    service = surroundings.of(request).service
+    return _taken(
+        request, await service.skip(run, asker(request), target=body.target, reason=body.reason)
+    )

@@ -1,0 +1,68 @@
+"""Clusters, the events of all runs, and the audit."""
+
+from starlette import requests, responses
+
+from volary.controller import views
+from volary.server import access, encoding, paging, sight, surroundings
+from volary.server.permissions import Permission
+from volary.server.routes import answers
+from volary.server.routes.applications import Label, read_labels
+from volary.store import records
+
+router = answers.router("overview")
+
+
+@router.get("/clusters", responses=answers.many(views.ClusterView))
+@access.needs(Permission.VIEW, access.Scope.OWN)
+async def list_clusters(
+    request: requests.Request,
+    label: Label = [],  # noqa: B006 - read only
+    status: paging.Word = "",
+    cursor: paging.Cursor = "",
+    limit: paging.Limit = 50,
+) -> responses.Response:
+    """List the registered clusters, in the fleet's order."""
+    labels = read_labels(label).items()
+    wanted = [
+        each
+        for each in await surroundings.of(request).service.clusters()
+        if status in ("", each.status) and labels <= each.labels.items()
+    ]
+    page = paging.cut(wanted, lambda each: each.name, cursor, limit)
+    return encoding.many(request, page.items, page.cursor)
+
+
+@router.get("/events", responses=answers.many(views.EventView))
+@access.needs(Permission.VIEW, access.Scope.OWN)
+async def list_events(
+    request: requests.Request,
+    application: paging.Word = "",
+    after: paging.After = 0,
+    cursor: paging.Cursor = "",
+    limit: paging.Limit = 200,
+) -> responses.Response:
+    """List events of all runs after position `after`, in order; a page may hold fewer."""
+    seen, service = sight.of(request), surroundings.of(request).service
+    found = await service.all_events(
+        paging.after(cursor, after), application=application, limit=limit
+    )
+    follows = paging.next_cursor([each.position for each in found], limit)
+    shown = tuple([each for each in found if await seen.sees(each.application)])
+    return encoding.many(request, shown, follows)
+
+
+@router.get("/audit", responses=answers.many(views.AuditView))
+@access.needs(Permission.ADMINISTER)
+async def list_audit(
+    request: requests.Request,
+    by: paging.Word = "",
+    application: paging.Word = "",
+    run: paging.Word = "",
+    action: paging.Word = "",
+    cursor: paging.Cursor = "",
+    limit: paging.Limit = 50,
+) -> responses.Response:
+    """List who did what, the newest first."""
+    wanted = records.AuditFilter(by, application, run, action)
+    page = await surroundings.of(request).service.audit(wanted, cursor=cursor, limit=limit)
+    return encoding.many(request, page.items, page.cursor)

@@ -1,0 +1,167 @@
+"""Runs with their stages, tasks, events, logs and approvals."""
+
+from typing import Annotated
+
+import fastapi
+from starlette import requests, responses
+
+from volary.controller import views
+from volary.model import status as words
+from volary.server import access, encoding, paging, sight, surroundings
+from volary.server.permissions import Permission
+from volary.server.routes import answers
+from volary.store import records
+
+router = answers.router("runs")
+Statuses = Annotated[list[words.RunStatus], fastapi.Query(max_length=10)]
+
+
+@router.get("/runs", responses=answers.many(views.RunSummaryView))
+@access.needs(Permission.VIEW, access.Scope.OWN)
+async def list_runs(
+    request: requests.Request,
+    application: paging.Word = "",
+    status: Statuses = [],  # noqa: B006 - read only
+    commit: paging.Word = "",
+    cursor: paging.Cursor = "",
+    limit: paging.Limit = 50,
+) -> responses.Response:
+    """List runs, the newest first."""
+    wanted = records.RunFilter(await _applications(request, application), frozenset(status), commit)
+    service = surroundings.of(request).service
+    page = await service.runs(wanted, cursor=cursor, limit=limit)
+    return encoding.many(request, page.items, page.cursor)
+
+
+async def _applications(request: requests.Request, application: str) -> frozenset[str] | None:
+    """Return the applications a list is narrowed to: the one asked for, those that are seen."""
+    seen = sight.of(request)
+    if not application:
+        return await seen.names()
+    return frozenset({application} if await seen.sees(application) else ())
+
+
+@router.get("/runs/{run}", responses=answers.one(views.RunView))
+@access.needs(Permission.VIEW, access.Scope.RUN)
+async def get_run(request: requests.Request, run: str) -> responses.Response:
+    """Show a whole run: why it exists, why it waits, what comes next, what if it fails."""
+    return encoding.one(request, await surroundings.of(request).service.run(run))
+
+
+def _stages(run: views.RunView) -> tuple[views.StageView, ...]:
+    return (*run.stages, run.rollback) if run.rollback else run.stages
+
+
+@router.get("/runs/{run}/stages", responses=answers.many(views.StageView))
+@access.needs(Permission.VIEW, access.Scope.RUN)
+async def list_stages(
+    request: requests.Request,
+    run: str,
+    status: paging.Word = "",
+    cursor: paging.Cursor = "",
+    limit: paging.Limit = 50,
+) -> responses.Response:
+    """List a run's stages in order; a rollback comes last."""
+    found = await surroundings.of(request).service.run(run)
+    wanted = [each for each in _stages(found) if status in ("", each.status)]
+    page = paging.cut(wanted, lambda each: each.id, cursor, limit)
+    return encoding.many(request, page.items, page.cursor)
+
+
+@router.get("/runs/{run}/tasks", responses=answers.many(views.TaskView))
+@access.needs(Permission.VIEW, access.Scope.RUN)
+async def list_tasks(
+    request: requests.Request,
+    run: str,
+    stage: paging.Word = "",
+    cluster: paging.Word = "",
+    status: paging.Word = "",
+    cursor: paging.Cursor = "",
+    limit: paging.Limit = 50,
+) -> responses.Response:
+    """List the tasks of a run, each with the id of its stage."""
+    found = await surroundings.of(request).service.run(run)
+    wanted = [
+        (each.id, task)
+        for each in _stages(found)
+        for task in each.tasks
+        if stage in ("", each.id, each.name)
+        and cluster in ("", task.target)
+        and status in ("", task.status)
+    ]
+    page = paging.cut(wanted, lambda each: f"{each[0]} {each[1].target}", cursor, limit)
+    items = [{"stage": name, "task": encoding.plain(task)} for name, task in page.items]
+    return encoding.answer(request, encoding.encode({"items": items, "cursor": page.cursor}))
+
+
+@router.get("/runs/{run}/events", responses=answers.many(views.EventView))
+@access.needs(Permission.VIEW, access.Scope.RUN)
+async def list_events(
+    request: requests.Request,
+    run: str,
+    after: paging.After = 0,
+    cursor: paging.Cursor = "",
+    limit: paging.Limit = 200,
+) -> responses.Response:
+    """List a run's events after the one with number `after`, in order."""
+    service = surroundings.of(request).service
+    found = await service.events(run, paging.after(cursor, after), limit=limit)
+    follows = paging.next_cursor([each.number for each in found], limit)
+    return encoding.many(request, found, follows)
+
+
+@router.get("/runs/{run}/logs", responses=answers.many(views.LogView))
+@access.needs(Permission.VIEW, access.Scope.RUN)
+async def list_logs(
+    request: requests.Request,
+    run: str,
+    stage: paging.Word = "",
+    cluster: paging.Word = "",
+    after: paging.After = 0,
+    cursor: paging.Cursor = "",
+    limit: paging.Limit = 200,
+) -> responses.Response:
+    """List lines of a run's logs after position `after`, in order."""
+    service = surroundings.of(request).service
+    found = await service.logs(
+        run, paging.after(cursor, after), stage=stage, target=cluster, limit=limit
+    )
+    follows = paging.next_cursor([each.position for each in found], limit)
+    return encoding.many(request, found, follows)
+
+
+@router.get("/runs/{run}/approvals", responses=answers.many(views.ApprovalView))
+@access.needs(Permission.VIEW, access.Scope.RUN)
+async def list_approvals(
+    request: requests.Request,
+    run: str,
+    cursor: paging.Cursor = "",
+    limit: paging.Limit = 50,
+) -> responses.Response:
+    """List who approved or rejected what, in order."""
+    found = (await surroundings.of(request).service.run(run)).approvals
+    keyed = list(enumerate(found))
+    page = paging.cut(keyed, lambda each: str(each[0]), cursor, limit)
+    return encoding.many(request, tuple(each for _, each in page.items), page.cursor)
+
+
+@router.get("/approvals", responses=answers.many(views.RunView))
+@access.needs(Permission.VIEW, access.Scope.OWN)
+async def list_waiting(
+    request: requests.Request,
+    application: paging.Word = "",
+    cursor: paging.Cursor = "",
+    limit: Annotated[int, fastapi.Query(ge=1, le=50)] = 20,
+) -> responses.Response:
+    """List runs that wait for an approval, the newest first."""
+    service = surroundings.of(request).service
+    wanted = records.RunFilter(
+        await _applications(request, application), frozenset({words.RunStatus.WAITING})
+    )
+    while True:
+        page = await service.runs(wanted, cursor=cursor, limit=limit)
+        found = [await service.run(each.id) for each in page.items]
+        waiting = tuple(each for each in found if each.wanted_approval)
+        cursor = page.cursor
+        if waiting or not cursor:
+            return encoding.many(request, waiting, cursor)

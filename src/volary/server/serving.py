@@ -1,0 +1,117 @@
+"""Serves the application on a socket until it is cancelled, and stops gracefully."""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Callable, Iterator
+
+import fastapi
+import uvicorn
+
+from volary.model import controller, errors
+from volary.server import surroundings
+
+_LOG = logging.getLogger(__name__)
+#: Seconds for requests under way when it stops.
+_GRACE = 5
+_BACKLOG = 512
+_CONNECTIONS = 2000
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to whoever runs the event loop."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Open the socket to listen on; port 0 takes a free one.
+
+    Raises:
+        errors.UserError: It cannot be opened.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server(address, family=family, backlog=_BACKLOG)
+    except (OSError, OverflowError) as error:
+        raise errors.user_error(
+            f"cannot listen on {host}:{port}: {getattr(error, 'strerror', '') or error}",
+            hint="stop what listens there, or choose another address in listen",
+        ) from error
+
+
+async def serve(
+    application: fastapi.FastAPI,
+    settings: controller.Settings,
+    *,
+    ready: Callable[[str], None] = lambda _: None,
+    listening: socket.socket | None = None,
+) -> None:
+    """Serve until cancelled; then let requests under way finish, and end the streams.
+
+    Args:
+        application: From `app.build`.
+        settings: Address and TLS files.
+        ready: Told the URL once connections are taken.
+        listening: Takes the place of the settings' address.
+
+    Raises:
+        errors.UserError: The address or the TLS files cannot be used.
+    """
+    bound = listening or bind(settings.host, settings.port)
+    with contextlib.closing(bound):
+        server = _Server(_config(application, settings))
+        async with asyncio.TaskGroup() as group:
+            serving = group.create_task(server.serve(sockets=[bound]), name="http")
+            try:
+                await _started(server, serving)
+                ready(_url(settings, bound))
+                await asyncio.shield(asyncio.wait([serving]))
+            finally:
+                here: surroundings.Surroundings = application.state.surroundings
+                here.stopping.set()
+                server.should_exit = True
+                await asyncio.wait([serving], timeout=_GRACE + 2)
+
+
+def _config(application: fastapi.FastAPI, settings: controller.Settings) -> uvicorn.Config:
+    tls = settings.tls
+    config = uvicorn.Config(
+        application,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_GRACE,
+        limit_concurrency=_CONNECTIONS,
+        h11_max_incomplete_event_size=64 * 1024,
+        ssl_certfile=tls.certificate if tls else None,
+        ssl_keyfile=tls.key if tls else None,
+    )
+    try:
+        config.load()
+    except (OSError, ValueError) as error:
+        raise errors.user_error(
+            "the certificate or the key of tls cannot be used",
+            hint="both are PEM files, and belong together",
+        ) from error
+    return config
+
+
+async def _started(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
+    # The library has no event to wait for.
+    while not server.started and not serving.done():  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+
+
+def _url(settings: controller.Settings, bound: socket.socket) -> str:
+    scheme = "https" if settings.tls else "http"
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"{scheme}://{host}:{bound.getsockname()[1]}"
