@@ -78,7 +78,7 @@ async def test_a_process_killed_at_random_leaves_whole_steps(tmp_path: Path, see
     address = f"sqlite:{tmp_path / 'volary.db'}"
     dice = random.Random(seed)
     reached = 0
-    for turn in range(4):
+    for turn in range(3):
         process = await start(address, seed + turn)
         heard = ""
         try:

@@ -104,7 +104,7 @@ runs = sa.Table(
     sa.Index("runs_by_application", "application", "created", "id"),
     sa.Index("runs_by_creation", "created", "id"),
     sa.Index("runs_by_status", "status", "created", "id"),
-    sa.Index("runs_by_end", "finished", "created"),
+    sa.Index("runs_by_end", "finished", "created", "id"),
 )
 
 stages = sa.Table(

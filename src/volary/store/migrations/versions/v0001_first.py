@@ -152,7 +152,7 @@ def _runs() -> None:
     )
     op.create_index("runs_by_application", "runs", ["application", "created", "id"], unique=False)
     op.create_index("runs_by_creation", "runs", ["created", "id"], unique=False)
-    op.create_index("runs_by_end", "runs", ["finished", "created"], unique=False)
+    op.create_index("runs_by_end", "runs", ["finished", "created", "id"], unique=False)
     op.create_index("runs_by_status", "runs", ["status", "created", "id"], unique=False)
 
 
