@@ -1,6 +1,7 @@
 """Bad input ends in a clear error, and nothing has changed in any cluster."""
 
 import copy
+import re
 import stat
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -83,7 +84,8 @@ def manifest(given: command_world.World, file: str = WORKLOAD) -> dict[str, Any]
             APPLICATION,
             "          all: canary",
             "          all: canary\n          multiTargets: [uss]",
-            "spec.pipeline.stages[2].with.multiTargets",
+            "spec.pipeline.stages[2].with.multiTargets[0]: unknown target uss:"
+            " the fleet has no such cluster\n  hint: did you mean us?",
             id="stage that matches no cluster",
         ),
         pytest.param(
@@ -184,7 +186,10 @@ async def test_an_empty_render(given: command_world.World) -> None:
 async def test_a_kubeconfig_that_does_not_exist(given: command_world.World) -> None:
     edit_fleet(given, lambda eu: eu.update(kubeconfig="missing.kubeconfig"))
 
-    assert "missing.kubeconfig does not exist" in await refused(given)
+    said = await refused(given)
+
+    assert re.search(r"error: cluster eu: kubeconfig \S*missing.kubeconfig does not exist\n", said)
+    assert "hint: check KUBECONFIG, or the cluster's entry in the fleet file" in said
 
 
 async def test_a_context_that_does_not_exist(given: command_world.World) -> None:

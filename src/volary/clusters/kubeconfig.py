@@ -73,7 +73,10 @@ class Reader:
                 return known[1]
             text = Path(name).read_text(encoding="utf-8")
         except FileNotFoundError as error:
-            raise errors.user_error(f"kubeconfig {name} does not exist") from error
+            raise errors.user_error(
+                f"kubeconfig {name} does not exist",
+                hint="check KUBECONFIG, or the cluster's entry in the fleet file",
+            ) from error
         except (OSError, UnicodeDecodeError) as error:
             cause = (getattr(error, "strerror", None) or "it is not text").lower()
             raise errors.user_error(f"kubeconfig {name} cannot be read: {cause}") from error
