@@ -2,9 +2,12 @@
 
 from collections.abc import Coroutine
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from volary.model import plan as plans
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -175,6 +178,33 @@ class Strategy(StrEnum):
     PIPELINE = "pipeline"
 
 
+Running = Annotated[
+    str,
+    typer.Option(
+        metavar="REV",
+        help="Commit that runs now, to compare with and to go back to; `none` for a first"
+        " deployment. Default: what is remembered, else what the clusters say.",
+    ),
+]
+StrategyOption = Annotated[
+    Strategy, typer.Option(help="Quick sync or pipeline. Default: decided by the change.")
+]
+AllowMassDeletion = Annotated[
+    bool, typer.Option("--allow-mass-deletion", help="Prune even when most objects would go.")
+]
+
+
+def _forced(strategy: Strategy) -> "plans.Strategy | None":
+    """Return the strategy that is forced; None: the change decides."""
+    from volary.model import plan as plans
+
+    return {
+        Strategy.AUTO: None,
+        Strategy.QUICK: plans.Strategy.QUICK_SYNC,
+        Strategy.PIPELINE: plans.Strategy.PIPELINE,
+    }[strategy]
+
+
 class Unreachable(StrEnum):
     """What a cluster that cannot be reached means."""
 
@@ -187,22 +217,13 @@ def run(
     path: Annotated[str, typer.Argument(metavar="PATH", help="Directory or Git repository.")],
     app_path: ApplicationPath = "",
     commit: Commit = "",
-    running: Annotated[
-        str,
-        typer.Option(
-            metavar="REV",
-            help="Commit that runs now, to compare with and to go back to; `none` for a first"
-            " deployment. Default: what is remembered, else what the clusters say.",
-        ),
-    ] = "",
+    running: Running = "",
     fleet: FleetFile = "",
     contexts: Contexts = "",
     timeout: Annotated[
         str, typer.Option(metavar="DURATION", help="Limit of the whole run, such as 30m.")
     ] = "",
-    strategy: Annotated[
-        Strategy, typer.Option(help="Quick sync or pipeline. Default: decided by the change.")
-    ] = Strategy.AUTO,
+    strategy: StrategyOption = Strategy.AUTO,
     on_unreachable: Annotated[
         Unreachable,
         typer.Option(help="A cluster that cannot be reached fails the run, or is left out."),
@@ -213,10 +234,7 @@ def run(
             min=0, metavar="N", show_default=False, help="Clusters worked on at once. Default: all."
         ),
     ] = 0,
-    allow_mass_deletion: Annotated[
-        bool,
-        typer.Option("--allow-mass-deletion", help="Prune even when most objects would go."),
-    ] = False,
+    allow_mass_deletion: AllowMassDeletion = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Plan and try on the servers; write nothing.")
     ] = False,
@@ -233,13 +251,7 @@ def run(
     from volary.cli import running as command
     from volary.controller import preparation
     from volary.engine import state
-    from volary.model import plan
 
-    strategies = {
-        Strategy.AUTO: None,
-        Strategy.QUICK: plan.Strategy.QUICK_SYNC,
-        Strategy.PIPELINE: plan.Strategy.PIPELINE,
-    }
     left_out = on_unreachable is Unreachable.CONTINUE
     wish = preparation.Wish(
         path=path,
@@ -249,7 +261,7 @@ def run(
         fleet=fleet,
         contexts=contexts,
         timeout=durations.parse(timeout, option="--timeout") if timeout else None,
-        strategy=strategies[strategy],
+        strategy=_forced(strategy),
         on_unreachable=(
             state.OnUnreachable.CONTINUE_WITHOUT if left_out else state.OnUnreachable.FAIL
         ),
@@ -258,6 +270,49 @@ def run(
     )
     mode = command.Mode(as_json=output is Output.JSON, dry_run=dry_run)
     raise typer.Exit(_finish(command.run(wish, mode)))
+
+
+class PlanOutput(StrEnum):
+    """Forms of a plan."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+@app.command()
+def plan(
+    path: Annotated[str, typer.Argument(help="Directory or Git repository.")],
+    app_path: ApplicationPath = "",
+    commit: Commit = "",
+    running: Running = "",
+    fleet: FleetFile = "",
+    contexts: Contexts = "",
+    strategy: StrategyOption = Strategy.AUTO,
+    allow_mass_deletion: AllowMassDeletion = False,
+    output: Annotated[
+        PlanOutput,
+        typer.Option("--output", "-o", help="markdown: for a comment on a pull request."),
+    ] = PlanOutput.TEXT,
+) -> None:
+    """Show what a commit would change in every cluster; write nothing.
+
+    Exit code 0: no changes, 4: changes, 1: a cluster would refuse or cannot be asked.
+    """
+    from volary.cli import planning
+    from volary.controller import preparation
+
+    wish = preparation.Wish(
+        path=path,
+        app=app_path,
+        commit=commit,
+        running=running,
+        fleet=fleet,
+        contexts=contexts,
+        strategy=_forced(strategy),
+        allow_mass_deletion=allow_mass_deletion,
+    )
+    raise typer.Exit(_finish(planning.run(wish, planning.Form(output.value))))
 
 
 class Scenario(StrEnum):

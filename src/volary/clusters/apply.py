@@ -109,6 +109,23 @@ async def preview_set(
     return await _Applying(client, options).preview(manifests)
 
 
+async def inspect_set(
+    client: clients.Client,
+    manifests: Sequence[manifest.Manifest],
+    options: Options = DEFAULTS,
+) -> tuple[steps.Foreseen, ...]:
+    """Return what `apply_set` would do to each object, with its two sides; writes nothing.
+
+    As `preview_set`, but every answer is kept and what no list shows is asked for one by
+    one: for people who want to see what changes.
+
+    Raises:
+        ApplyError: when the cluster would refuse the set.
+        VolaryError: when the cluster could not be asked.
+    """
+    return await _Applying(client, options).inspect(manifests)
+
+
 class _Applying:
     """One application of one set; holds what all its phases need."""
 
@@ -139,18 +156,41 @@ class _Applying:
         return change.ChangeSet(tuple(self._changes))
 
     async def preview(self, manifests: Sequence[manifest.Manifest]) -> change.ChangeSet:
+        assessed, later = await self._foresee(manifests)
+        foreseen = [steps.foresee(step) for step in assessed]
+        foreseen += [change.Change(item.key, change.Action.CREATED) for item in later]
+        return change.ChangeSet(tuple(foreseen))
+
+    async def inspect(self, manifests: Sequence[manifest.Manifest]) -> tuple[steps.Foreseen, ...]:
+        assessed, later = await self._foresee(manifests)
+        answers = await gathering.each(
+            assessed, lambda step: steps.foresee_closely(step, self._tools)
+        )
+        refused: list[tuple[steps.Step, errors.VolaryError]] = []
+        foreseen: list[steps.Foreseen] = []
+        for step, answer in zip(assessed, answers, strict=True):
+            if isinstance(answer, errors.VolaryError):
+                refused.append((step, answer))
+            else:
+                foreseen.append(answer)
+        if refused:
+            raise self._refused(refused)
+        waiting = [(change.Change(item.key, change.Action.CREATED), item.body) for item in later]
+        return (*foreseen, *(steps.Foreseen(each, None, body) for each, body in waiting))
+
+    async def _foresee(
+        self, manifests: Sequence[manifest.Manifest]
+    ) -> tuple[list[steps.Step], list[manifest.Manifest]]:
+        """Try what can be tried now; return the rest, which the set itself makes room for."""
         placement = await self._place(manifests, defining=manifests)
         placed = [*placement.placed, *await self._missing_namespaces(placement.placed)]
         found = await live.read(self._client, placed)
         ground = _groundwork(placed, found, has_later=bool(placement.later))
         built = {each.item.name for each in ground if placing.is_namespace(each.item)}
         first = [each for each in placed if each.item.namespace not in built]
-        waiting = [each.item.key for each in placed if each.item.namespace in built and built]
+        waiting = [each.item for each in placed if each.item.namespace in built and built]
         assessed = await self._assess(first, found, alone=False)
-        foreseen = [steps.foresee(step) for step in assessed]
-        later = [*waiting, *(item.key for item in placement.later)]
-        foreseen += [change.Change(key, change.Action.CREATED) for key in later]
-        return change.ChangeSet(tuple(foreseen))
+        return assessed, [*waiting, *placement.later]
 
     async def _place(
         self, manifests: Sequence[manifest.Manifest], *, defining: Sequence[manifest.Manifest] = ()

@@ -71,6 +71,36 @@ async def prune(
         VolaryError: when a list failed for another reason than missing permission; then
             nothing was deleted.
     """
+    decided = await _decide(client, desired, scope, check)
+    if isinstance(decided, PruneResult):
+        return decided
+    found, decision, stays = decided
+    return await _delete(client, found, decision, stays, timeout)
+
+
+async def foresee(
+    client: clients.Client, desired: Sequence[manifest.Manifest], scope: belongings.Scope
+) -> PruneResult:
+    """Return what `prune` would delete now, decided in the same way; deletes nothing.
+
+    Raises:
+        VolaryError: when a list failed for another reason than missing permission.
+    """
+    decided = await _decide(client, desired, scope, anything)
+    if isinstance(decided, PruneResult):
+        return decided
+    found, decision, _ = decided
+    doomed = [change.Change(item.key, change.Action.DELETED) for item in decision.delete]
+    return PruneResult((*doomed, *decision.skipped), warnings=found.warnings)
+
+
+async def _decide(
+    client: clients.Client,
+    desired: Sequence[manifest.Manifest],
+    scope: belongings.Scope,
+    check: removal.Check,
+) -> PruneResult | tuple[belongings.Belongings, ownership.Pruning, removal.Check]:
+    """Return what is to go and what was found, or the result when nothing may go."""
     if not desired:
         return PruneResult(refusal="nothing is pruned: the render is empty")
     found = await belongings.look(client, desired, scope, belongings.COMMON_KINDS)
@@ -89,8 +119,7 @@ async def prune(
     if decision.refusal:
         return PruneResult(refusal=decision.refusal, warnings=found.warnings)
     stays = _stays(scope.application, check)
-    decision = _narrowed(decision.delete, decision.skipped, stays)
-    return await _delete(client, found, decision, stays, timeout)
+    return found, _narrowed(decision.delete, decision.skipped, stays), stays
 
 
 async def delete_all(

@@ -100,6 +100,17 @@ def method_of(item: manifest.Manifest) -> Method:
     return Method.REPLACE if item.annotations.get(REPLACE) == ENABLED else Method.APPLY
 
 
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What writing one object would do, with both sides to compare."""
+
+    change: change.Change
+    #: The live object; None: there is none, or it may not be read.
+    before: json.JsonObject | None
+    #: What it would be; None where nobody can know before something else is written.
+    after: json.JsonObject | None
+
+
 async def attempt(step: Step, tools: Tools) -> Step:
     """Try a step in a dry run and return it with what the cluster answered.
 
@@ -160,6 +171,31 @@ def foresee(step: Step) -> change.Change:
     if step.live is None or step.tried is None:
         return change.Change(step.key, change.Action.CREATED)
     return _change(step, step.tried)
+
+
+async def foresee_closely(step: Step, tools: Tools) -> Foreseen:
+    """Return what writing a tried step would do, and both sides of it.
+
+    An object that no list by label showed is asked for: it may be there without labels.
+
+    Raises:
+        VolaryError: when the cluster does not answer, or would refuse the write.
+    """
+    if step.live is None:
+        try:
+            seen = await _seen(step, tools)
+        except cluster_errors.Forbidden:
+            unseen = "it may be there already: it may not be read"
+            return Foreseen(replace(foresee(step), reason=unseen), None, step.placed.item.body)
+        if seen.live is None:
+            return Foreseen(foresee(step), None, step.placed.item.body)
+        step = await attempt(seen, tools)
+    if step.method is Method.RECREATE:
+        anew = change.Change(step.key, change.Action.CONFIGURED, "deleted and created anew")
+        return Foreseen(anew, step.live, step.tried)
+    foreseen = foresee(step)
+    same = foreseen.action is change.Action.UNCHANGED
+    return Foreseen(foreseen, step.live, step.live if same else step.tried)
 
 
 def _change(step: Step, answer: json.JsonObject) -> change.Change:

@@ -99,14 +99,9 @@ async def _try(
         async with asyncio.timeout(patience.total_seconds()):
             await client.discover()
         options = _options(prepared, clusters.member(target))
-        if not closely or not rollouts:
-            return await _preview(client, rollouts, options)
-        *before, last = rollouts
-        earlier = await _preview(client, before, options)
-        if earlier.silence:
-            return earlier
-        seen = await _inspect(client, last, options, _scope(prepared, client, last, options))
-        return replace(seen, problems=tuple(dict.fromkeys((*earlier.problems, *seen.problems))))
+        if closely and rollouts:
+            return await _look_closely(prepared, client, rollouts, options)
+        return await _preview(client, rollouts, options)
     except TimeoutError:
         seconds = patience.total_seconds()
         return Trial(target, silence=f"cluster {target} did not answer within {seconds:g} s")
@@ -151,10 +146,25 @@ async def _preview(
     return Trial(client.name, changes, tuple(dict.fromkeys(found)))
 
 
+async def _look_closely(
+    prepared: preparation.Prepared,
+    client: clients.Client,
+    rollouts: Sequence[_Rollout],
+    options: apply.Options,
+) -> Trial:
+    """Try what comes before, and inspect the set that decides what runs in the end."""
+    *before, last = rollouts
+    earlier = await _preview(client, before, options)
+    if earlier.silence:
+        return earlier
+    seen = await _inspect(client, last, options, _scope(prepared, client, last, options))
+    return replace(seen, problems=tuple(dict.fromkeys((*earlier.problems, *seen.problems))))
+
+
 async def _inspect(
     client: clients.Client, last: _Rollout, options: apply.Options, scope: belongings.Scope
 ) -> Trial:
-    """Try the set that decides what runs in the end, and look at what it would prune."""
+    """Return what a set would change object by object, and what it would prune."""
     try:
         foreseen = await apply.inspect_set(client, last.manifests, options)
     except apply.ApplyError as error:

@@ -1,0 +1,64 @@
+"""A preview as JSON, documented in ``docs/how-to/pull-requests.md``, pure."""
+
+from volary.controller import preview
+from volary.manifests import diff
+from volary.model import json
+
+
+def render(shown: preview.Preview) -> json.JsonObject:
+    """Return the preview; keys are only ever added."""
+    return {
+        "application": shown.application,
+        "commit": shown.commit,
+        "subject": shown.subject,
+        "runningCommit": shown.running_commit,
+        "runningReason": shown.running_reason,
+        "strategy": shown.strategy.value,
+        "reason": shown.reason,
+        "images": list(shown.images),
+        "hasChanges": shown.has_changes,
+        "failed": shown.failed,
+        "stages": [
+            {
+                "name": each.name,
+                "description": each.description,
+                "clusters": list(each.targets),
+                "skipped": each.skipped,
+            }
+            for each in shown.stages
+        ],
+        "clusters": [_target(each) for each in shown.targets],
+        "warnings": list(shown.warnings),
+    }
+
+
+def _target(each: preview.TargetPreview) -> json.JsonObject:
+    return {
+        "name": each.target,
+        "status": each.standing.value,
+        **{verb.value: each.count(verb) for verb in preview.Verb},
+        "unchanged": each.unchanged,
+        "objects": [_object(item) for item in each.objects],
+        "problems": list(each.problems),
+        "silence": each.silence,
+        "warnings": list(each.warnings),
+    }
+
+
+def _object(item: preview.ObjectPreview) -> json.JsonObject:
+    return {
+        "object": str(item.key),
+        "action": item.verb.value,
+        "reason": item.reason,
+        "differences": [_difference(each) for each in item.differences],
+        "omitted": item.omitted,
+    }
+
+
+def _difference(item: diff.Item) -> json.JsonObject:
+    body: json.JsonObject = {"path": list(item.path), "operation": item.operation.value}
+    if item.old is not diff.ABSENT:
+        body["old"] = item.old
+    if item.new is not diff.ABSENT:
+        body["new"] = item.new
+    return body
