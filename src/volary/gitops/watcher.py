@@ -78,7 +78,7 @@ class _Follower:
     finder: discovery.Discovery
     hint: asyncio.Event = field(default_factory=asyncio.Event)
     #: Last told.
-    seen: seen.RepositorySeen | None = None
+    last: seen.RepositorySeen | None = None
     #: A name got free that this repository wants, or nobody took in what was told.
     again: bool = False
     #: What happened to the branch and was not taken in yet.
@@ -189,7 +189,7 @@ class Watcher:
             follower.again = True
             follower.failures += 1
             return
-        follower.seen, follower.again = now, False
+        follower.last, follower.again = now, False
         if now.update is not None:
             follower.update = None
 
@@ -200,7 +200,7 @@ class Watcher:
         follower.update = _joined(follower.update, fetched.update)
         if not fetched.head:
             return self._headless(follower, fetched)
-        last = follower.seen
+        last = follower.last
         is_same = last is not None and last.head is not None and last.head.id == fetched.head
         if is_same and not follower.again and not follower.problem:
             return None
@@ -223,7 +223,7 @@ class Watcher:
         self, follower: _Follower, fetched: mirrors.Fetched
     ) -> seen.RepositorySeen | None:
         """Nothing is given up because a branch is gone: it may be a mistake, or a lie."""
-        last = follower.seen
+        last = follower.last
         sentence = f"the host has no branch {fetched.branch}"
         if not fetched.branch:
             sentence = "the repository is empty"
@@ -247,7 +247,7 @@ class Watcher:
         if follower.problem and not follower.again:
             follower.problem = sentence
             return None
-        last = follower.seen or seen.RepositorySeen(follower.spec.name, follower.spec.branch, None)
+        last = follower.last or seen.RepositorySeen(follower.spec.name, follower.spec.branch, None)
         return dataclasses.replace(last, removed=(), update=None, problem=sentence)
 
     def _named(
@@ -256,7 +256,7 @@ class Watcher:
         """Give every application its name; a name that is taken is a problem."""
         spec = follower.spec
         before = (
-            {each.path: each.name for each in follower.seen.applications} if follower.seen else {}
+            {each.path: each.name for each in follower.last.applications} if follower.last else {}
         )
         wanted = {
             each.path: each.name
@@ -325,7 +325,7 @@ def _sentence(error: errors.VolaryError) -> str:
 
 
 def _status(follower: _Follower) -> RepositoryStatus:
-    last = follower.seen
+    last = follower.last
     return RepositoryStatus(
         name=follower.spec.name,
         branch=last.branch if last else follower.spec.branch,
