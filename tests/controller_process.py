@@ -6,12 +6,14 @@ a process of its own for each line it reads, within milliseconds.
 
 import asyncio
 import contextlib
+import functools
+import importlib
 import json
 import os
 import signal
 import sqlite3
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -100,7 +102,8 @@ class Nursery:
 
 
 @contextlib.asynccontextmanager
-async def nursery(database: Path, repository: Path, fleet: str) -> AsyncIterator[Nursery]:
+async def nursery() -> AsyncIterator[Callable[[Path, Path, str], Nursery]]:
+    """Start the process; what is given makes a nursery for a database, repository and fleet."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         __file__,
@@ -109,7 +112,7 @@ async def nursery(database: Path, repository: Path, fleet: str) -> AsyncIterator
         stdout=asyncio.subprocess.PIPE,
     )
     try:
-        yield Nursery(process, database, repository, fleet)
+        yield functools.partial(Nursery, process)
     finally:
         assert process.stdin is not None
         process.stdin.close()
@@ -117,6 +120,8 @@ async def nursery(database: Path, repository: Path, fleet: str) -> AsyncIterator
 
 
 if __name__ == "__main__":
+    for late in ("aiosqlite", "alembic.command", "alembic.ddl.sqlite", "encodings.utf_8_sig"):
+        importlib.import_module(late)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for said in sys.stdin:
         sys.stdout.write(f"{_bear(said)}\n")

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import command_world
 import git_feed
 from volary.config import fleet as fleet_files
-from volary.controller import inputs, leases, server_loop, service, views
+from volary.controller import inputs, leases, refusals, server_loop, service, views
 from volary.model import controller as settings
 from volary.stages import executor as stage_executor
 from volary.store import records
@@ -32,7 +32,6 @@ class Controlled:
     world: command_world.World
     controller: server_loop.Controller
     feed: git_feed.Feed
-    names: dict[str, str] = field(default_factory=dict)
 
     @property
     def service(self) -> service.Service:
@@ -72,8 +71,10 @@ class Controlled:
         try:
             async with asyncio.timeout(timeout):
                 while True:
-                    found = await self.service.run(run)
-                    if holds(found):
+                    # A run that was asked for is there only once it was prepared.
+                    with contextlib.suppress(refusals.NotFound):
+                        found = await self.service.run(run)
+                    if found is not None and holds(found):
                         return found
                     await asyncio.sleep(0.02)
         except TimeoutError:
@@ -123,17 +124,16 @@ QUICK = leases.Timing(
 
 @contextlib.asynccontextmanager
 async def controlled(
-    base: Path, *names: str, world: command_world.World, store: str = "memory:", **more: Any
+    world: command_world.World, *, store: str = "memory:", **more: Any
 ) -> AsyncIterator[Controlled]:
     """Run a controller beside the block; it is shut down at its end."""
     feed = git_feed.Feed(world.directory)
     fleet_file = Path(world.fleet)
     wanted = settings_of(store, fleet_file, **more)
     parts = parts_of(feed, fleet_file, timing=QUICK)
-    async with server_loop.open_controller(wanted, parts) as made:
-        async with asyncio.TaskGroup() as group:
-            running = group.create_task(made.run())
-            try:
-                yield Controlled(world, made, feed)
-            finally:
-                running.cancel()
+    async with server_loop.open_controller(wanted, parts) as made, asyncio.TaskGroup() as group:
+        running = group.create_task(made.run())
+        try:
+            yield Controlled(world, made, feed)
+        finally:
+            running.cancel()

@@ -1,7 +1,6 @@
 """A repository on this machine as the controller sees it: opened, and looked at often."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,9 +57,3 @@ class Feed:
                 )
             )
         return seen.RepositorySeen(NAME, "main", head, tuple(found))
-
-
-async def until(holds: Callable[[], bool], *, timeout: float = 20.0) -> None:
-    async with asyncio.timeout(timeout):
-        while not holds():
-            await asyncio.sleep(0.01)

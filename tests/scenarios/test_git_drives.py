@@ -11,102 +11,110 @@ V1, V2, V3 = "example/simple:v1", "example/simple:v2", "example/simple:v3"
 
 
 async def test_a_commit_is_rolled_out_and_its_revert_says_what_it_reverts(tmp_path: Path) -> None:
-    async with command_world.world(tmp_path, "us", "eu", speed=SPEED) as world:
-        async with controlled(tmp_path, world=world) as given:
-            first = await given.until_application(lambda each: each.status == "synced")
-            assert world.images("us") == f"{V1} 2/2"
-            second = given.push(V1, V2, message="Deploy v2")
-            await given.synced(second)
-            assert [world.images(each) for each in ("us", "eu")] == [f"{V2} 2/2"] * 2
-            third = given.push(V2, V1, message='Revert "Deploy v2"')
-            await given.synced(third)
+    async with (
+        command_world.world(tmp_path, "us", "eu", speed=SPEED) as world,
+        controlled(world) as given,
+    ):
+        first = await given.until_application(lambda each: each.status == "synced")
+        assert world.images("us") == f"{V1} 2/2"
+        second = given.push(V1, V2, message="Deploy v2")
+        await given.synced(second)
+        assert [world.images(each) for each in ("us", "eu")] == [f"{V2} 2/2"] * 2
+        third = given.push(V2, V1, message='Revert "Deploy v2"')
+        await given.synced(third)
 
-            runs = await given.runs()
+        runs = await given.runs()
 
-            assert world.images("eu") == f"{V1} 2/2"
-            assert [each.strategy for each in runs] == ["pipeline", "pipeline", "quick_sync"]
-            assert runs[0].trigger == "reverts Deploy v2"
-            assert runs[1].trigger == "deployment.yaml changed"
-            assert (runs[1].running_commit, runs[1].by) == (
-                first.running_commit,
-                "Ana <ana@example.com>",
-            )
-            commits = (await given.service.commits("simple")).items
-            assert [each.status for each in commits] == ["succeeded"] * 3
+        assert world.images("eu") == f"{V1} 2/2"
+        assert [each.strategy for each in runs] == ["pipeline", "pipeline", "quick_sync"]
+        assert runs[0].trigger == "reverts Deploy v2"
+        assert runs[1].trigger == "deployment.yaml changed"
+        assert (runs[1].running_commit, runs[1].by) == (
+            first.running_commit,
+            "Ana <ana@example.com>",
+        )
+        commits = (await given.service.commits("simple")).items
+        assert [each.status for each in commits] == ["succeeded"] * 3
 
 
 async def test_only_the_newest_commit_waits_behind_a_run_and_the_others_say_so(
     tmp_path: Path,
 ) -> None:
-    async with command_world.world(tmp_path, "us", speed=SPEED) as world:
-        async with controlled(tmp_path, world=world) as given:
-            await given.until_application(lambda each: each.status == "synced")
-            second = given.push(V1, V2)
-            running = await given.until_application(lambda each: each.status == "running")
-            await given.service.pause(running.run, ANA)
-            older = given.push("replicas: 2", "replicas: 3", message="Three pods")
-            await given.until_application(
-                lambda each: each.waiting is not None and each.waiting.commit == older
-            )
-            newest = given.push(V2, V3)
-            waiting = await given.until_application(
-                lambda each: each.waiting is not None and each.waiting.commit == newest
-            )
-            assert waiting.waiting is not None
-            assert waiting.waiting.why_waiting == f"run {running.run} has to end first"
-            await given.service.resume(running.run, ANA)
-            await given.synced(newest)
+    async with (
+        command_world.world(tmp_path, "us", speed=SPEED) as world,
+        controlled(world) as given,
+    ):
+        await given.until_application(lambda each: each.status == "synced")
+        second = given.push(V1, V2)
+        running = await given.until_application(lambda each: each.status == "running")
+        await given.service.pause(running.run, ANA)
+        older = given.push("replicas: 2", "replicas: 3", message="Three pods")
+        await given.until_application(
+            lambda each: each.waiting is not None and each.waiting.commit == older
+        )
+        newest = given.push(V2, V3)
+        waiting = await given.until_application(
+            lambda each: each.waiting is not None and each.waiting.commit == newest
+        )
+        assert waiting.waiting is not None
+        assert waiting.waiting.why_waiting == f"run {running.run} has to end first"
+        await given.service.resume(running.run, ANA)
+        await given.synced(newest)
 
-            runs = await given.runs()
-            commits = {each.commit: each for each in (await given.service.commits("simple")).items}
+        runs = await given.runs()
+        commits = {each.commit: each for each in (await given.service.commits("simple")).items}
 
-            assert [each.commit for each in runs][:2] == [newest, second]
-            assert runs[0].id == waiting.waiting.run
-            assert commits[older].status == "superseded"
-            assert commits[older].reason == f"superseded by {newest[:7]} before it began"
-            assert world.images("us") == f"{V3} 3/3"
+        assert [each.commit for each in runs][:2] == [newest, second]
+        assert runs[0].id == waiting.waiting.run
+        assert commits[older].status == "superseded"
+        assert commits[older].reason == f"superseded by {newest[:7]} before it began"
+        assert world.images("us") == f"{V3} 3/3"
 
 
 async def test_a_revert_in_mid_run_takes_the_run_back_at_once(tmp_path: Path) -> None:
-    async with command_world.world(tmp_path, "us", "eu", speed=SPEED) as world:
-        async with controlled(tmp_path, world=world) as given:
-            first = await given.until_application(lambda each: each.status == "synced")
-            given.push(V1, V2)
-            running = await given.until_application(lambda each: each.status == "running")
-            await given.service.pause(running.run, ANA)
-            reverting = given.push(V2, V1, message='Revert "Change it"')
+    async with (
+        command_world.world(tmp_path, "us", "eu", speed=SPEED) as world,
+        controlled(world) as given,
+    ):
+        first = await given.until_application(lambda each: each.status == "synced")
+        given.push(V1, V2)
+        running = await given.until_application(lambda each: each.status == "running")
+        await given.service.pause(running.run, ANA)
+        reverting = given.push(V2, V1, message='Revert "Change it"')
 
-            ended = await given.ended(running.run)
-            stands = await given.until_application(lambda each: each.waiting is None)
-            runs = await given.runs()
-            commits = {each.commit: each for each in (await given.service.commits("simple")).items}
+        ended = await given.ended(running.run)
+        stands = await given.until_application(lambda each: each.waiting is None)
+        runs = await given.runs()
+        commits = {each.commit: each for each in (await given.service.commits("simple")).items}
 
-            assert ended.status in ("rolled_back", "cancelled")
-            assert f"cancelled by Git: {reverting[:7]} takes it back" in ended.reason
-            assert len(runs) == 2, "the revert needs no run of its own"
-            assert (stands.status, stands.running_commit) == ("synced", first.running_commit)
-            assert commits[reverting].status == "reverted"
-            for each in ("us", "eu"):
-                assert world.images(each) == f"{V1} 2/2"
-                assert world.find(each, "Deployment", "simple-canary") is None
+        assert ended.status in ("rolled_back", "cancelled")
+        assert f"cancelled by Git: {reverting[:7]} takes it back" in ended.reason
+        assert len(runs) == 2, "the revert needs no run of its own"
+        assert (stands.status, stands.running_commit) == ("synced", first.running_commit)
+        assert commits[reverting].status == "reverted"
+        for each in ("us", "eu"):
+            assert world.images(each) == f"{V1} 2/2"
+            assert world.find(each, "Deployment", "simple-canary") is None
 
 
 async def test_a_newer_commit_cancels_a_run_that_has_not_touched_primary(tmp_path: Path) -> None:
     cancel = settings.Supersede.CANCEL
-    async with command_world.world(tmp_path, "us", speed=SPEED) as world:
-        async with controlled(tmp_path, world=world, supersede=cancel) as given:
-            await given.until_application(lambda each: each.status == "synced")
-            given.push(V1, V2)
-            running = await given.until_application(lambda each: each.status == "running")
-            await given.service.pause(running.run, ANA)
-            newest = given.push(V2, V3)
+    async with (
+        command_world.world(tmp_path, "us", speed=SPEED) as world,
+        controlled(world, supersede=cancel) as given,
+    ):
+        await given.until_application(lambda each: each.status == "synced")
+        given.push(V1, V2)
+        running = await given.until_application(lambda each: each.status == "running")
+        await given.service.pause(running.run, ANA)
+        newest = given.push(V2, V3)
 
-            ended = await given.ended(running.run)
-            await given.synced(newest)
+        ended = await given.ended(running.run)
+        await given.synced(newest)
 
-            assert ended.status in ("rolled_back", "cancelled")
-            assert f"superseded by {newest[:7]}" in ended.reason
-            assert world.images("us") == f"{V3} 2/2"
+        assert ended.status in ("rolled_back", "cancelled")
+        assert f"superseded by {newest[:7]}" in ended.reason
+        assert world.images("us") == f"{V3} 2/2"
 
 
 async def test_a_broken_file_breaks_only_its_application_and_says_so(tmp_path: Path) -> None:
@@ -115,7 +123,7 @@ async def test_a_broken_file_breaks_only_its_application_and_says_so(tmp_path: P
         world.write({"b/app.pipecd.yaml": other.replace("K8S_CANARY_ROLLOUT", "K8S_NO_SUCH")})
         world.write({"b/c.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"})
         world.write({"README.md": "Two"}, message="Another application, broken")
-        async with controlled(tmp_path, world=world) as given:
+        async with controlled(world) as given:
             await given.until_application(lambda each: each.status == "synced")
 
             page = await given.service.applications(records.ApplicationFilter())

@@ -57,7 +57,7 @@ class Audit:
         document: json.JsonObject | None = None,
     ) -> None:
         """Note one thing that somebody did, or was not let do (``denied``)."""
-        await self._store.audit.write(
+        await self.write(
             records.AuditRecord(
                 at=self._clock.now(),
                 by=asker.by,
@@ -69,6 +69,10 @@ class Audit:
                 document=document or {},
             )
         )
+
+    async def write(self, entry: records.AuditRecord) -> None:
+        """Append an entry as it is."""
+        await self._store.audit.write(entry)
 
 
 class Asking:

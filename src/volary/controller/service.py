@@ -23,6 +23,7 @@ from volary.controller import (
     wants,
 )
 from volary.model import errors, fleet, json
+from volary.model import plan as plans
 from volary.model import record as run_records
 from volary.store import protocol, records
 
@@ -102,10 +103,10 @@ class Service:
     async def logs(
         self,
         run_id: str,
-        after: int = 0,
         *,
         stage: str = "",
         target: str = "",
+        after: int = 0,
         limit: int = 500,
     ) -> tuple[views.LogView, ...]:
         """Return lines of a run's logs after a position, in order."""
@@ -130,6 +131,17 @@ class Service:
         page = await self.store.audit.list(wanted, cursor=cursor, limit=limit)
         return _Page(tuple(map(presenting.of_audit, page.items)), page.cursor)
 
+    async def position(self) -> int:
+        """Return the position of the newest event of all; 0 when there was never one."""
+        return await self.store.events.position()
+
+    async def changed(self, seconds: float) -> None:
+        """Return when something may have changed, at the latest after `seconds`.
+
+        Within the process that drives at once; elsewhere nothing wakes anybody early.
+        """
+        await self.kept.wait(seconds)
+
     async def changes(self) -> AsyncIterator[int]:
         """Yield the position of the newest event whenever something may have changed.
 
@@ -138,41 +150,29 @@ class Service:
         """
         position, beats = -1, -1
         while True:
-            now = await self.store.events.position()
+            now = await self.position()
             if now != position or self.kept.count != beats:
                 position, beats = now, self.kept.count
                 yield position
             if self.kept.count == beats:
-                await self.kept.wait(_LOOK_SECONDS)
+                await self.changed(_LOOK_SECONDS)
 
     # Asking about an application.
 
     async def plan(
-        self, application: str, *, commit: str = "", strategy: str = ""
+        self, application: str, asker: views.Asker, *, commit: str = "", strategy: str = ""
     ) -> views.PlanView:
-        """Return what a sync would do now; writes nothing anywhere.
+        """Return what a sync would do now; writes nothing but that somebody asked.
 
         Raises:
             refusals.NotFound: There is no such application.
             errors.UserError: Something has to be mended first.
         """
         known = await self._application(application)
-        standing = standings.from_document(known.document)
-        place = releases.Place(
-            known.name, known.repository, known.path, known.branch, standing.targets
-        )
-        want = wants.Want(
-            id="plan",
-            commit=commit or standing.head or known.branch,
-            kind=wants.Kind.COMMAND,
-            reason="plan",
-            at=self.desk.clock.now(),
-            strategy=releases.wanted_strategy(strategy),
-        )
-        prepared = await releases.prepare(self.desk, place, want, known.running_commit)
-        trials = await preflight.look(prepared, self.desk.clusters)
-        masker = releases.masker(self.desk, prepared.manifests, prepared.old_manifests)
-        return presenting.clean_plan(masker, presenting.of_plan(prepared, trials))
+        async with self.audit_trail.noting(
+            asker, "application.plan", application=application, document={"commit": commit}
+        ):
+            return await self._plan(known, commit, releases.wanted_strategy(strategy))
 
     async def sync(
         self, application: str, asker: views.Asker, *, commit: str = "", strategy: str = ""
@@ -201,52 +201,54 @@ class Service:
     # Asking about a run. Each raises `refusals.NotFound` and, when the run cannot take it as
     # it stands, `refusals.Conflict` with the reason.
 
-    async def approve(self, run: str, asker: views.Asker, *, comment: str = "") -> views.AskedView:
+    async def approve(
+        self, run_id: str, asker: views.Asker, *, comment: str = ""
+    ) -> views.AskedView:
         """Say yes to the group that waits."""
-        return await self._ask_run("approve", run, asker, {"comment": comment})
+        return await self._ask_run("approve", run_id, asker, {"comment": comment})
 
-    async def reject(self, run: str, asker: views.Asker, *, comment: str = "") -> views.AskedView:
+    async def reject(
+        self, run_id: str, asker: views.Asker, *, comment: str = ""
+    ) -> views.AskedView:
         """Say no to the group that waits: its stage has failed."""
-        return await self._ask_run("reject", run, asker, {"comment": comment})
+        return await self._ask_run("reject", run_id, asker, {"comment": comment})
 
-    async def pause(self, run: str, asker: views.Asker, *, reason: str = "") -> views.AskedView:
+    async def pause(self, run_id: str, asker: views.Asker, *, reason: str = "") -> views.AskedView:
         """Have it start nothing new."""
-        return await self._ask_run("pause", run, asker, {"reason": reason})
+        return await self._ask_run("pause", run_id, asker, {"reason": reason})
 
-    async def resume(self, run: str, asker: views.Asker) -> views.AskedView:
+    async def resume(self, run_id: str, asker: views.Asker) -> views.AskedView:
         """Have it go on after a pause."""
-        return await self._ask_run("resume", run, asker, {})
+        return await self._ask_run("resume", run_id, asker, {})
 
     async def cancel(
         self,
-        run: str,
+        run_id: str,
         asker: views.Asker,
         *,
-        rollback: bool = False,
+        rollback: bool = True,
         now: bool = False,
         reason: str = "",
     ) -> views.AskedView:
         """End it: rolled back, or kept as it is; with `now` in mid-write."""
         document = {"rollback": rollback, "now": now, "reason": reason}
-        return await self._ask_run("cancel", run, asker, document)
+        return await self._ask_run("cancel", run_id, asker, document)
 
     async def retry(
-        self, run: str, asker: views.Asker, *, targets: Sequence[str] = ()
+        self, run_id: str, asker: views.Asker, *, targets: Sequence[str] = ()
     ) -> views.AskedView:
         """Try the failed stage again, on some clusters or all that did not succeed."""
-        return await self._ask_run("retry", run, asker, {"targets": list(targets)})
+        return await self._ask_run("retry", run_id, asker, {"targets": list(targets)})
 
     async def skip(
-        self, run: str, asker: views.Asker, *, target: str, reason: str
+        self, run_id: str, target: str, asker: views.Asker, *, reason: str
     ) -> views.AskedView:
         """Leave one cluster out of what is still to come."""
-        return await self._ask_run("skip", run, asker, {"target": target, "reason": reason})
+        return await self._ask_run("skip", run_id, asker, {"target": target, "reason": reason})
 
-    async def denied(
-        self, asker: views.Asker, action: str, *, application: str = "", run: str = ""
-    ) -> None:
-        """Note that somebody was not let do something."""
-        await self.audit_trail.note(asker, action, "denied", application, run)
+    async def note(self, entry: records.AuditRecord) -> None:
+        """Append to the audit what the caller decided by itself, such as a denial."""
+        await self.audit_trail.write(entry)
 
     # Inside.
 
@@ -274,6 +276,26 @@ class Service:
         if waits is not None and waits.run == run:
             return views.AskedView(run, waits.why_waiting)
         return views.AskedView(known.run or run, known.reason)
+
+    async def _plan(
+        self, known: records.ApplicationRecord, commit: str, strategy: plans.Strategy | None
+    ) -> views.PlanView:
+        standing = standings.from_document(known.document)
+        place = releases.Place(
+            known.name, known.repository, known.path, known.branch, standing.targets
+        )
+        want = wants.Want(
+            id="plan",
+            commit=commit or standing.head or known.branch,
+            kind=wants.Kind.COMMAND,
+            reason="plan",
+            at=self.desk.clock.now(),
+            strategy=strategy,
+        )
+        prepared = await releases.prepare(self.desk, place, want, known.running_commit)
+        trials = await preflight.look(prepared, self.desk.clusters)
+        masker = releases.masker(self.desk, prepared.manifests, prepared.old_manifests)
+        return presenting.clean_plan(masker, presenting.of_plan(prepared, trials))
 
     async def _application(self, name: str) -> records.ApplicationRecord:
         found = await self.store.applications.get(name)

@@ -1,0 +1,196 @@
+"""People steer: everything the service offers, on runs that are under way."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import command_world
+import git_feed
+from controller_world import ANA, SPEED, Clock, Controlled, controlled
+from volary.controller import origins, refusals, views
+from volary.engine import plan, state, transitions
+from volary.model import stage
+from volary.store import opening, records
+
+V1, V2, V3 = "example/simple:v1", "example/simple:v2", "example/simple:v3"
+BEN = views.Asker("ben")
+
+
+def stored_run(world: command_world.World, commit: str, before: str, **more: object) -> state.Run:
+    """A run as an earlier process left it, planned and not begun."""
+    policy = more.get("policy", state.Policy())
+    assert isinstance(policy, state.Policy)
+    rule = more.get("approval")
+    assert rule is None or isinstance(rule, state.ApprovalRule)
+    return plan.new_run(
+        "left",
+        plan.Plan(
+            application="simple",
+            commit=commit,
+            groups=(plan.Group(tuple(world.running.clusters), approval=rule),),
+            stages=(stage.Stage(stage.StageName.SYNC, stage.SyncOptions()),),
+            running_commit=before,
+            policy=policy,
+        ),
+        Clock().now(),
+    )
+
+
+@asynccontextmanager
+async def left_behind(base: Path, **more: object) -> AsyncIterator[Controlled]:
+    """Given: a run from v1 to v2 that no process drives yet, and then one does."""
+    async with command_world.world(base, "us", "eu", speed=SPEED) as world:
+        async with controlled(world) as given:
+            first = await given.until_application(lambda each: each.status == "synced")
+        before = first.running_commit
+        commit = world.edit("deployment.yaml", V1, V2)
+        world.running.clusters["eu"].faults.images.add(str(more.pop("broken", "none")), "bad")
+        run = stored_run(world, commit, before, **more)
+        address = f"sqlite:{base}/volary.db"
+        origin = origins.Origin(git_feed.NAME, "app.pipecd.yaml", reason="it was left behind")
+        async with opening.open_store(address, clock=Clock()) as store:
+            made = transitions.of_new(run, origins.to_document(origin), Clock().now())
+            await store.keep_transition(made, fence=None)
+            # The commit was looked at already: no run of its own.
+            known = records.ApplicationRecord(
+                "simple", git_feed.NAME, "app.pipecd.yaml", document={"lookedAt": commit}
+            )
+            await store.applications.keep(known, fence=None)
+        async with controlled(world, store=address) as given:
+            yield given
+
+
+async def test_a_run_waits_for_as_many_people_as_it_needs(tmp_path: Path) -> None:
+    rule = state.ApprovalRule(count=2, approvers=("ana", "ben"))
+    async with left_behind(tmp_path, approval=rule) as given:
+        waiting = await given.until_run("left", lambda each: each.wanted_approval is not None)
+        assert (waiting.summary.status, given.world.images("us")) == ("waiting", f"{V1} 2/2")
+        await given.service.approve("left", ANA, comment="looks good")
+        with pytest.raises(refusals.Conflict, match="ana has approved already"):
+            await given.service.approve("left", ANA)
+        with pytest.raises(refusals.Conflict, match="not one of the approvers"):
+            await given.service.approve("left", views.Asker("eve"))
+        await given.service.approve("left", BEN)
+
+        ended = await given.ended("left")
+        view = await given.service.run("left")
+        audit = (await given.service.audit(records.AuditFilter(run_id="left"))).items
+
+        assert ended.status == "succeeded"
+        assert [(each.by, each.comment) for each in view.approvals] == [
+            ("ana", "looks good"),
+            ("ben", ""),
+        ]
+        assert given.world.images("us") == f"{V2} 2/2"
+        assert [(each.by, each.result) for each in reversed(audit)] == [
+            ("ana", "ok"),
+            ("ana", "failed"),
+            ("eve", "failed"),
+            ("ben", "ok"),
+        ]
+        assert (audit[-1].action, audit[-1].source) == ("run.approve", "192.0.2.7")
+        with pytest.raises(refusals.Conflict, match="a run that is succeeded cannot be approved"):
+            await given.service.approve("left", BEN)
+        with pytest.raises(refusals.NotFound, match="there is no run nowhere"):
+            await given.service.approve("nowhere", BEN)
+
+
+async def test_a_failed_cluster_is_tried_again_or_left_out(tmp_path: Path) -> None:
+    hold = replace(state.Policy(), on_failure=state.OnFailure.HOLD)
+    async with left_behind(tmp_path, policy=hold, broken=V2) as given:
+        await given.until_run("left", lambda each: each.held)
+        await given.service.retry("left", ANA, targets=["eu"])
+        held = await given.until_run(
+            "left", lambda each: each.held and each.stages[0].tasks[1].attempt == 2
+        )
+        assert held.summary.status == "waiting"
+        await given.service.skip("left", "eu", ANA, reason="it is being repaired")
+
+        ended = await given.ended("left")
+        view = await given.service.run("left")
+
+        assert ended.status == "failed", "never succeeded with a cluster that is not"
+        assert view.targets[1].left_out == "skipped by ana: it is being repaired"
+        assert given.world.images("us") == f"{V2} 2/2"
+
+
+async def test_a_run_is_paused_resumed_cancelled_and_explained(tmp_path: Path) -> None:
+    async with (
+        command_world.world(tmp_path, "us", speed=SPEED) as world,
+        controlled(world) as given,
+    ):
+        first = await given.until_application(lambda each: each.status == "synced")
+        given.push(V1, V2)
+        running = await given.until_application(lambda each: each.status == "running")
+        await given.service.pause(running.run, ANA, reason="lunch")
+        paused = await given.until_run(running.run, lambda each: bool(each.paused_by))
+        with pytest.raises(refusals.Conflict, match="already paused by ana"):
+            await given.service.pause(running.run, BEN)
+        assert "paused by ana" in paused.why_waiting
+        assert paused.what_next.startswith("K8S_")
+        await given.service.cancel(running.run, BEN, rollback=True, reason="wrong version")
+
+        ended = await given.ended(running.run)
+        events = await given.service.events(running.run)
+        lines = await given.service.logs(running.run)
+
+        assert ended.status in ("rolled_back", "cancelled")
+        assert "cancelled by ben: wrong version" in ended.reason
+        assert (await given.application()).running_commit == first.running_commit
+        assert [each.number for each in events] == list(range(1, len(events) + 1))
+        assert events[-1].event == "run-finished"
+        assert all(each.target == "us" for each in lines)
+        assert lines
+
+
+async def test_sync_plan_and_rollback_of_an_application(tmp_path: Path) -> None:
+    async with (
+        command_world.world(tmp_path, "us", speed=SPEED) as world,
+        controlled(world) as given,
+    ):
+        first = await given.until_application(lambda each: each.status == "synced")
+        second = given.push(V1, V2)
+        await given.synced(second)
+        plan_view = await given.service.plan("simple", ANA, commit=first.head)
+        assert plan_view.strategy == "pipeline"
+        (target,) = plan_view.targets
+        assert [key for action, key in target.changes if action == "configured"] == [
+            "apps:Deployment:default:simple"
+        ]
+        asked = await given.service.sync("simple", ANA, strategy="quick")
+        await given.ended(asked.run)
+        back = await given.service.rollback("simple", BEN)
+        await given.synced(first.running_commit)
+
+        runs = await given.runs()
+
+        assert world.images("us") == f"{V1} 2/2"
+        assert (runs[0].id, runs[0].by) == (back.run, "ben")
+        assert runs[0].trigger == f"ben rolls back to {first.running_commit[:7]}"
+        assert (runs[1].trigger, runs[1].strategy) == ("ana asked for it", "quick_sync")
+        with pytest.raises(refusals.Conflict, match="has no commit nothing"):
+            await given.service.sync("simple", ANA, commit="nothing")
+        with pytest.raises(refusals.NotFound):
+            await given.service.sync("other", ANA)
+        (cluster,) = await given.service.clusters()
+        assert (cluster.name, cluster.status) == ("us", "reachable")
+
+
+async def test_changes_wake_those_who_look(tmp_path: Path) -> None:
+    async with (
+        command_world.world(tmp_path, "us", speed=SPEED) as world,
+        controlled(world) as given,
+    ):
+        seen = []
+        async with asyncio.timeout(20):
+            async for position in given.service.changes():
+                seen.append(position)
+                events = await given.service.all_events(0, application="simple")
+                if events and events[-1].event == "run-finished":
+                    break
+        assert seen == sorted(seen)
+        assert seen[-1] == events[-1].position
