@@ -34,6 +34,10 @@ from volary.stages import executor as stage_executor
 Wrap = Callable[[executor.StageExecutor], executor.StageExecutor]
 
 
+#: Seconds that a run which was stopped has for its last words.
+_CLOSING = 3.0
+
+
 @dataclass(frozen=True, slots=True)
 class Mode:
     """How the command talks."""
@@ -201,11 +205,18 @@ def _interruptible(runner: local.Runner, talk: rich_console.Console) -> Iterator
     caught = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
     for each, name in caught.items():
         loop.add_signal_handler(each, interrupt, name)
+    def release() -> None:
+        for each in caught:
+            loop.remove_signal_handler(each)
+
     try:
         yield
     finally:
-        for each in caught:
-            loop.remove_signal_handler(each)
+        if asked:
+            # A second Ctrl-C that comes too late must not cut off what is said at the end.
+            loop.call_later(_CLOSING, release)
+        else:
+            release()
 
 
 def _remember(prepared: preparation.Prepared, talk: rich_console.Console) -> None:
