@@ -1,11 +1,13 @@
 """Nothing is lost: controllers are killed with SIGKILL, and the runs go on in the next ones."""
 
 import asyncio
+import contextlib
 import copy
 import os
 import random
 import shutil
 import signal
+import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -58,6 +60,28 @@ async def until(nest: Nursery, query: str, holds: Callable[[Any], bool], *, seco
 _SYNCED = "select running_commit from applications where status = 'synced'"
 _STEPS = "select count(*) from transitions"
 _WORK = "select count(*) from runs where finished is null"
+_HOLDER = "select owner from leases where name = 'controller'"
+_EVERYTHING = """
+    select 'run', id, version, digest from runs
+    union all select 'step', run_id, version, '' from transitions
+    union all select 'application', name, version, status from applications
+    union all select 'log', run_id, count(*), '' from logs group by run_id
+"""
+
+
+async def stop_between_writes(nest: Nursery, process: int) -> None:
+    """Have a process stand still while it holds no lock of the database."""
+    while True:
+        os.kill(process, signal.SIGSTOP)
+        with (
+            contextlib.closing(sqlite3.connect(nest.database, timeout=0.3)) as connection,
+            contextlib.suppress(sqlite3.OperationalError),
+        ):
+            connection.execute("begin immediate")
+            connection.rollback()
+            return
+        os.kill(process, signal.SIGCONT)
+        await asyncio.sleep(0.01)
 
 
 async def release(make: Make, base: Path, commits: Path, disturb: Killing) -> dict[str, Any]:
@@ -130,3 +154,33 @@ async def test_killed_at_every_boundary_and_at_random_it_ends_as_if_undisturbed(
     assert "us Deployment simple-canary" not in expected
     assert boundaries == expected
     assert moments == expected
+
+
+async def test_another_process_takes_over_and_the_stopped_one_can_write_nothing(
+    tmp_path: Path,
+) -> None:
+    """The first process stands still (SIGSTOP) in mid-run, and wakes when it is overtaken."""
+    async with (
+        command_world.world(tmp_path, *NAMES, speed=SPEED) as world,
+        nursery() as make,
+    ):
+        nest = make(tmp_path / "volary.db", world.directory, world.fleet)
+        async with nest.life("first") as first:
+            await until(nest, _SYNCED, bool, seconds=20)
+            second_commit = world.edit("deployment.yaml", V1, V2, message="Deploy v2")
+            await until(nest, _STEPS, lambda steps: steps is not None and steps > 6, seconds=20)
+            await until(nest, _WORK, lambda open_runs: open_runs == 1, seconds=20)
+            await stop_between_writes(nest, first)
+            async with nest.life("second"):
+                await until(nest, _HOLDER, lambda owner: owner == "second", seconds=15)
+                await until(nest, _SYNCED, lambda commit: commit == second_commit, seconds=30)
+                before = nest.ask(_EVERYTHING)
+                os.kill(first, signal.SIGCONT)
+                # It wakes up, tries to go on, and is refused; then it stands by.
+                await asyncio.sleep(1.0)
+                assert nest.ask(_EVERYTHING) == before
+                assert nest.ask(_HOLDER) == [("second",)]
+            # And the other way round: a process that stands by takes over from a dead one.
+            await until(nest, _HOLDER, lambda owner: owner == "first", seconds=15)
+        for name in NAMES:
+            assert world.images(name) == f"{V2} 2/2"
