@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from volary.cli import remote_commands
+
 if TYPE_CHECKING:
     from volary.model import plan as plans
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # help as plain text: rich would double the start-up time
     epilog="Exit codes: 0 done; 1 failed, cancelled or rolled back; 2 wrong usage or"
@@ -402,3 +403,6 @@ def fault(
     raise typer.Exit(
         _finish(sandboxes.fault(cluster, settings or [], directory=directory, clear=clear))
     )
+
+
+app.add_typer(remote_commands.app)

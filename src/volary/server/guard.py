@@ -8,9 +8,10 @@ from typing import Any
 from fastapi import routing
 from starlette import requests, responses
 
-from volary.controller import refusals, views
+from volary.controller import refusals
 from volary.model import errors
 from volary.server import access, authentication, permissions, surroundings
+from volary.store import records
 
 _LOG = logging.getLogger(__name__)
 Handler = Callable[[requests.Request], Coroutine[Any, Any, responses.Response]]
@@ -125,12 +126,16 @@ async def _note(
     if not needed.action:
         return
     here = surroundings.of(request)
+    entry = records.AuditRecord(
+        at=here.clock.now(),
+        by=person.name,
+        action=needed.action,
+        result="denied",
+        source=authentication.address_of(request),
+        application=request.path_params.get("application", ""),
+        run_id=request.path_params.get("run", ""),
+    )
     try:
-        await here.service.denied(
-            views.Asker(person.name, authentication.address_of(request)),
-            needed.action,
-            application=request.path_params.get("application", ""),
-            run=request.path_params.get("run", ""),
-        )
+        await here.service.note(entry)
     except errors.TemporaryError as error:
         _LOG.warning("a denial could not be written into the audit: %s", error)

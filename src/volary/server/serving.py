@@ -27,7 +27,8 @@ class _Server(uvicorn.Server):
         yield
 
 
-def bind(host: str, port: int) -> socket.socket:
+@contextlib.contextmanager
+def bound(host: str, port: int) -> Iterator[socket.socket]:
     """Open the socket to listen on; port 0 takes a free one.
 
     Raises:
@@ -37,46 +38,47 @@ def bind(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        return socket.create_server(address, family=family, backlog=_BACKLOG)
+        opened = socket.create_server(address, family=family, backlog=_BACKLOG)
     except (OSError, OverflowError) as error:
         raise errors.user_error(
             f"cannot listen on {host}:{port}: {getattr(error, 'strerror', '') or error}",
             hint="stop what listens there, or choose another address in listen",
         ) from error
+    with contextlib.closing(opened):
+        yield opened
 
 
 async def serve(
     application: fastapi.FastAPI,
     settings: controller.Settings,
+    listening: socket.socket,
     *,
     ready: Callable[[str], None] = lambda _: None,
-    listening: socket.socket | None = None,
 ) -> None:
     """Serve until cancelled; then let requests under way finish, and end the streams.
 
     Args:
         application: From `app.build`.
-        settings: Address and TLS files.
+        settings: TLS files.
+        listening: From `bound`.
         ready: Told the URL once connections are taken.
-        listening: Takes the place of the settings' address.
 
     Raises:
-        errors.UserError: The address or the TLS files cannot be used.
+        errors.UserError: The TLS files cannot be used.
     """
-    bound = listening or bind(settings.host, settings.port)
-    with contextlib.closing(bound):
-        server = _Server(_config(application, settings))
-        async with asyncio.TaskGroup() as group:
-            serving = group.create_task(server.serve(sockets=[bound]), name="http")
-            try:
-                await _started(server, serving)
-                ready(_url(settings, bound))
-                await asyncio.shield(asyncio.wait([serving]))
-            finally:
-                here: surroundings.Surroundings = application.state.surroundings
-                here.stopping.set()
-                server.should_exit = True
-                await asyncio.wait([serving], timeout=_GRACE + 2)
+    server = _Server(_config(application, settings))
+    here: surroundings.Surroundings = application.state.surroundings
+    async with asyncio.TaskGroup() as group:
+        # In a group of its own, so that being cancelled does not break off what it does.
+        serving = group.create_task(server.serve(sockets=[listening]), name="http")
+        try:
+            await _started(server, serving)
+            ready(_url(settings, listening))
+            await asyncio.wait([serving])
+        finally:
+            here.stopping.set()
+            server.should_exit = True
+            await asyncio.wait([serving], timeout=_GRACE + 2)
 
 
 def _config(application: fastapi.FastAPI, settings: controller.Settings) -> uvicorn.Config:
@@ -111,7 +113,7 @@ async def _started(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
         await asyncio.sleep(0.01)
 
 
-def _url(settings: controller.Settings, bound: socket.socket) -> str:
+def _url(settings: controller.Settings, listening: socket.socket) -> str:
     scheme = "https" if settings.tls else "http"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return f"{scheme}://{host}:{bound.getsockname()[1]}"
+    return f"{scheme}://{host}:{listening.getsockname()[1]}"

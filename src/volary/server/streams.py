@@ -146,7 +146,7 @@ class EventStream(responses.Response):
         """Wait for a change, or for the server's stop."""
         async with asyncio.TaskGroup() as group:
             waits = [
-                group.create_task(self._here.service.kept.wait(seconds)),
+                group.create_task(self._here.service.changed(seconds)),
                 group.create_task(self._here.stopping.wait()),
             ]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

@@ -103,7 +103,8 @@ async def plan(
     """Say what a sync would do; asks the clusters, and changes nothing in them."""
     service = surroundings.of(request).service
     return encoding.one(
-        request, await service.plan(application, commit=body.commit, strategy=body.strategy)
+        request,
+        await service.plan(application, asker(request), commit=body.commit, strategy=body.strategy),
     )
 
 

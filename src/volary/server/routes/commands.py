@@ -88,6 +88,4 @@ async def retry(
 async def skip(request: requests.Request, run: str, body: bodies.Skip) -> responses.Response:
     """Go on without a cluster."""
     service = surroundings.of(request).service
-    return _taken(
-        request, await service.skip(run, asker(request), target=body.target, reason=body.reason)
-    )
+    return _taken(request, await service.skip(run, body.target, asker(request), reason=body.reason))

@@ -124,7 +124,7 @@ async def list_logs(
     """List lines of a run's logs after position `after`, in order."""
     service = surroundings.of(request).service
     found = await service.logs(
-        run, paging.after(cursor, after), stage=stage, target=cluster, limit=limit
+        run, stage=stage, target=cluster, after=paging.after(cursor, after), limit=limit
     )
     follows = paging.next_cursor([each.position for each in found], limit)
     return encoding.many(request, found, follows)

@@ -27,7 +27,12 @@ async def stream_run(
     async def fetch(at: int, limit: int) -> tuple[list[streams.Piece], int]:
         events = await service.events(run, at, limit=limit)
         pieces = [
-            streams.Piece(each.number, each.event, each.document, is_last=each.event == _LAST)
+            streams.Piece(
+                each.number,
+                each.event,
+                {"number": each.number, **each.document},
+                is_last=each.event == _LAST,
+            )
             for each in events
         ]
         return pieces, events[-1].number if events else at
@@ -42,9 +47,7 @@ async def stream_all(
 ) -> responses.Response:
     """Follow every run, from now on or after a position; the id of each event is its position."""
     service, seen = surroundings.of(request).service, sight.of(request)
-    start = streams.start_of(
-        request, await service.store.events.position() if after is None else after
-    )
+    start = streams.start_of(request, await service.position() if after is None else after)
 
     async def fetch(at: int, limit: int) -> tuple[list[streams.Piece], int]:
         events = await service.all_events(at, application=application, limit=limit)
@@ -75,7 +78,7 @@ async def stream_logs(
     async def fetch(at: int, limit: int) -> tuple[list[streams.Piece], int]:
         # Asked before the lines: what a run that has ended said is all there then.
         ended = (await service.run(run)).summary.finished
-        lines = await service.logs(run, at, stage=stage, target=cluster, limit=limit)
+        lines = await service.logs(run, stage=stage, target=cluster, after=at, limit=limit)
         pieces = [_line(each) for each in lines]
         at = lines[-1].position if lines else at
         if ended and len(lines) < limit:

@@ -1,0 +1,47 @@
+"""Commands that ask the server for something."""
+
+import getpass
+import os
+import sys
+
+from volary.cli import console, exits
+from volary.cli.remote import client, login, looking
+from volary.model import json
+
+
+async def of_application(
+    target: login.Target, kind: str, application: str, body: json.JsonObject, *, follow: bool
+) -> int:
+    """Ask for a sync or a rollback of an application; with `follow` watch what it leads to."""
+    async with client.Client.open(target) as server:
+        asked = await server.post("applications", application, kind, body=_filled(body))
+    console.talk().print(f"{asked['run']}: {asked['reason'] or 'taken'}", markup=False)
+    console.write(asked["run"])
+    if follow:
+        return await looking.watch(target, asked["run"], as_json=False)
+    return exits.Exit.DONE
+
+
+async def of_run(target: login.Target, kind: str, run: str, body: json.JsonObject) -> int:
+    """Ask something of a run: of this id, or the newest of the application of this name."""
+    async with client.Client.open(target) as server:
+        found = await looking.run_of(server, run)
+        asked = await server.post("runs", found["summary"]["id"], kind, body=_filled(body))
+    console.write(f"{asked['run']}: {asked['reason'] or 'taken'}")
+    return exits.Exit.DONE
+
+
+def _filled(body: json.JsonObject) -> json.JsonObject:
+    return {key: value for key, value in body.items() if value not in ("", None)}
+
+
+async def log_in(server: str) -> int:
+    """Try a token that is read from the terminal or standard input, and keep it."""
+    token = getpass.getpass("token: ") if sys.stdin.isatty() else sys.stdin.readline()
+    target = login.check(login.Target(server.rstrip("/"), token.strip()))
+    async with client.Client.open(target) as opened:
+        await opened.get("clusters")
+    file = login.path(os.environ)
+    login.write(file, target)
+    console.talk().print(f"logged in to {target.server}; kept in {file}", markup=False)
+    return exits.Exit.DONE

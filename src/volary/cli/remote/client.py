@@ -1,0 +1,213 @@
+"""Requests to a server; its refusals become errors that the command line shows."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+from urllib import parse
+
+import aiohttp
+import msgspec
+
+from volary.cli.remote import login
+from volary.model import errors, json, problem
+
+_PATIENCE = aiohttp.ClientTimeout(total=60, connect=10)
+#: Streams last; silence longer than a few heartbeats means that the connection is dead.
+_STREAM = aiohttp.ClientTimeout(total=None, connect=10, sock_read=60)
+_LARGEST = 64 * 1024 * 1024
+_LONGEST_LINE = 4 * 1024 * 1024
+#: Tries in a row to come back to a stream, and seconds between them.
+_TRIES, _PAUSE = 30, 1.0
+#: Statuses that mean "later".
+_LATER = (429, 502, 503, 504)
+
+Query = Mapping[str, str | int]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One event of a stream."""
+
+    id: str
+    event: str
+    data: json.JsonObject
+
+
+class Client:
+    """Talks to one server."""
+
+    def __init__(self, target: login.Target, session: aiohttp.ClientSession) -> None:
+        self._base = target.server + "/api/v1/"
+        self._server = target.server
+        self._session = session
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, target: login.Target) -> AsyncIterator[Self]:
+        """Open a connection pool, and close it at the end."""
+        headers = {"authorization": f"Bearer {target.token}"} if target.token else {}
+        async with aiohttp.ClientSession(
+            headers=headers, read_bufsize=_LONGEST_LINE, trust_env=True
+        ) as session:
+            yield cls(target, session)
+
+    async def get(self, *path: str, **query: str | int) -> json.JsonObject:
+        """Return one answer.
+
+        Raises:
+            errors.UserError: It was refused.
+            errors.TemporaryError: The server cannot be reached, or not now.
+        """
+        return await self._ask("GET", path, query)
+
+    async def post(self, *path: str, body: json.JsonObject) -> json.JsonObject:
+        """Ask for something; see `get`."""
+        return await self._ask("POST", path, {}, body)
+
+    async def pages(
+        self, *path: str, most: int = 1000, **query: str | int
+    ) -> list[json.JsonObject]:
+        """Return up to `most` items of a list."""
+        found: list[json.JsonObject] = []
+        cursor = ""
+        while len(found) < most:
+            page = await self.get(*path, **{**query, "cursor": cursor, "limit": 200})
+            found += page["items"]
+            cursor = page["cursor"]
+            if not cursor:
+                break
+        return found[:most]
+
+    async def stream(self, *path: str, **query: str | int) -> AsyncIterator[Piece]:
+        """Yield a stream's events; a connection that breaks is taken up where it was.
+
+        Ends when the server says that there is nothing more to come.
+        """
+        last, failed = "", 0
+        while failed < _TRIES:
+            began = last
+            try:
+                async for piece in self._once(path, query, last):
+                    last = piece.id or last
+                    failed = 0
+                    if piece.event not in ("closing", "dropped"):
+                        yield piece
+                    if piece.event in ("run-finished", "end"):
+                        return
+            except (aiohttp.ClientError, TimeoutError, errors.TemporaryError) as error:
+                if failed + 1 >= _TRIES or (not began and not last and failed > 2):
+                    raise self._unreachable(error) from error
+            except EndError:
+                return
+            failed += 1
+            await asyncio.sleep(_PAUSE)
+
+    async def _once(self, path: tuple[str, ...], query: Query, last: str) -> AsyncIterator[Piece]:
+        headers = {"accept": "text/event-stream", **({"last-event-id": last} if last else {})}
+        async with self._session.get(
+            self._url(path),
+            params=_filled(query),
+            headers=headers,
+            timeout=_STREAM,
+            allow_redirects=False,
+        ) as answer:
+            if answer.status == 204:
+                raise EndError
+            await _check(answer)
+            fields: dict[str, str] = {}
+            async for raw in answer.content:
+                line = raw.decode("utf-8", "replace").rstrip("\n")
+                if not line:
+                    if "data" in fields:
+                        yield _piece(fields)
+                    fields = {}
+                elif not line.startswith(":"):
+                    key, _, value = line.partition(": ")
+                    fields[key] = value
+
+    async def _ask(
+        self, method: str, path: tuple[str, ...], query: Query, body: object = None
+    ) -> json.JsonObject:
+        sent: dict[str, Any] = {}
+        if body is not None:
+            sent = {
+                "data": msgspec.json.encode(body),
+                "headers": {"content-type": "application/json"},
+            }
+        try:
+            async with self._session.request(
+                method,
+                self._url(path),
+                params=_filled(query),
+                timeout=_PATIENCE,
+                allow_redirects=False,
+                **sent,
+            ) as answer:
+                await _check(answer)
+                return _object(await _bounded(answer))
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise self._unreachable(error) from error
+
+    def _url(self, path: tuple[str, ...]) -> str:
+        return self._base + "/".join(parse.quote(each, safe="") for each in path)
+
+    def _unreachable(self, error: Exception) -> errors.TemporaryError:
+        why = "it does not answer in time" if isinstance(error, TimeoutError) else str(error)
+        return errors.TemporaryError(f"the server {self._server} cannot be used: {why}")
+
+
+class EndError(Exception):
+    """A stream has nothing more to come."""
+
+
+def _filled(query: Query) -> dict[str, str]:
+    return {key: str(value) for key, value in query.items() if value != ""}
+
+
+async def _bounded(answer: aiohttp.ClientResponse) -> bytes:
+    parts, size = [], 0
+    async for part in answer.content.iter_chunked(64 * 1024):
+        size += len(part)
+        if size > _LARGEST:
+            raise errors.PermanentError("the server's answer is too large")
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def _check(answer: aiohttp.ClientResponse) -> None:
+    if answer.status < 300:
+        return
+    try:
+        said = msgspec.json.decode(await _bounded(answer))
+    except msgspec.MsgspecError:
+        said = {}
+    told = said if isinstance(said, dict) else {}
+    detail = str(told.get("detail") or f"the server answered {answer.status}")
+    if answer.status in _LATER:
+        raise errors.TemporaryError(detail)
+    listed = told.get("problems") or [{"message": detail, "hint": told.get("hint", "")}]
+    raise errors.UserError(*(_problem(each) for each in listed if isinstance(each, dict)))
+
+
+def _problem(told: Mapping[str, object]) -> problem.Problem:
+    where = str(told.get("where") or "")
+    return problem.Problem(
+        str(told.get("message", "")),
+        where=problem.Location(path=where),
+        hint=str(told.get("hint") or ""),
+    )
+
+
+def _piece(fields: Mapping[str, str]) -> Piece:
+    return Piece(fields.get("id", ""), fields.get("event", ""), _object(fields["data"].encode()))
+
+
+def _object(body: bytes) -> json.JsonObject:
+    try:
+        return msgspec.json.decode(body, type=dict)
+    except msgspec.MsgspecError as error:
+        raise errors.PermanentError(
+            "this is no Volary server: its answer cannot be read"
+        ) from error

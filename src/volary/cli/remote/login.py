@@ -1,0 +1,115 @@
+"""Which server, and with which token: option, then environment, then the login file.
+
+``VOLARY_SERVER`` and ``VOLARY_TOKEN`` win over the file ``$XDG_CONFIG_HOME/volary/login.json``
+(mode 0600). The file's token is only ever sent to the file's server.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib import parse
+
+import msgspec
+
+from volary.model import errors
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A server and how to get in."""
+
+    #: Without a slash at the end.
+    server: str
+    token: str = field(default="", repr=False)
+
+
+class _Login(msgspec.Struct, frozen=True):
+    server: str = ""
+    token: str = ""
+
+
+def find(option: str, environment: Mapping[str, str]) -> Target:
+    """Return the server to talk to.
+
+    Raises:
+        errors.UserError: None is named, its address is none, or a token would be sent in clear.
+    """
+    kept = read(path(environment))
+    server = (option or environment.get("VOLARY_SERVER", "") or kept.server).rstrip("/")
+    if not server:
+        raise errors.user_error(
+            "no server is named", hint="pass --server URL, set VOLARY_SERVER, or volary login"
+        )
+    token = environment.get("VOLARY_TOKEN", "")
+    if not token and server == kept.server:
+        token = kept.token
+    return check(Target(server, token))
+
+
+def check(target: Target) -> Target:
+    """Return the target when its address is one and its token stays secret on the way.
+
+    Raises:
+        errors.UserError: It is not, or it does not.
+    """
+    try:
+        address = parse.urlsplit(target.server)
+        host = address.hostname
+    except ValueError:
+        host, address = None, parse.urlsplit("")
+    if address.scheme not in ("http", "https") or not host or "@" in address.netloc:
+        raise errors.user_error(
+            "the server's address is none", hint="such as https://volary.example.org"
+        )
+    if address.scheme == "http" and target.token and host not in _LOOPBACK:
+        raise errors.user_error(
+            f"the token would be sent to {host} without encryption", hint="use https"
+        )
+    return target
+
+
+def path(environment: Mapping[str, str]) -> Path:
+    """Return where the login is kept."""
+    base = environment.get("XDG_CONFIG_HOME") or os.path.join(
+        environment.get("HOME", ""), ".config"
+    )
+    return Path(base) / "volary" / "login.json"
+
+
+def read(file: Path) -> _Login:
+    """Return the login that is kept; an empty one when there is none.
+
+    Raises:
+        errors.UserError: Others may read it, or it cannot be read.
+    """
+    try:
+        if file.stat().st_mode & 0o077:
+            raise errors.user_error(f"{file} can be read by others", hint=f"chmod 600 {file}")
+        return msgspec.json.decode(file.read_bytes(), type=_Login)
+    except FileNotFoundError:
+        return _Login()
+    except (OSError, msgspec.MsgspecError) as error:
+        raise errors.user_error(
+            f"the login in {file} cannot be read", hint="remove it, and volary login again"
+        ) from error
+
+
+def write(file: Path, target: Target) -> None:
+    """Keep a login.
+
+    Raises:
+        errors.UserError: It cannot be written.
+    """
+    fresh = file.with_suffix(".new")
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh.unlink(missing_ok=True)
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as opened:
+            opened.write(msgspec.json.encode(_Login(target.server, target.token)))
+        fresh.replace(file)
+    except OSError as error:
+        raise errors.user_error(f"{file} cannot be written: {error.strerror}") from error

@@ -1,0 +1,181 @@
+"""Commands that only look: get, describe, explain, watch, logs, status."""
+
+from rich import console as rich_console
+
+from volary.cli import console, exits, matrix, views
+from volary.cli.remote import client, feeds, login, output
+from volary.controller import system_clock
+from volary.model import errors, json
+from volary.model import status as words
+
+_PATHS = {
+    output.Noun.APPS: "applications",
+    output.Noun.RUNS: "runs",
+    output.Noun.CLUSTERS: "clusters",
+}
+_ENDED = (
+    words.RunStatus.SUCCEEDED,
+    words.RunStatus.FAILED,
+    words.RunStatus.CANCELLED,
+    words.RunStatus.ROLLED_BACK,
+)
+
+
+async def get(
+    target: login.Target, noun: output.Noun, app: str, status: str, most: int, form: output.Form
+) -> int:
+    """Show a list."""
+    query: dict[str, str | int] = {"status": status}
+    if noun is output.Noun.RUNS:
+        query["application"] = app
+    async with client.Client.open(target) as server:
+        items = await server.pages(_PATHS[noun], most=most, **query)
+    if app and noun is output.Noun.APPS:
+        items = [each for each in items if each["name"] == app]
+    output.show_list(noun, items, form)
+    return exits.Exit.DONE
+
+
+async def describe(target: login.Target, name: str, form: output.Form) -> int:
+    """Show everything about a run or an application."""
+    async with client.Client.open(target) as server:
+        found, is_run = await _either(server, name)
+    if form in (output.Form.JSON, output.Form.YAML):
+        output.show(found, form)
+    elif is_run:
+        output.describe_run(found)
+    else:
+        output.describe_application(found)
+    return exits.Exit.DONE
+
+
+async def _either(server: client.Client, name: str) -> tuple[json.JsonObject, bool]:
+    """Return the run of this id, or else the application of this name."""
+    try:
+        return await server.get("runs", name), True
+    except errors.UserError as refused:
+        try:
+            return await server.get("applications", name), False
+        except errors.UserError:
+            raise refused from None
+
+
+async def run_of(server: client.Client, name: str) -> json.JsonObject:
+    """Return a run: of this id, or the newest of the application of this name.
+
+    Raises:
+        errors.UserError: There is neither.
+    """
+    found, is_run = await _either(server, name)
+    if is_run:
+        return found
+    if not found["run"]:
+        raise errors.user_error(f"{name} has no run yet")
+    return await server.get("runs", found["run"])
+
+
+async def explain(target: login.Target, run: str, form: output.Form) -> int:
+    """Say why a run is there, why it waits, what comes next and what if it fails."""
+    async with client.Client.open(target) as server:
+        found = await run_of(server, run)
+    if form in (output.Form.JSON, output.Form.YAML):
+        keys = ("plan", "whyWaiting", "whatNext", "ifFailed")
+        output.show({"summary": found["summary"]} | {key: found[key] for key in keys}, form)
+    else:
+        output.explain_run(found)
+    return exits.Exit.DONE
+
+
+async def watch(target: login.Target, run: str, *, as_json: bool) -> int:
+    """Show a run as it happens, until its end."""
+    talk = console.talk()
+    async with client.Client.open(target) as server:
+        found = await run_of(server, run)
+        view = _view(talk, as_json=as_json)
+        with view:
+            async for piece in server.stream("runs", found["summary"]["id"], "events", "stream"):
+                event = feeds.read(piece.data)
+                if event is not None:
+                    view.notify(event)
+    if not as_json:
+        console.write(f"{view.shown.status.value}: {view.shown.reason}")
+    return code_of(view.shown.status.value)
+
+
+def _view(talk: rich_console.Console, *, as_json: bool) -> views.View:
+    if as_json:
+        return views.JsonLines()
+    if talk.is_terminal and not talk.is_dumb_terminal:
+        return views.Live(talk, system_clock.SystemClock())
+    return views.Lines(talk)
+
+
+async def logs(
+    target: login.Target, run: str, stage: str, cluster: str, *, follow: bool, form: output.Form
+) -> int:
+    """Write the lines that a run's tasks said."""
+    async with client.Client.open(target) as server:
+        run = (await run_of(server, run))["summary"]["id"]
+        if not follow:
+            for each in await server.pages(
+                "runs", run, "logs", most=100_000, stage=stage, cluster=cluster
+            ):
+                _say(each, form)
+            return exits.Exit.DONE
+        path = ("runs", run, "logs", "stream")
+        async for piece in server.stream(*path, stage=stage, cluster=cluster):
+            if piece.event == "line":
+                _say(piece.data, form)
+    return exits.Exit.DONE
+
+
+def _say(line: json.JsonObject, form: output.Form) -> None:
+    if form is output.Form.JSON:
+        output.show_line(line)
+    else:
+        console.write(f"{line['at'][:19]}Z  {line['target']}  {line['stage']}  {line['text']}")
+
+
+async def status(target: login.Target, run: str, *, wait: bool, form: output.Form) -> int:
+    """Say how a run is; with `wait` once it has ended or a person has to decide."""
+    async with client.Client.open(target) as server:
+        found = await run_of(server, run)
+        if wait and not _rests(found):
+            found = await _rested(server, found["summary"]["id"])
+    summary = found["summary"]
+    if form in (output.Form.JSON, output.Form.YAML):
+        output.show(summary, form)
+    else:
+        console.write(f"{summary['id']}  {summary['status']}: {summary['reason']}")
+    if found["held"] or found["wantedApproval"]:
+        return exits.Exit.WAITING
+    return code_of(summary["status"])
+
+
+def _rests(found: json.JsonObject) -> bool:
+    """Say whether nothing happens any more without a person."""
+    ended = found["summary"]["finished"] is not None
+    return bool(ended or found["held"] or found["wantedApproval"])
+
+
+async def _rested(server: client.Client, run: str) -> json.JsonObject:
+    shown = matrix.Matrix()
+    async for piece in server.stream("runs", run, "events", "stream"):
+        event = feeds.read(piece.data)
+        if event is None:
+            continue
+        shown = matrix.fold(shown, event)
+        if shown.status in (*_ENDED, words.RunStatus.WAITING):
+            found = await server.get("runs", run)
+            if _rests(found):
+                return found
+    return await server.get("runs", run)
+
+
+def code_of(status: str) -> exits.Exit:
+    """Return the exit code for a run's status."""
+    if status == words.RunStatus.SUCCEEDED:
+        return exits.Exit.DONE
+    if status in (*_ENDED, words.RunStatus.ROLLING_BACK):
+        return exits.Exit.FAILED
+    return exits.Exit.WAITING if status == words.RunStatus.WAITING else exits.Exit.DONE

@@ -1,0 +1,157 @@
+"""What answers look like: aligned text, wide text, JSON or YAML."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+import yaml
+from rich import markup
+
+from volary.cli import console
+from volary.model import json
+
+
+class Form(StrEnum):
+    """Forms of an answer."""
+
+    TEXT = "text"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+
+
+class Noun(StrEnum):
+    """What there is to get."""
+
+    APPS = "apps"
+    RUNS = "runs"
+    CLUSTERS = "clusters"
+
+
+#: Column title, key in the answer, whether only wide text has it.
+_COLUMNS: dict[Noun, tuple[tuple[str, str, bool], ...]] = {
+    Noun.APPS: (
+        ("NAME", "name", False),
+        ("STATUS", "status", False),
+        ("COMMIT", "runningCommit", False),
+        ("HEAD", "head", False),
+        ("RUN", "run", False),
+        ("REASON", "reason", False),
+        ("REPOSITORY", "repository", True),
+        ("PATH", "path", True),
+        ("LABELS", "labels", True),
+    ),
+    Noun.RUNS: (
+        ("RUN", "id", False),
+        ("APPLICATION", "application", False),
+        ("STATUS", "status", False),
+        ("COMMIT", "commit", False),
+        ("STARTED", "started", False),
+        ("REASON", "reason", False),
+        ("TRIGGER", "trigger", True),
+        ("BY", "by", True),
+        ("STRATEGY", "strategy", True),
+        ("CLUSTERS", "targets", True),
+    ),
+    Noun.CLUSTERS: (
+        ("NAME", "name", False),
+        ("STATUS", "status", False),
+        ("REASON", "reason", False),
+        ("LABELS", "labels", True),
+        ("NAMESPACES", "namespaces", True),
+    ),
+}
+_LONGEST = 60
+
+
+def show_list(noun: Noun, items: Sequence[json.JsonObject], form: Form) -> None:
+    """Write a list."""
+    if form in (Form.JSON, Form.YAML):
+        show(list(items), form)
+        return
+    columns = [each for each in _COLUMNS[noun] if form is Form.WIDE or not each[2]]
+    rows = [[title for title, _, _ in columns]]
+    rows += [[_cell(key, item.get(key), form) for _, key, _ in columns] for item in items]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        console.write("  ".join(padded).rstrip())
+
+
+def show(body: Any, form: Form) -> None:
+    """Write one answer as JSON or YAML."""
+    if form is Form.YAML:
+        console.write(yaml.safe_dump(body, sort_keys=False, allow_unicode=True))
+    else:
+        console.write(msgspec.json.format(msgspec.json.encode(body)).decode())
+
+
+def show_line(body: json.JsonObject) -> None:
+    """Write one object as a line of JSON."""
+    console.write(msgspec.json.encode(body).decode())
+
+
+def _cell(key: str, value: object, form: Form) -> str:
+    text = _text(value)
+    if key in ("runningCommit", "head", "commit"):
+        text = text[:7]
+    if form is not Form.WIDE and len(text) > _LONGEST:
+        text = text[: _LONGEST - 1] + "…"
+    return text or "-"
+
+
+def _text(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case dict():
+            return ",".join(f"{name}={each}" for name, each in value.items())
+        case list():
+            return ",".join(map(str, value))
+        case _:
+            return str(value)
+
+
+def describe_run(run: json.JsonObject) -> None:
+    """Write everything about a run that a person wants to know."""
+    data, summary = console.data(), run["summary"]
+    for name in ("id", "application", "status", "reason", "commit", "runningCommit", "subject"):
+        _pair(name, summary[name])
+    explain_run(run)
+    for stage in (*run["stages"], *([run["rollback"]] if run["rollback"] else [])):
+        data.print(f"[bold]{markup.escape(stage['name'])}[/]  {stage['status']}")
+        for task in stage["tasks"]:
+            said = task["reason"] or task["progress"]
+            data.print(f"  {task['target']}  {task['status']}  {said}", markup=False)
+    for each in run["approvals"]:
+        word = "approved" if each["approved"] else "rejected"
+        data.print(f"{word} by {each['by']}: {each['comment']}", markup=False)
+
+
+def explain_run(run: json.JsonObject) -> None:
+    """Say why a run is there, why it waits, what comes next, and what if it fails."""
+    summary = run["summary"]
+    by = f", asked for by {summary['by']}" if summary["by"] else ""
+    _pair("why", f"{summary['trigger']}{by}")
+    _pair("how", run["plan"])
+    _pair("now", f"{summary['status']}: {summary['reason']}")
+    _pair("waits", run["whyWaiting"])
+    _pair("next", run["whatNext"])
+    _pair("if it fails", run["ifFailed"])
+
+
+def describe_application(found: json.JsonObject) -> None:
+    """Write everything about an application."""
+    for name in ("name", "status", "reason", "repository", "path", "branch", "head"):
+        _pair(name, found[name])
+    _pair("running", found["runningCommit"])
+    _pair("run", found["run"])
+    _pair("labels", _text(found["labels"]))
+    if found["waiting"]:
+        _pair("waiting", f"{found['waiting']['reason']}: {found['waiting']['whyWaiting']}")
+
+
+def _pair(name: str, value: object) -> None:
+    if value:
+        console.write(f"{name + ':':<14} {value}")

@@ -1,0 +1,88 @@
+"""``volary server`` and ``volary token``: the side that has the settings file."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+from collections.abc import Coroutine
+from datetime import timedelta
+from pathlib import Path
+
+from volary.cli import console, exits
+from volary.controller import system_clock
+from volary.model import controller, errors
+from volary.server import hosting, tokens
+
+
+async def serve(config: str) -> int:
+    """Run the controller with its server until SIGINT or SIGTERM."""
+    settings = hosting.read_settings(config)
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    talk = console.talk()
+
+    def ready(url: str, is_open: bool) -> None:
+        talk.print(f"listening on {url}", markup=False)
+        if is_open:
+            talk.print(
+                "no credentials are configured: only this machine is answered, and may do all"
+            )
+
+    await _until_told(hosting.host(settings, clock=system_clock.SystemClock(), ready=ready))
+    return exits.Exit.DONE
+
+
+async def _until_told(work: Coroutine[object, object, None]) -> None:
+    """Carry out `work` until a signal says to stop."""
+    loop = asyncio.get_running_loop()
+    async with asyncio.TaskGroup() as group:
+        working = group.create_task(work)
+        for each in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(each, working.cancel)
+        with contextlib.suppress(asyncio.CancelledError):
+            await working
+
+
+def create_token(
+    config: str, name: str, role: str, labels: tuple[str, ...], days: int | None
+) -> int:
+    """Make a token and show it, this once."""
+    kept, now = _tokens(config), system_clock.SystemClock().now()
+    pairs = dict(each.partition("=")[::2] for each in labels)
+    if any(not key or not value for key, value in pairs.items()):
+        raise errors.user_error("a label is not of the form key=value")
+    expires = now + timedelta(days=days) if days else None
+    made, written = kept.create(
+        name, controller.Role(role), now=now, match_labels=pairs, expires=expires
+    )
+    console.talk().print(f"token {made.name} ({made.role}); it is shown only now", markup=False)
+    console.write(written)
+    return exits.Exit.DONE
+
+
+def list_tokens(config: str) -> int:
+    """Show what is known of every token; never the tokens."""
+    now = system_clock.SystemClock().now()
+    for each in _tokens(config).all():
+        state = "revoked" if each.revoked else "valid" if each.is_valid(now) else "expired"
+        labels = ",".join(f"{key}={value}" for key, value in each.match_labels.items()) or "-"
+        expires = tokens.utc(each.expires) if each.expires else "never"
+        console.write(
+            f"{each.id}  {each.name:<20} {each.role:<9} {state:<8} {labels:<20} expires {expires}"
+        )
+    return exits.Exit.DONE
+
+
+def revoke_token(config: str, name: str) -> int:
+    """Make a token worthless at once."""
+    count = _tokens(config).revoke(name, now=system_clock.SystemClock().now())
+    if not count:
+        raise errors.user_error(f"there is no valid token {name}", hint="volary token list")
+    console.talk().print(f"revoked {name}", markup=False)
+    return exits.Exit.DONE
+
+
+def _tokens(config: str) -> tokens.TokenFile:
+    return tokens.TokenFile(Path(hosting.read_settings(config).data_directory))

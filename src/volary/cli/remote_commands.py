@@ -1,0 +1,310 @@
+"""The commands of a server and against one; each imports its work only when it runs."""
+
+from collections.abc import Coroutine
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from volary.cli.remote import login as logins
+
+app = typer.Typer(rich_markup_mode=None)
+token = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="API tokens of a server.")
+app.add_typer(token, name="token")
+
+
+class Form(StrEnum):
+    """Forms of an answer."""
+
+    TEXT = "text"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+
+
+class Noun(StrEnum):
+    """What there is to get."""
+
+    APPS = "apps"
+    RUNS = "runs"
+    CLUSTERS = "clusters"
+
+
+class Role(StrEnum):
+    """What somebody may do."""
+
+    VIEWER = "viewer"
+    DEPLOYER = "deployer"
+    APPROVER = "approver"
+    ADMIN = "admin"
+
+
+Config = Annotated[
+    str, typer.Option("--config", metavar="FILE", help="Settings of the controller.")
+]
+Server = Annotated[
+    str,
+    typer.Option("--server", metavar="URL", help="Default: $VOLARY_SERVER, or the last login."),
+]
+Output = Annotated[Form, typer.Option("--output", "-o", help="Form of the result.")]
+Run = Annotated[str, typer.Argument(help="Id of a run, or an application: its newest run.")]
+Application = Annotated[str, typer.Argument(help="Name of an application.")]
+Comment = Annotated[str, typer.Option("--comment", "-m", metavar="TEXT", help="Why.")]
+Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")]
+Follow = Annotated[bool, typer.Option("--watch", help="Show the run until its end.")]
+
+
+def _finish(work: Coroutine[object, object, int]) -> None:
+    import asyncio  # half of the start-up time of ``volary --help``
+
+    raise typer.Exit(asyncio.run(work))
+
+
+def _target(server: str) -> "logins.Target":
+    import os
+
+    from volary.cli.remote import login as logins
+
+    return logins.find(server, os.environ)
+
+
+def _of_run(kind: str, run: str, server: str, body: dict[str, object]) -> None:
+    from volary.cli.remote import asking
+
+    _finish(asking.of_run(_target(server), kind, run, body))
+
+
+@app.command("server")
+def serve(config: Config = "volary-server.yaml") -> None:
+    """Run the controller and its server: Git drives it, people steer it.
+
+    SIGTERM or Ctrl-C ends it; runs go on with the next start.
+    """
+    from volary.cli.remote import serving
+
+    _finish(serving.serve(config))
+
+
+@token.command("create")
+def create_token(
+    name: Annotated[str, typer.Argument(help="As the audit names it.")],
+    role: Annotated[Role, typer.Option(help="What it may do.")] = Role.VIEWER,
+    label: Annotated[
+        list[str],
+        typer.Option(metavar="KEY=VALUE", help="Only for applications with it; repeatable."),
+    ] = [],  # noqa: B006 - read only
+    days: Annotated[
+        int | None, typer.Option(min=1, max=3650, help="Until it expires. Default: never.")
+    ] = None,
+    config: Config = "volary-server.yaml",
+) -> None:
+    """Make a token and print it, this once; only its hash is kept."""
+    from volary.cli.remote import serving
+
+    raise typer.Exit(serving.create_token(config, name, role.value, tuple(label), days))
+
+
+@token.command("list")
+def list_tokens(config: Config = "volary-server.yaml") -> None:
+    """Show the tokens' names, roles and states; never the tokens."""
+    from volary.cli.remote import serving
+
+    raise typer.Exit(serving.list_tokens(config))
+
+
+@token.command("revoke")
+def revoke_token(
+    name: Annotated[str, typer.Argument(help="Name or id.")], config: Config = "volary-server.yaml"
+) -> None:
+    """Make a token worthless at once."""
+    from volary.cli.remote import serving
+
+    raise typer.Exit(serving.revoke_token(config, name))
+
+
+@app.command()
+def login(server: Annotated[str, typer.Argument(metavar="URL", help="The server.")]) -> None:
+    """Read a token from the terminal or standard input, try it, and keep it (mode 0600)."""
+    from volary.cli.remote import asking
+
+    _finish(asking.log_in(server))
+
+
+@app.command()
+def get(
+    noun: Annotated[Noun, typer.Argument(help="What to list.")],
+    app_name: Annotated[str, typer.Option("--app", metavar="NAME", help="Of one only.")] = "",
+    status: Annotated[str, typer.Option(metavar="WORD", help="With this status only.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many.")] = 100,
+    server: Server = "",
+    output: Output = Form.TEXT,
+) -> None:
+    """List applications, runs or clusters."""
+    from volary.cli.remote import looking
+    from volary.cli.remote import output as forms
+
+    wanted, form = forms.Noun(noun.value), forms.Form(output.value)
+    _finish(looking.get(_target(server), wanted, app_name, status, limit, form))
+
+
+@app.command()
+def describe(
+    name: Annotated[str, typer.Argument(help="Id of a run, or name of an application.")],
+    server: Server = "",
+    output: Output = Form.TEXT,
+) -> None:
+    """Show everything about a run or an application."""
+    from volary.cli.remote import looking
+    from volary.cli.remote import output as forms
+
+    _finish(looking.describe(_target(server), name, forms.Form(output.value)))
+
+
+@app.command()
+def explain(run: Run, server: Server = "", output: Output = Form.TEXT) -> None:
+    """Say why a run is there, why it waits, what comes next, and what happens if it fails."""
+    from volary.cli.remote import looking
+    from volary.cli.remote import output as forms
+
+    _finish(looking.explain(_target(server), run, forms.Form(output.value)))
+
+
+@app.command()
+def watch(run: Run, server: Server = "", output: Output = Form.TEXT) -> None:
+    """Show a run as it happens, as `volary run` does; ends with the run."""
+    from volary.cli.remote import looking
+
+    _finish(looking.watch(_target(server), run, as_json=output is Form.JSON))
+
+
+@app.command()
+def logs(
+    run: Run,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until the run ends.")
+    ] = False,
+    stage: Annotated[str, typer.Option(metavar="ID", help="Of one stage only.")] = "",
+    cluster: Annotated[str, typer.Option(metavar="NAME", help="Of one cluster only.")] = "",
+    server: Server = "",
+    output: Output = Form.TEXT,
+) -> None:
+    """Show what a run's tasks said."""
+    from volary.cli.remote import looking
+    from volary.cli.remote import output as forms
+
+    form = forms.Form(output.value)
+    _finish(looking.logs(_target(server), run, stage, cluster, follow=follow, form=form))
+
+
+@app.command()
+def status(
+    run: Run,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Until it ends or a person has to decide.")
+    ] = False,
+    server: Server = "",
+    output: Output = Form.TEXT,
+) -> None:
+    """Say how a run is; exit code 0 fine, 1 failed, 3 waiting for a person."""
+    from volary.cli.remote import looking
+    from volary.cli.remote import output as forms
+
+    form = forms.Form(output.value)
+    _finish(looking.status(_target(server), run, wait=wait, form=form))
+
+
+@app.command()
+def sync(
+    application: Application,
+    commit: Annotated[str, typer.Option(metavar="REV", help="Default: the branch's head.")] = "",
+    strategy: Annotated[
+        str, typer.Option(metavar="WORD", help="quick or pipeline. Default: as planned.")
+    ] = "",
+    follow: Follow = False,
+    server: Server = "",
+) -> None:
+    """Roll a commit out."""
+    from volary.cli.remote import asking
+
+    body: dict[str, object] = {"commit": commit, "strategy": strategy}
+    _finish(asking.of_application(_target(server), "sync", application, body, follow=follow))
+
+
+@app.command()
+def rollback(
+    application: Application,
+    to: Annotated[str, typer.Option(metavar="REV", help="Default: what ran before.")] = "",
+    follow: Follow = False,
+    server: Server = "",
+) -> None:
+    """Go back to a commit that ran before."""
+    from volary.cli.remote import asking
+
+    _finish(
+        asking.of_application(_target(server), "rollback", application, {"to": to}, follow=follow)
+    )
+
+
+@app.command()
+def approve(run: Run, comment: Comment = "", server: Server = "") -> None:
+    """Approve what a run waits for."""
+    _of_run("approve", run, server, {"comment": comment})
+
+
+@app.command()
+def reject(run: Run, comment: Comment = "", server: Server = "") -> None:
+    """Reject what a run waits for."""
+    _of_run("reject", run, server, {"comment": comment})
+
+
+@app.command()
+def pause(run: Run, reason: Reason = "", server: Server = "") -> None:
+    """Have a run start nothing new."""
+    _of_run("pause", run, server, {"reason": reason})
+
+
+@app.command()
+def resume(run: Run, server: Server = "") -> None:
+    """Have a paused run go on."""
+    from volary.cli.remote import asking
+
+    _finish(asking.of_run(_target(server), "resume", run, {}))
+
+
+@app.command()
+def cancel(
+    run: Run,
+    rollback: Annotated[
+        bool,
+        typer.Option("--rollback/--keep", help="Go back, or leave everything as it is."),
+    ] = True,
+    now: Annotated[bool, typer.Option("--now", help="Also break off writes under way.")] = False,
+    reason: Reason = "",
+    server: Server = "",
+) -> None:
+    """End a run."""
+    _of_run("cancel", run, server, {"rollback": rollback, "now": now, "reason": reason})
+
+
+@app.command()
+def retry(
+    run: Run,
+    cluster: Annotated[
+        list[str], typer.Option(metavar="NAME", help="Only there; repeatable.")
+    ] = [],  # noqa: B006 - read only
+    server: Server = "",
+) -> None:
+    """Try again what failed."""
+    _of_run("retry", run, server, {"targets": list(cluster)})
+
+
+@app.command()
+def skip(
+    run: Run,
+    cluster: Annotated[str, typer.Option(metavar="NAME", help="The one to leave out.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.")],
+    server: Server = "",
+) -> None:
+    """Go on without a cluster."""
+    _of_run("skip", run, server, {"target": cluster, "reason": reason})

@@ -1,0 +1,185 @@
+"""`volary server`: repositories, controller and HTTP in one process, put together by hand.
+
+All of it hangs in one task group: when one part ends with an error, the others are shut down
+and the error is shown. Being cancelled is shutting down; runs go on with the next start.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from volary.config import controller as settings_files
+from volary.config import fleet as fleet_files
+from volary.controller import inputs, server_loop
+from volary.gitops import repositories, watcher, webhooks
+from volary.model import clock as clocks
+from volary.model import controller, errors, fleet
+from volary.server import app, authentication, serving, tokens
+from volary.sources import mirrors
+from volary.store import records
+
+_LOG = logging.getLogger(__name__)
+_LARGEST_SECRET = 64 * 1024
+_PAGE = 500
+
+
+def read_settings(file: str) -> controller.Settings:
+    """Read the settings file.
+
+    Raises:
+        errors.UserError: It cannot be read, or has errors; all of them at once.
+    """
+    directory = str(Path(file).absolute().parent)
+    return settings_files.parse(_read(file, "settings"), file=file, directory=directory).require()
+
+
+def read_fleet(settings: controller.Settings) -> fleet.Fleet:
+    """Read the fleet that the settings name.
+
+    Raises:
+        errors.UserError: It cannot be read, or has errors.
+    """
+    file = settings.fleet
+    return fleet_files.parse(
+        _read(file, "fleet"), file=file, directory=str(Path(file).parent)
+    ).require()
+
+
+def _read(file: str, what: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        cause = (getattr(error, "strerror", None) or "it is not text").lower()
+        raise errors.user_error(f"the {what} file {file} cannot be read: {cause}") from error
+
+
+def secrets_of(settings: controller.Settings) -> tuple[str, ...]:
+    """Return the values of the files that the settings name, so that nobody ever sees them.
+
+    A file that cannot be read is left to whoever needs it, who says so.
+    """
+    found = []
+    for file in _secret_files(settings):
+        try:
+            with Path(file).open(encoding="utf-8") as opened:
+                found.append(opened.read(_LARGEST_SECRET).strip())
+        except (OSError, UnicodeDecodeError):
+            continue
+    return tuple(each for each in found if each)
+
+
+def _secret_files(settings: controller.Settings) -> Iterator[str]:
+    for each in settings.repositories:
+        match each.credentials:
+            case controller.TokenCredentials(file):
+                yield file
+            case controller.BasicCredentials(_, file):
+                yield file
+            case controller.KeyCredentials(file, _):
+                yield file
+            case None:
+                pass
+        if each.webhook:
+            yield each.webhook.secret_file
+    for receiver in settings.notifications.receivers:
+        if receiver.slack:
+            yield from filter(None, (receiver.slack.hook_url_file, receiver.slack.oauth_token_file))
+        if receiver.webhook and receiver.webhook.signature_value_file:
+            yield receiver.webhook.signature_value_file
+
+
+class _Watching:
+    """Makes a watcher for each tenure, and passes webhooks on to the one there is."""
+
+    def __init__(self, settings: controller.Settings, all_mirrors: mirrors.Mirrors) -> None:
+        self._settings = settings
+        self._mirrors = all_mirrors
+        self._current: watcher.Watcher | None = None
+        self.controller: server_loop.Controller | None = None
+
+    async def watch(self, on_seen: inputs.OnSeen) -> None:
+        """Watch until cancelled."""
+        self._current = watcher.Watcher(self._settings, self._mirrors, owners=await self._owners())
+        try:
+            await self._current.watch(on_seen)
+        finally:
+            self._current = None
+
+    def hasten(self, repository: str, _: webhooks.Hint) -> None:
+        """Look at a repository soon; a process that stands by leaves it to the interval."""
+        if self._current is not None:
+            self._current.hasten(repository)
+
+    async def _owners(self) -> dict[str, tuple[str, str]]:
+        """Return who has which name, so that a newcomer does not take it away."""
+        if self.controller is None:
+            return {}
+        found: dict[str, tuple[str, str]] = {}
+        cursor = ""
+        while True:
+            page = await self.controller.service.applications(
+                records.ApplicationFilter(), cursor=cursor, limit=_PAGE
+            )
+            found.update({each.name: (each.repository, each.path) for each in page.items})
+            cursor = page.cursor
+            if not cursor:
+                return found
+
+
+async def host(
+    settings: controller.Settings,
+    *,
+    clock: clocks.Clock,
+    ready: Callable[[str, bool], None] = lambda _, __: None,
+) -> None:
+    """Be a controller with a server until cancelled.
+
+    Args:
+        settings: From `read_settings`.
+        clock: The one clock.
+        ready: Told the URL, and whether everybody on this machine may do everything.
+
+    Raises:
+        errors.UserError: Something in the settings has to change first.
+        errors.TemporaryError: The database cannot be reached now.
+    """
+    members = read_fleet(settings)
+    data = Path(settings.data_directory)
+    kept = tokens.TokenFile(data)
+    authentication.open_door(settings, kept, clock)  # refuses before anything is opened
+    _make(data)
+    with serving.bound(settings.host, settings.port) as listening:
+        async with mirrors.open_mirrors(data / "mirrors") as opened:
+            watching = _Watching(settings, opened)
+            parts = server_loop.Parts(
+                clock=clock,
+                members=members,
+                repositories=repositories.WatchedRepositories(settings, opened),
+                watch=watching.watch,
+                rules=inputs.Rules(secrets=secrets_of(settings)),
+            )
+            async with server_loop.open_controller(settings, parts) as made:
+                watching.controller = made
+                application = app.build(made.service, settings, kept, clock, hasten=watching.hasten)
+                door = application.state.surroundings.door
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(made.run(), name="controller")
+                    group.create_task(
+                        serving.serve(
+                            application,
+                            settings,
+                            listening,
+                            ready=lambda url: ready(url, door.is_open),
+                        ),
+                        name="server",
+                    )
+
+
+def _make(directory: Path) -> None:
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise errors.user_error(
+            f"the data directory {directory} cannot be made: {error.strerror}"
+        ) from error
