@@ -236,6 +236,12 @@ def run(
         ),
     ] = 0,
     allow_mass_deletion: AllowMassDeletion = False,
+    approve_as: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Approve WAIT_APPROVAL stages in this name, one of the approvers."
+        ),
+    ] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Plan and try on the servers; write nothing.")
     ] = False,
@@ -269,7 +275,7 @@ def run(
         concurrency=concurrency,
         allow_mass_deletion=allow_mass_deletion,
     )
-    mode = command.Mode(as_json=output is Output.JSON, dry_run=dry_run)
+    mode = command.Mode(as_json=output is Output.JSON, dry_run=dry_run, approve_as=approve_as)
     raise typer.Exit(_finish(command.run(wish, mode)))
 
 

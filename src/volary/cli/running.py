@@ -13,7 +13,7 @@ from datetime import timedelta
 import msgspec
 from rich import console as rich_console
 
-from volary.cli import announcement, console, exits, previewing, refusals, summary, views
+from volary.cli import announcement, approving, console, exits, previewing, refusals, summary, views
 from volary.clusters import pool
 from volary.controller import (
     last_success,
@@ -44,6 +44,8 @@ class Mode:
 
     as_json: bool = False
     dry_run: bool = False
+    #: In whose name approvals are given; empty: nobody's.
+    approve_as: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Extras:
     image_grace: timedelta = timedelta(seconds=20)
     #: Keep the commit that succeeded for the next run.
     remember: bool = True
+    #: In whose name approvals are given; empty: nobody's.
+    approve_as: str = ""
 
 
 async def run(wish: preparation.Wish, mode: Mode) -> int:
@@ -84,10 +88,12 @@ async def _run(wish: preparation.Wish, mode: Mode) -> int:
         refusal = refusals.judge(trials, wish.on_unreachable, dry_run=mode.dry_run)
         if refusal or mode.dry_run:
             return _refuse(refusal, talk, mode)
+        approving.check(prepared.plan.stages, mode.approve_as)
         view = choose_view(talk, as_json=mode.as_json)
         left_out = preflight.silent(trials)
         console.show_problems(talk, refusals.left_out(left_out))
-        ended = await carry_out(prepared, clusters, view, talk, left_out=left_out)
+        extras = Extras(approve_as=mode.approve_as)
+        ended = await carry_out(prepared, clusters, view, talk, left_out=left_out, extras=extras)
     if not mode.as_json:
         summary.show(console.data(), ended, view.shown)
     return summary.exit_code(ended)
@@ -158,11 +164,13 @@ async def carry_out(
             allow_mass_deletion=prepared.wish.allow_mass_deletion, image_grace=chosen.image_grace
         ),
     )
-    observers: tuple[feed.Observer, ...] = (masked.Masked(masker, (view,)),)
+    approver = approving.Approver(chosen.approve_as, clock)
+    observers: tuple[feed.Observer, ...] = (masked.Masked(masker, (view,)), approver)
     run = engine_plan.new_run(uuid.uuid4().hex[:12], _plan(prepared), clock.now())
     for target, reason in left_out.items():
         run = update.leave_out(run, target, f"unreachable: {reason}")
     runner = local.Runner(run, chosen.wrap(performer), clock=clock, observers=observers)
+    approver.runner = runner
     with view, _interruptible(runner, talk):
         ended = await runner.carry_out()
     if ended.status is words.RunStatus.SUCCEEDED and chosen.remember:
@@ -205,6 +213,7 @@ def _interruptible(runner: local.Runner, talk: rich_console.Console) -> Iterator
     caught = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
     for each, name in caught.items():
         loop.add_signal_handler(each, interrupt, name)
+
     def release() -> None:
         for each in caught:
             loop.remove_signal_handler(each)

@@ -13,7 +13,7 @@ from volary.model import stage
 _MULTI = "K8S_MULTI_"
 
 #: PipeCD's stages that are not carried out yet. A stage is never skipped in silence.
-LATER = ("WAIT_APPROVAL", "ANALYSIS", "SCRIPT_RUN")
+LATER = ("ANALYSIS", "SCRIPT_RUN")
 
 
 class _OnTargets(sections.Section):
@@ -120,6 +120,17 @@ class Wait(sections.Section):
     duration: values.Duration = Field(description="How long, more than 0.")
 
 
+class WaitApproval(sections.Section):
+    """Wait until people agree; the stage's timeout is how long it is waited for."""
+
+    approvers: list[sections.Text] = Field(
+        min_length=1, description="Names of those who may approve."
+    )
+    min_approver_num: int = Field(
+        default=1, ge=1, strict=True, description="How many of them have to."
+    )
+
+
 BY_NAME: Mapping[stage.StageName, type[sections.Section]] = {
     stage.StageName.SYNC: Sync,
     stage.StageName.PRIMARY_ROLLOUT: PrimaryRollout,
@@ -129,6 +140,7 @@ BY_NAME: Mapping[stage.StageName, type[sections.Section]] = {
     stage.StageName.BASELINE_CLEAN: Clean,
     stage.StageName.TRAFFIC_ROUTING: Traffic,
     stage.StageName.WAIT: Wait,
+    stage.StageName.WAIT_APPROVAL: WaitApproval,
 }
 
 

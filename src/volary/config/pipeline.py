@@ -109,9 +109,8 @@ def _options(
             return _variant(reading, read, path)
         case options.Clean():
             return stage.CleanOptions()
-        case options.Wait():
-            check_duration(reading, read.duration, (*path, "duration"))
-            return stage.WaitOptions(read.duration)
+        case options.Wait() | options.WaitApproval():
+            return _waiting(reading, read, path)
     raise AssertionError(f"no options for {name}")
 
 
@@ -151,3 +150,17 @@ def _patches(read: list[options.Patch]) -> tuple[stage.Patch, ...]:
         )
         for each in read
     )
+
+
+def _waiting(
+    reading: shape.Reading, read: options.Wait | options.WaitApproval, path: yaml.Path
+) -> stage.StageOptions | None:
+    if isinstance(read, options.Wait):
+        check_duration(reading, read.duration, (*path, "duration"))
+        return stage.WaitOptions(read.duration)
+    names = tuple(dict.fromkeys(read.approvers))
+    if read.min_approver_num > len(names):
+        message = f"{read.min_approver_num} people have to approve, but {len(names)} may"
+        reading.error((*path, "minApproverNum"), message, "name more approvers")
+        return None
+    return stage.ApprovalOptions(names, read.min_approver_num)

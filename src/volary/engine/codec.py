@@ -39,6 +39,7 @@ OPTIONS: Mapping[stages.StageName, type[stages.StageOptions]] = {
     stages.StageName.TRAFFIC_ROUTING: stages.TrafficOptions,
     stages.StageName.ROLLBACK: stages.RollbackOptions,
     stages.StageName.WAIT: stages.WaitOptions,
+    stages.StageName.WAIT_APPROVAL: stages.ApprovalOptions,
 }
 
 #: Kinds of events by the name they are stored under: never renamed.

@@ -111,6 +111,10 @@ class Runner:
         self._inbox.put_nowait((event, answer))
         return await answer
 
+    def submit(self, event: events.Event) -> None:
+        """Ask for something without waiting; observers are told when it cannot be done."""
+        self._post(event)
+
     def interrupt(self, by: str, *, rollback: bool = False) -> None:
         """Cancel politely the first time, at once from the second time on (Ctrl-C)."""
         self._interrupts += 1

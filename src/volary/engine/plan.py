@@ -85,7 +85,7 @@ def rollback(run: state.Run) -> state.StageState:
 
 
 def _stage(stage: stages.Stage, groups: tuple[Group, ...]) -> state.StageState:
-    chosen = (_group(group, stage.targets) for group in groups)
+    chosen = (_group(group, stage) for group in groups)
     return state.StageState(
         id=f"{stage.index + 1}-{stage.name}",
         stage=stage,
@@ -93,14 +93,22 @@ def _stage(stage: stages.Stage, groups: tuple[Group, ...]) -> state.StageState:
     )
 
 
-def _group(group: Group, limit: tuple[str, ...]) -> state.GroupState:
+def _group(group: Group, stage: stages.Stage) -> state.GroupState:
+    limit = stage.targets
     targets = (target for target in group.targets if not limit or target in limit)
     return state.GroupState(
         tuple(state.TaskState(target) for target in targets),
         name=group.name,
         concurrency=group.concurrency,
-        rule=group.approval,
+        rule=_rule(stage) or group.approval,
     )
+
+
+def _rule(stage: stages.Stage) -> state.ApprovalRule | None:
+    """Return the approval that a ``WAIT_APPROVAL`` stage is; its tasks begin once it is given."""
+    if not isinstance(stage.options, stages.ApprovalOptions):
+        return None
+    return state.ApprovalRule(stage.options.count, stage.options.approvers, stage.timeout)
 
 
 def _problems(plan: Plan) -> Sequence[str]:

@@ -17,6 +17,7 @@ class StageName(StrEnum):
     TRAFFIC_ROUTING = "K8S_TRAFFIC_ROUTING"
     ROLLBACK = "K8S_ROLLBACK"
     WAIT = "WAIT"
+    WAIT_APPROVAL = "WAIT_APPROVAL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,16 @@ class WaitOptions:
     duration: timedelta
 
 
+@dataclass(frozen=True, slots=True)
+class ApprovalOptions:
+    """Options of ``WAIT_APPROVAL``."""
+
+    #: Who may approve.
+    approvers: tuple[str, ...]
+    #: How many of them have to.
+    count: int = 1
+
+
 StageOptions = (
     SyncOptions
     | PrimaryRolloutOptions
@@ -115,6 +126,7 @@ StageOptions = (
     | TrafficOptions
     | RollbackOptions
     | WaitOptions
+    | ApprovalOptions
 )
 
 

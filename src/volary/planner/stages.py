@@ -16,6 +16,7 @@ DESCRIPTIONS = {
     stage.StageName.BASELINE_CLEAN: "Remove all baseline resources",
     stage.StageName.TRAFFIC_ROUTING: "Update traffic routing percentages for all targets",
     stage.StageName.WAIT: "Wait before the next stage",
+    stage.StageName.WAIT_APPROVAL: "Wait until people agree",
     stage.StageName.ROLLBACK: "Rollback the deployment",
 }
 

@@ -12,6 +12,7 @@ from volary.stages import (
     sync,
     traffic_routing,
     wait,
+    wait_approval,
 )
 from volary.stages import context as contexts
 
@@ -27,6 +28,7 @@ RUNS: Mapping[stage.StageName, Run] = {
     stage.StageName.TRAFFIC_ROUTING: traffic_routing.run,
     stage.StageName.ROLLBACK: rollback.run,
     stage.StageName.WAIT: wait.run,
+    stage.StageName.WAIT_APPROVAL: wait_approval.run,
 }
 
 

@@ -104,6 +104,7 @@ def variant_of(name: stage.StageName) -> variant.Variant | None:
             | stage.StageName.BASELINE_CLEAN
             | stage.StageName.TRAFFIC_ROUTING
             | stage.StageName.WAIT
+            | stage.StageName.WAIT_APPROVAL
         ):
             return None
         case _:

@@ -1,0 +1,28 @@
+import pytest
+
+from volary.cli import approving
+from volary.model import errors, stage
+
+
+def waiting(*approvers: str, count: int = 1) -> list[stage.Stage]:
+    return [stage.Stage(stage.StageName.WAIT_APPROVAL, stage.ApprovalOptions(approvers, count))]
+
+
+@pytest.mark.parametrize(
+    ("stages", "approver", "message"),
+    [
+        (waiting("ana", "bo"), "", "waits for the approval of 1 of ana, bo"),
+        (waiting("ana"), "eve", "eve is not one of the approvers: ana"),
+        (waiting("ana", "bo", count=2), "ana", "here is only one"),
+    ],
+)
+def test_a_run_that_nobody_here_can_approve_does_not_begin(
+    stages: list[stage.Stage], approver: str, message: str
+) -> None:
+    with pytest.raises(errors.UserError, match=message):
+        approving.check(stages, approver)
+
+
+def test_an_approver_may_run_it() -> None:
+    approving.check(waiting("ana", "bo"), "bo")
+    approving.check([], "")
