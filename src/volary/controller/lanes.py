@@ -12,9 +12,10 @@ record before it counts. What a newer commit does to a run under way:
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import TypeVar
 
 from volary.controller import (
@@ -38,6 +39,9 @@ _LOG = logging.getLogger(__name__)
 
 #: Seconds a run may take to answer a request before it counts as stuck.
 _ANSWER_SECONDS = 30.0
+_NOTHING: Mapping[str, object] = MappingProxyType({})
+#: Status words that the end of a run does not change.
+_STAYING = (standings.Status.BROKEN.value, standings.Status.REMOVED.value)
 _TAKING_UP = "the run is being taken up again; try in a moment"
 
 
@@ -94,19 +98,22 @@ class Lane:
             self._working = True
             self._tenure.group.create_task(self._guarded(), name=f"application {self.name}")
 
-    async def offer(self, want: wants.Want, standing: standings.Standing | None = None) -> None:
+    async def offer(self, want: wants.Want, **noted: object) -> None:
         """Take a want; it replaces one that has not begun.
 
-        `standing` is what is to be kept together with it.
+        `noted` are fields of the standing that are kept in the same step.
         """
         async with self._lock:
-            await self._offer(want, standing or self.standing)
+            await self._offer(want, noted)
         self.work()
 
-    async def change(self, standing: standings.Standing | None = None, **columns: object) -> None:
-        """Keep something new about the application."""
+    async def change(self, noted: Mapping[str, object] = _NOTHING, **columns: object) -> None:
+        """Keep something new about the application: fields of its standing, and columns."""
         async with self._lock:
-            await self._keep(standing or self.standing, **columns)
+            await self._keep(self._noting(noted), **columns)
+
+    def _noting(self, noted: Mapping[str, object]) -> standings.Standing:
+        return replace(self.standing, **noted)  # type: ignore[arg-type]
 
     async def request(self, run_id: str, event: events.Event) -> str:
         """Ask the run under way for something; returns why not, or nothing."""
@@ -128,7 +135,7 @@ class Lane:
 
     # How a want is taken.
 
-    async def _offer(self, want: wants.Want, standing: standings.Standing) -> None:
+    async def _offer(self, want: wants.Want, noted: Mapping[str, object]) -> None:
         carried, old = self._carried, self.standing.want
         if carried and want.kind is wants.Kind.COMMIT and not carried.runner.run.is_final:
             run = carried.runner.run
@@ -139,7 +146,7 @@ class Lane:
         status = self.record.status if self._is_busy else standings.Status.WAITING.value
         reason = self.record.reason if self._is_busy else want.reason
         await self._keep(
-            replace(standing, want=want, why_waiting=why), status=status, reason=reason
+            replace(self._noting(noted), want=want, why_waiting=why), status=status, reason=reason
         )
         if old is not None and old.commit != want.commit:
             reason = f"superseded by {want.commit[:7]} before it began"
@@ -244,15 +251,17 @@ class Lane:
         if want is None:
             return ""
         desk, place = self._tenure.desk, self.place
+        masker = releases.masker(desk)
         try:
             async with self._tenure.planners:
                 prepared = await releases.prepare(desk, place, want, self.record.running_commit)
+                masker = releases.masker(desk, prepared.manifests, prepared.old_manifests)
                 release = await releases.release(desk, place, want, prepared)
         except errors.UserError as error:
-            await self._refuse(want, error)
+            await self._refuse(want, masker.clean(_sentence(error)))
             return ""
         except errors.TemporaryError as error:
-            return str(error)
+            return masker.clean(str(error))
         carried = await self._start(want, release)
         if carried is not None:
             await self._carry_out(carried)
@@ -279,7 +288,7 @@ class Lane:
         why = "" if rest is None else self.standing.why_waiting
         await self._keep_commit(run.commit, "running", reason, run=run.id)
         await self._keep(
-            replace(self.standing, want=rest, why_waiting=why, run=run.id),
+            replace(self.standing, want=rest, why_waiting=why, run=run.id, under_way=True),
             status=standings.Status.RUNNING.value,
             reason=reason,
         )
@@ -342,7 +351,7 @@ class Lane:
     # What is written down.
 
     async def _conclude(self, run: state.Run) -> None:
-        want, standing = self.standing.want, self.standing
+        want, standing = self.standing.want, replace(self.standing, under_way=False)
         status, reason = standings.of_end(run.status), run.reason
         await self._keep_commit(run.commit, run.status.value, run.reason, run=run.id)
         if want is not None and wants.is_done_by(want, run):
@@ -352,15 +361,16 @@ class Lane:
         elif want is not None:
             standing = replace(standing, want=replace(want, undoes=""), why_waiting="")
         columns: dict[str, object] = {"status": status.value, "reason": reason}
-        if standing.want is not None:
+        if self.record.status in _STAYING:
+            columns = {}
+        elif standing.want is not None:
             columns["status"] = standings.Status.WAITING.value
         if status is standings.Status.SYNCED and standings.of_end(run.status) is status:
             columns["running_commit"] = run.commit
         await self._keep(standing, **columns)
 
-    async def _refuse(self, want: wants.Want, error: errors.UserError) -> None:
+    async def _refuse(self, want: wants.Want, reason: str) -> None:
         """Write down that a want cannot become a run until somebody mends something."""
-        reason = releases.masker(self._tenure.desk).clean(_sentence(error))
         async with self._lock:
             await self._keep_commit(want.commit, "failed", reason, want=want)
             if self.standing.want is not None and self.standing.want.id == want.id:

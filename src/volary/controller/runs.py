@@ -105,6 +105,8 @@ class _Roads:
         self._lanes: dict[str, lanes.Lane] = {}
         #: Repository and file that a name belongs to.
         self._claims: dict[str, tuple[str, str]] = {}
+        #: What was seen last, by the name of the lane.
+        self._newest: dict[str, sights.FoundApplication] = {}
 
     async def load(self) -> None:
         """Take up what was left behind."""
@@ -132,6 +134,7 @@ class _Roads:
         names = self._claim(seen)
         async with asyncio.TaskGroup() as group:
             for name, found in names.items():
+                self._newest[name] = found
                 group.create_task(self._guarded(name, self._see_one(name, found, seen)))
         if seen.problem:
             return  # what is missing may only not have been read
@@ -177,8 +180,27 @@ class _Roads:
             taken = problem.Problem(
                 f"another file is called {found.name} already; names are unique"
             )
-            found = replace(found, application=None, problems=(taken,))
-        await sightings.take(self._tenure, lane, found, seen)
+            found = self._newest[name] = replace(found, application=None, problems=(taken,))
+        try:
+            await sightings.take(self._tenure, lane, found, seen)
+        except errors.TemporaryError as error:
+            _LOG.warning("application %s is looked at again soon: %s", name, error)
+            again = self._guarded(name, self._see_again(lane, found, seen))
+            self._tenure.group.create_task(again, name=f"look at {name} again")
+
+    async def _see_again(
+        self, lane: lanes.Lane, found: sights.FoundApplication, seen: sights.RepositorySeen
+    ) -> None:
+        """Take what was seen once it can be taken, unless there is something newer."""
+        delay = self._tenure.rules.first_delay
+        while True:
+            await asyncio.sleep(delay)
+            if self._newest.get(lane.name) is not found:
+                return None
+            try:
+                return await sightings.take(self._tenure, lane, found, seen)
+            except errors.TemporaryError:
+                delay = min(delay * 2, self._tenure.rules.longest_delay)
 
     async def _guarded(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         """Do something about one application; its errors must not harm the others."""
@@ -216,7 +238,7 @@ class _Roads:
     async def _catch_up(self, lane: lanes.Lane, unfinished: tuple[str, ...]) -> None:
         """Conclude a run whose end was kept, but not yet what it means for the application."""
         run_id = lane.standing.run
-        if lane.record.status != standings.Status.RUNNING or run_id in unfinished:
+        if not lane.standing.under_way or run_id in unfinished:
             return
         stored = await self._load_run(run_id)
         if stored is not None:

@@ -1,7 +1,5 @@
 """What a look into a repository means for one application: metadata, a decision, a want."""
 
-from dataclasses import replace
-
 from volary.controller import driving as tenures
 from volary.controller import lanes, standings, wants
 from volary.gitops import seen as sights
@@ -25,28 +23,27 @@ async def take(
         "removed": None,
     }
     application = found.application
-    standing = replace(lane.standing, head=found.commit)
+    noted: dict[str, object] = {"head": found.commit}
     if application is None:
         # What was looked at stays: the commit that mends the file is decided with this one's.
         reason = "; ".join(str(each).splitlines()[0] for each in found.problems) or "it has errors"
         status = standings.Status.BROKEN.value
-        await lane.change(standing, **columns, status=status, reason=reason)
+        await lane.change(noted, **columns, status=status, reason=reason)
         return
     columns["labels"] = dict(application.labels)
     listed = {(seen.name, found.path), (seen.name, found.directory)} & tenure.rules.listed
-    standing = replace(standing, targets=application.targets if listed else None)
+    noted["targets"] = application.targets if listed else None
     if lane.record.status in (standings.Status.BROKEN, standings.Status.REMOVED, ""):
         columns |= _mended(lane)
-    await lane.change(standing, **columns)
-    if standing.looked_at == found.commit:
+    await lane.change(noted, **columns)
+    if lane.standing.looked_at == found.commit:
         return
     async with tenure.planners:
         want = await _decide(tenure, lane, found, application.triggers)
-    decided = replace(lane.standing, looked_at=found.commit)
     if want is None:
-        await lane.change(decided)
-        return
-    await lane.offer(want, decided)
+        await lane.change({"looked_at": found.commit})
+    else:
+        await lane.offer(want, looked_at=found.commit)
 
 
 def _mended(lane: lanes.Lane) -> dict[str, object]:

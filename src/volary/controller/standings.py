@@ -39,6 +39,8 @@ class Standing:
     looked_at: str = ""
     #: The run under way, or the last one.
     run: str = ""
+    #: That run has not ended, or what its end means for the application is not kept yet.
+    under_way: bool = False
     want: wants.Want | None = None
     #: Why the want has not become a run, one sentence.
     why_waiting: str = ""
@@ -60,6 +62,7 @@ def to_document(standing: Standing) -> json.JsonObject:
         "head": standing.head,
         "lookedAt": standing.looked_at,
         "run": standing.run,
+        "underWay": standing.under_way,
         "want": wants.to_document(standing.want) if standing.want else None,
         "whyWaiting": standing.why_waiting,
         "targets": None
@@ -75,6 +78,7 @@ def from_document(document: json.JsonObject) -> Standing:
         head=document.get("head", ""),
         looked_at=document.get("lookedAt", ""),
         run=document.get("run", ""),
+        under_way=bool(document.get("underWay")),
         want=wants.from_document(want) if want else None,
         why_waiting=document.get("whyWaiting", ""),
         targets=None
