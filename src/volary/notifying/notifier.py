@@ -1,0 +1,143 @@
+"""Notifications put together: what happened goes to whom the routes say."""
+
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+import aiohttp
+
+from volary.engine import feed
+from volary.model import clock as clocks
+from volary.model import controller
+from volary.notifying import courier, following, messages, notices, outbox, routes, senders
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex
+
+
+class Notifier:
+    """Turns what happens into letters; every method returns at once and fails nothing."""
+
+    def __init__(
+        self,
+        settings: controller.Notifications,
+        post: courier.Courier,
+        *,
+        new_id: Callable[[], str] = _new_id,
+    ) -> None:
+        self._settings = settings
+        self._receivers = {each.name: each for each in settings.receivers}
+        self._courier = post
+        self._new_id = new_id
+
+    def observer(self, subject: notices.Subject) -> feed.Observer:
+        """Return an observer of one run; it has to be given masked events."""
+        return _RunObserver(self, subject)
+
+    def announce(
+        self, event: notices.Event, subject: notices.Subject, at: datetime, reason: str = ""
+    ) -> None:
+        """Tell of something that happens outside of a run's feed; `reason` has to be masked."""
+        self.tell(notices.Notice(event, at, subject, notices.Progress(), reason))
+
+    def tell(self, notice: notices.Notice) -> tuple[str, ...]:
+        """Send a notice to the receivers of its routes, and return them."""
+        found = routes.receivers(self._settings.routes, notice)
+        for name in found:
+            self._post(self._receivers[name], notice)
+        return found
+
+    def update(self, notice: notices.Notice, *, told: tuple[str, ...] = ()) -> None:
+        """Edit the messages that are there about a run, but for those of receivers `told`."""
+        topic = notice.subject.run
+        for each in self._receivers.values():
+            if each.name in told or not _edits(each):
+                continue
+            if self._courier.has_place(each.name, topic):
+                self._post(each, notice, told=False)
+
+    async def keep_delivering(self) -> None:
+        """Deliver until cancelled."""
+        await self._courier.keep_delivering()
+
+    def _post(
+        self, receiver: controller.Receiver, notice: notices.Notice, *, told: bool = True
+    ) -> None:
+        slack, name = receiver.slack, receiver.name
+        topic = notice.subject.run if _edits(receiver) else ""
+        body = messages.slack(notice, slack) if slack else messages.webhook(notice)
+        self._courier.post(outbox.Letter(self._new_id(), name, body, topic=topic))
+        reply = messages.slack_reply(notice, slack) if slack and topic and told else ""
+        if reply:
+            letter = outbox.Letter(self._new_id(), name, {}, topic=topic, reply=reply)
+            self._courier.post(letter)
+
+
+class _RunObserver:
+    """Follows one run."""
+
+    def __init__(self, notifier: Notifier, subject: notices.Subject) -> None:
+        self._notifier = notifier
+        self._subject = subject
+        self._progress = notices.Progress()
+        self._last = notices.Event.DEPLOYMENT_STARTED
+
+    def notify(self, event: feed.RunEvent) -> None:
+        """Take one event of the feed."""
+        before = self._progress
+        self._progress = following.follow(before, event)
+        event_told = following.worth_telling(before, event)
+        if event_told is None and self._progress == before:
+            return
+        self._last = event_told or self._last
+        notice = self._notice(event)
+        told = self._notifier.tell(notice) if event_told else ()
+        self._notifier.update(notice, told=told)
+
+    def _notice(self, event: feed.RunEvent) -> notices.Notice:
+        # A single cluster's reason is not that of the whole.
+        alone = isinstance(event, feed.TaskEvent)
+        reason = "" if alone else str(getattr(event, "reason", ""))
+        stage = event.stage_name if isinstance(event, feed.StageEvent) else ""
+        return notices.Notice(self._last, event.at, self._subject, self._progress, reason, stage)
+
+
+def _edits(receiver: controller.Receiver) -> bool:
+    """Say whether a receiver's messages can be edited: only those of a bot."""
+    return receiver.slack is not None and bool(receiver.slack.oauth_token_file)
+
+
+@asynccontextmanager
+async def open_notifier(
+    settings: controller.Notifications,
+    box: outbox.Outbox,
+    clock: clocks.Clock,
+    *,
+    slack_api: str = senders.SLACK,
+    limits: courier.Limits | None = None,
+) -> AsyncIterator[Notifier]:
+    """Open a notifier; its connections are closed at the end."""
+    async with aiohttp.ClientSession() as session:
+        found: dict[str, senders.Sender] = {}
+        for each in settings.receivers:
+            sender = _sender(each, session, clock, slack_api)
+            if sender is not None:
+                found[each.name] = sender
+        yield Notifier(settings, courier.Courier(found, box, limits))
+
+
+def _sender(
+    receiver: controller.Receiver,
+    session: aiohttp.ClientSession,
+    clock: clocks.Clock,
+    slack_api: str,
+) -> senders.Sender | None:
+    if receiver.webhook is not None:
+        return senders.WebhookSender(session, receiver.webhook, clock)
+    if receiver.slack is None:
+        return None
+    if _edits(receiver):
+        return senders.BotSender(session, receiver.slack, slack_api)
+    return senders.HookSender(session, receiver.slack)

@@ -1,0 +1,44 @@
+"""Which receivers a notice goes to (PipeCD: 8.5), pure."""
+
+from collections.abc import Iterable
+
+from volary.model import controller
+from volary.notifying import notices
+
+
+def receivers(routes: Iterable[controller.Route], notice: notices.Notice) -> tuple[str, ...]:
+    """Return the receivers of every route that matches, each once, in the routes' order.
+
+    PipeCD sends once per route, so two routes to one channel say everything twice.
+    """
+    found = (each.receiver for each in routes if matches(each, notice))
+    return tuple(dict.fromkeys(found))
+
+
+def matches(route: controller.Route, notice: notices.Notice) -> bool:
+    """Say whether a route takes a notice.
+
+    First what is ignored: by event, group, application, or any one label. Then what is
+    asked for: the event, its group, the application, and all labels, each if given.
+    """
+    return not _ignores(route, notice) and _wants(route, notice)
+
+
+def _ignores(route: controller.Route, notice: notices.Notice) -> bool:
+    subject = notice.subject
+    return (
+        notice.event.value in route.ignore_events
+        or notice.event.group in route.ignore_groups
+        or subject.application in route.ignore_apps
+        or any(subject.labels.get(key) == value for key, value in route.ignore_labels.items())
+    )
+
+
+def _wants(route: controller.Route, notice: notices.Notice) -> bool:
+    subject = notice.subject
+    return (
+        (not route.events or notice.event.value in route.events)
+        and (not route.groups or notice.event.group in route.groups)
+        and (not route.apps or subject.application in route.apps)
+        and all(subject.labels.get(key) == value for key, value in route.labels.items())
+    )

@@ -1,0 +1,179 @@
+"""Sending one letter: to Slack by an incoming webhook or as a bot, or to any address.
+
+Secrets are read from their files for each letter, so that a new one counts at once, and
+stand in no message. Redirects are not followed: a signed body is for one address.
+"""
+
+import asyncio
+import hashlib
+import hmac
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Protocol
+
+import aiohttp
+import msgspec
+
+from volary.model import clock as clocks
+from volary.model import controller, errors, json
+from volary.notifying import outbox
+
+SLACK = "https://slack.com/api"
+_TIMEOUT = aiohttp.ClientTimeout(total=10)
+_MOST_BYTES = 64 * 1024
+_LONGEST_DELAY = 3600
+#: Answers that may be better later.
+_PASSING = frozenset({408, 425, 429})
+#: Slack's words for trouble that may pass.
+_SLACK_PASSING = frozenset(
+    {"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"}
+)
+_SLACK_GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
+
+
+class Sender(Protocol):
+    """Delivers letters of one receiver."""
+
+    async def send(self, letter: outbox.Letter, place: str) -> str:
+        """Deliver a letter and return where it is, to be edited by the next; may be empty.
+
+        Args:
+            letter: What to deliver.
+            place: What an earlier letter of the same topic returned; empty: none.
+
+        Raises:
+            errors.TemporaryError: It may work later.
+            errors.PermanentError: It never will.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookSender:
+    """Posts JSON, signed: HMAC-SHA256 over the timestamp, a dot, and the body."""
+
+    session: aiohttp.ClientSession
+    settings: controller.OutgoingWebhook
+    clock: clocks.Clock
+
+    async def send(self, letter: outbox.Letter, place: str) -> str:
+        """Post a letter; see `Sender.send`."""
+        body = msgspec.json.encode(letter.body)
+        timestamp = str(int(self.clock.now().timestamp()))
+        headers = {
+            "Content-Type": "application/json",
+            "Volary-Timestamp": timestamp,
+            "Volary-Delivery": letter.id,
+        }
+        if self.settings.signature_value_file:
+            secret = await _read(self.settings.signature_value_file)
+            headers[self.settings.signature_key] = signature(secret, timestamp, body)
+        await _post(self.session, self.settings.url, body, headers)
+        return place
+
+
+@dataclass(frozen=True, slots=True)
+class HookSender:
+    """Posts to an incoming webhook of Slack, whose messages cannot be edited."""
+
+    session: aiohttp.ClientSession
+    settings: controller.Slack
+
+    async def send(self, letter: outbox.Letter, place: str) -> str:
+        """Post a letter; see `Sender.send`."""
+        address = await _read(self.settings.hook_url_file)
+        headers = {"Content-Type": "application/json"}
+        await _post(self.session, address, msgspec.json.encode(letter.body), headers)
+        return place
+
+
+@dataclass(frozen=True, slots=True)
+class BotSender:
+    """Posts as a bot: one message per topic, edited by later letters."""
+
+    session: aiohttp.ClientSession
+    settings: controller.Slack
+    #: Where the API is; another one for tests.
+    api: str = SLACK
+
+    async def send(self, letter: outbox.Letter, place: str) -> str:
+        """Post or edit a message, or reply to it; see `Sender.send`."""
+        if letter.reply:
+            below = {"thread_ts": place} if place else {}
+            await self._call("chat.postMessage", {"text": letter.reply, **below})
+            return place
+        if place:
+            answer = await self._call("chat.update", {**letter.body, "ts": place})
+            if answer.get("ok"):
+                return place
+        answer = await self._call("chat.postMessage", letter.body)
+        return str(answer.get("ts") or "")
+
+    async def _call(self, method: str, body: json.JsonObject) -> json.JsonObject:
+        """Call a method; an answer that is not ok only when the message cannot be edited."""
+        token = await _read(self.settings.oauth_token_file)
+        headers = {
+            "Content-Type": "application/json; charset=utf-8",
+            "Authorization": f"Bearer {token}",
+        }
+        whole = msgspec.json.encode({**body, "channel": self.settings.channel_id})
+        text = await _post(self.session, f"{self.api}/{method}", whole, headers)
+        try:
+            answer = msgspec.json.decode(text, type=dict[str, object])
+        except msgspec.MsgspecError as error:
+            raise errors.TemporaryError("Slack's answer cannot be understood") from error
+        problem = str(answer.get("error") or "unknown")
+        if answer.get("ok") or problem in _SLACK_GONE:
+            return answer
+        kind = errors.TemporaryError if problem in _SLACK_PASSING else errors.PermanentError
+        raise kind(f"Slack refused {method}: {problem[:100]}")
+
+
+def signature(secret: str, timestamp: str, body: bytes) -> str:
+    """Return the header's value, ``sha256=…``."""
+    signed = f"{timestamp}.".encode() + body
+    return f"sha256={hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()}"
+
+
+async def _read(path: str) -> str:
+    """Return a file's text without white space around it.
+
+    Raises:
+        errors.TemporaryError: It is not there; somebody may put it there.
+    """
+    try:
+        text = await asyncio.to_thread(Path(path).read_text, encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise errors.TemporaryError(f"{path} cannot be read") from error
+    if not text.strip():
+        raise errors.TemporaryError(f"{path} is empty")
+    return text.strip()
+
+
+async def _post(
+    session: aiohttp.ClientSession, address: str, body: bytes, headers: dict[str, str]
+) -> bytes:
+    """Post and return the answer's first bytes; messages never name the address."""
+    try:
+        async with session.post(
+            address, data=body, headers=headers, timeout=_TIMEOUT, allow_redirects=False
+        ) as answer:
+            status, delay = answer.status, answer.headers.get("Retry-After", "")
+            text = await answer.content.read(_MOST_BYTES)
+    except aiohttp.InvalidURL as error:
+        raise errors.PermanentError("the address is none") from error
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise errors.TemporaryError(f"no answer ({type(error).__name__})") from error
+    if status < 300:
+        return text
+    message = f"the answer was {status}"
+    if status in _PASSING or status >= 500:
+        raise errors.TemporaryError(message, delay=_delay(delay))
+    raise errors.PermanentError(message)
+
+
+def _delay(text: str) -> timedelta | None:
+    if not (text.isascii() and text.isdigit()):
+        return None
+    return timedelta(seconds=min(int(text[:9]), _LONGEST_DELAY))
