@@ -1,0 +1,117 @@
+"""Retries and bounds, in virtual time."""
+
+import asyncio
+import logging
+from datetime import timedelta
+
+import pytest
+
+from volary.model import errors
+from volary.notifying import courier, outbox
+
+
+class Sender:
+    """Fails as told, and remembers when it was asked."""
+
+    def __init__(self, *failures: errors.VolaryError) -> None:
+        self.failures = list(failures)
+        self.at: list[float] = []
+        self.sent: list[str] = []
+
+    async def send(self, letter: outbox.Letter, place: str) -> str:
+        self.at.append(asyncio.get_running_loop().time())
+        if self.failures:
+            raise self.failures.pop(0)
+        self.sent.append(letter.id)
+        return place or "here"
+
+
+def letter(name: str, topic: str = "") -> outbox.Letter:
+    return outbox.Letter(name, "r", {}, topic=topic)
+
+
+async def deliver(made: courier.Courier, seconds: float) -> None:
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(made.keep_delivering())
+        await asyncio.sleep(seconds)
+        task.cancel()
+
+
+@pytest.mark.looptime
+async def test_pauses_double_and_the_receivers_own_delay_counts() -> None:
+    busy = errors.TemporaryError("busy")
+    told = errors.TemporaryError("later", delay=timedelta(seconds=30))
+    sender = Sender(busy, busy, told, busy)
+    made = courier.Courier({"r": sender}, outbox.MemoryOutbox())
+    made.post(letter("a"))
+
+    await deliver(made, 100)
+
+    gaps = [round(after - before) for before, after in zip(sender.at, sender.at[1:], strict=False)]
+    assert gaps == [1, 2, 30, 8]
+    assert sender.sent == ["a"]
+
+
+@pytest.mark.looptime
+async def test_after_enough_tries_it_is_given_up_and_the_next_one_goes() -> None:
+    sender = Sender(*[errors.TemporaryError("busy")] * 3)
+    made = courier.Courier({"r": sender}, outbox.MemoryOutbox(), courier.Limits(tries=3))
+    made.post(letter("a"))
+    made.post(letter("b"))
+
+    await deliver(made, 60)
+
+    assert sender.sent == ["b"]
+    assert made.waiting == 0
+
+
+@pytest.mark.looptime
+async def test_the_oldest_go_when_too_many_wait_and_it_is_said(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    sender = Sender()
+    made = courier.Courier({"r": sender}, outbox.MemoryOutbox(), courier.Limits(waiting=3))
+    with caplog.at_level(logging.WARNING):
+        for number in range(5):
+            made.post(letter(str(number)))
+
+    await deliver(made, 5)
+
+    assert sender.sent == ["2", "3", "4"]
+    assert made.dropped == 2
+    assert "receiver r does not keep up: 1 notifications were dropped" in caplog.text
+
+
+@pytest.mark.looptime
+async def test_edits_keep_their_pace() -> None:
+    sender = Sender()
+    made = courier.Courier({"r": sender}, outbox.MemoryOutbox())
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(made.keep_delivering())
+        for number in range(100):
+            made.post(letter(str(number), topic="run"))
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(3)
+        task.cancel()
+
+    assert len(sender.sent) <= 12
+    assert sender.sent[-1] == "99"
+
+
+async def test_an_outbox_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(outbox.MemoryOutbox):
+        async def load(self) -> outbox.Contents:
+            raise OSError(5, "gone")
+
+        async def save(self, contents: outbox.Contents) -> None:
+            raise OSError(28, "full")
+
+    sender = Sender()
+    made = courier.Courier({"r": sender}, Broken())
+    made.post(letter("a"))
+
+    await deliver(made, 0.05)
+
+    assert sender.sent == ["a"]
+    assert "cannot be read: gone" in caplog.text
+    assert "cannot be saved: full" in caplog.text

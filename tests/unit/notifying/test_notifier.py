@@ -1,0 +1,296 @@
+"""Notifications end to end, against a receiver on a socket of this machine."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from volary.engine import feed
+from volary.model import controller
+from volary.model import status as words
+from volary.notifying import courier, notices, notifier, outbox
+
+AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+QUICK = courier.Limits(
+    first_delay=timedelta(milliseconds=5), pace=timedelta(), save=timedelta(milliseconds=5)
+)
+SUBJECT = notices.Subject("shop", "run1", commit="0123456789", title="v2 <x>", targets=("us", "eu"))
+STARTED = feed.RunStarted(
+    at=AT, run="run1", application="shop", commit="c", running_commit="", targets=("us", "eu"),
+    stages=("1-K8S_SYNC",),
+)  # fmt: skip
+STAGE = feed.StageStarted(
+    at=AT, run="run1", stage="1-K8S_SYNC", stage_name="K8S_SYNC", targets=("us",), deadline=None
+)
+WAITING = feed.StageWaiting(
+    at=AT, run="run1", stage="1-K8S_SYNC", stage_name="K8S_SYNC", reason="1 of 2 approvals"
+)
+ENDED = feed.RunFinished(
+    at=AT, run="run1", status=words.RunStatus.FAILED, reason="eu failed", touched=("us",)
+)
+
+
+def task(target: str, status: words.TaskStatus | None = None) -> feed.RunEvent:
+    common: dict[str, Any] = {
+        "at": AT, "run": "run1", "stage": "1-K8S_SYNC", "stage_name": "K8S_SYNC",
+        "target": target, "attempt": 1,
+    }  # fmt: skip
+    if status is None:
+        return feed.TaskStarted(**common, deadline=None)
+    return feed.TaskFinished(**common, status=status, reason="because", details=())
+
+
+class FixedClock:
+    """Always the same time."""
+
+    def now(self) -> datetime:
+        return AT
+
+
+@dataclass
+class Receiver:
+    """What arrived, and what is answered."""
+
+    url: str = ""
+    seen: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
+    #: Status of the next answers; then 200.
+    answers: list[int] = field(default_factory=list)
+    slack: list[dict[str, Any]] = field(default_factory=list)
+    #: Nothing is answered before.
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def take(self, request: web.Request) -> web.Response:
+        await self.gate.wait()
+        self.seen.append((request.path, dict(request.headers), await request.read()))
+        status = self.answers.pop(0) if self.answers else 200
+        if status == 302:
+            return web.Response(status=302, headers={"Location": f"{self.url}/elsewhere"})
+        answer = self.slack.pop(0) if self.slack else {"ok": True, "ts": f"{len(self.seen)}.0"}
+        return web.json_response(answer, status=status)
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        return [json.loads(body) for _, _, body in self.seen]
+
+    @property
+    def paths(self) -> list[str]:
+        return [path for path, _, _ in self.seen]
+
+    async def until(self, wanted: Callable[[], bool]) -> None:
+        async with asyncio.timeout(5):
+            while True:
+                if wanted():
+                    return
+                await asyncio.sleep(0.005)
+
+
+@asynccontextmanager
+async def receiving() -> AsyncIterator[Receiver]:
+    receiver = Receiver()
+    receiver.gate.set()
+    app = web.Application()
+    app.router.add_post("/{rest:.*}", receiver.take)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        receiver.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        yield receiver
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def notifying(
+    settings: controller.Notifications,
+    receiver: Receiver,
+    box: outbox.Outbox | None = None,
+    limits: courier.Limits = QUICK,
+) -> AsyncIterator[notifier.Notifier]:
+    opened = notifier.open_notifier(
+        settings, box or outbox.MemoryOutbox(), FixedClock(), slack_api=receiver.url, limits=limits
+    )
+    async with opened as made, asyncio.TaskGroup() as group:
+        delivering = group.create_task(made.keep_delivering())
+        yield made
+        delivering.cancel()
+
+
+def to(receiver: controller.Receiver, **route: Any) -> controller.Notifications:
+    return controller.Notifications((controller.Route("all", receiver.name, **route),), (receiver,))
+
+
+def hook(receiver: Receiver, tmp_path: Path) -> controller.Receiver:
+    secret = tmp_path / "secret"
+    secret.write_text("s3cret\n")
+    return controller.Receiver(
+        "hook", webhook=controller.OutgoingWebhook(f"{receiver.url}/in", "X-Sign", str(secret))
+    )
+
+
+def bot(tmp_path: Path) -> controller.Receiver:
+    token = tmp_path / "token"
+    token.write_text("xoxb-1\n")
+    slack = controller.Slack("", str(token), "C1", ("@ana",), ("G1",))
+    return controller.Receiver("chat", slack=slack)
+
+
+async def test_a_webhook_is_signed_and_says_how_the_run_is(tmp_path: Path) -> None:
+    async with receiving() as receiver:
+        settings = to(hook(receiver, tmp_path), groups=("DEPLOYMENT",))
+        async with notifying(settings, receiver) as made:
+            observer = made.observer(SUBJECT)
+            for event in (
+                STARTED, STAGE, task("us"), task("us", words.TaskStatus.SUCCEEDED), task("eu"),
+                task("eu", words.TaskStatus.FAILED), ENDED,
+            ):  # fmt: skip
+                observer.notify(event)
+            await receiver.until(lambda: len(receiver.seen) == 2)
+
+        assert [each["event"] for each in receiver.bodies] == [
+            "DEPLOYMENT_STARTED",
+            "DEPLOYMENT_FAILED",
+        ]
+        last = receiver.bodies[-1]
+        assert last["clusters"] == {"us": "succeeded", "eu": "failed"}
+        assert last["summary"] == "1 succeeded, 1 failed (eu)"
+        assert last["reason"] == "eu failed"
+        path, headers, body = receiver.seen[-1]
+        signed = headers["Volary-Timestamp"].encode() + b"." + body
+        digest = hmac.new(b"s3cret", signed, hashlib.sha256).hexdigest()
+        assert path == "/in"
+        assert headers["X-Sign"] == f"sha256={digest}"
+        assert headers["Volary-Delivery"]
+
+
+async def test_slack_gets_one_message_per_run_that_is_edited(tmp_path: Path) -> None:
+    async with receiving() as receiver, notifying(to(bot(tmp_path)), receiver) as made:
+        observer = made.observer(SUBJECT)
+        observer.notify(STARTED)
+        await receiver.until(lambda: len(receiver.seen) == 1)
+        observer.notify(WAITING)
+        await receiver.until(lambda: len(receiver.seen) == 3)
+        observer.notify(task("us"))
+        await receiver.until(lambda: len(receiver.seen) == 4)
+
+        assert receiver.paths == [
+            "/chat.postMessage",
+            "/chat.update",
+            "/chat.postMessage",
+            "/chat.update",
+        ]
+        first, edit, reply, _ = receiver.bodies
+        assert first["channel"] == "C1"
+        assert edit["ts"] == "1.0"
+        assert "&lt;x&gt;" in json.dumps(edit)
+        assert reply["thread_ts"] == "1.0"
+        assert reply["text"].startswith("<@ana> <!subteam^G1> shop: the run waits for approval")
+        assert receiver.seen[0][1]["Authorization"] == "Bearer xoxb-1"
+        assert "1 running" in receiver.bodies[-1]["attachments"][0]["text"]
+
+
+async def test_edits_that_wait_become_one(tmp_path: Path) -> None:
+    async with receiving() as receiver, notifying(to(bot(tmp_path)), receiver) as made:
+        observer = made.observer(SUBJECT)
+        receiver.gate.clear()
+        observer.notify(STARTED)
+        await asyncio.sleep(0.02)
+        for _ in range(50):
+            observer.notify(task("us"))
+            observer.notify(task("us", words.TaskStatus.SUCCEEDED))
+        receiver.gate.set()
+        await receiver.until(lambda: len(receiver.seen) == 2)
+        await asyncio.sleep(0.05)
+
+        assert receiver.paths == ["/chat.postMessage", "/chat.update"]
+        assert "1 succeeded" in receiver.bodies[-1]["attachments"][0]["text"]
+
+
+async def test_a_deleted_message_is_posted_anew(tmp_path: Path) -> None:
+    async with receiving() as receiver, notifying(to(bot(tmp_path)), receiver) as made:
+        receiver.slack = [{"ok": True, "ts": "1.0"}, {"ok": False, "error": "message_not_found"}]
+        observer = made.observer(SUBJECT)
+        observer.notify(STARTED)
+        await receiver.until(lambda: len(receiver.seen) == 1)
+        observer.notify(STAGE)
+        await receiver.until(lambda: len(receiver.seen) == 3)
+
+        assert receiver.paths == ["/chat.postMessage", "/chat.update", "/chat.postMessage"]
+
+
+async def test_what_fails_is_tried_again_and_what_is_hopeless_is_not(tmp_path: Path) -> None:
+    async with receiving() as receiver:
+        receiver.answers = [503, 429, 200, 400, 302]
+        settings = to(hook(receiver, tmp_path))
+        async with notifying(settings, receiver) as made:
+            observer = made.observer(SUBJECT)
+            for event in (STARTED, STAGE, WAITING, ENDED):
+                observer.notify(event)
+            await receiver.until(lambda: len(receiver.seen) >= 6)
+
+        told = [each["event"] for each in receiver.bodies]
+        assert told == [
+            *["DEPLOYMENT_STARTED"] * 3,
+            "STAGE_STARTED",  # 400: given up
+            "DEPLOYMENT_WAIT_APPROVAL",  # a redirect is not followed
+            "DEPLOYMENT_FAILED",
+        ]
+        ids = [headers["Volary-Delivery"] for _, headers, _ in receiver.seen]
+        assert len(set(ids)) == 4
+        assert ids[0] == ids[2]
+
+
+async def test_what_was_not_delivered_goes_out_after_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "data/outbox.json"
+    async with receiving() as receiver:
+        settings = to(hook(receiver, tmp_path))
+        receiver.gate.clear()
+        async with notifying(settings, receiver, outbox.FileOutbox(path)) as made:
+            made.observer(SUBJECT).notify(STARTED)
+            await receiver.until(path.exists)
+        assert path.stat().st_mode & 0o077 == 0
+        assert receiver.seen == []
+        receiver.gate.set()
+
+        async with notifying(settings, receiver, outbox.FileOutbox(path)):
+            await receiver.until(lambda: bool(receiver.seen))
+            await receiver.until(lambda: not json.loads(path.read_text())["letters"])
+
+        assert receiver.bodies[0]["event"] == "DEPLOYMENT_STARTED"
+
+
+async def test_a_slow_receiver_holds_up_neither_the_run_nor_another_receiver(
+    tmp_path: Path,
+) -> None:
+    async with receiving() as slow, receiving() as other:
+        slow.gate.clear()
+        receivers = (
+            replace(hook(slow, tmp_path), name="slow"),
+            replace(hook(other, tmp_path), name="other"),
+        )
+        routes = tuple(controller.Route(each.name, each.name) for each in receivers)
+        settings = controller.Notifications(routes, receivers)
+        limits = replace(QUICK, waiting=10)
+        async with notifying(settings, other, limits=limits) as made:
+            observer = made.observer(SUBJECT)
+            observer.notify(STARTED)
+            await other.until(lambda: len(other.seen) == 1)
+            for number in range(30):
+                observer.notify(replace(STAGE, stage=f"{number}"))
+                await asyncio.sleep(0)
+            await other.until(lambda: bool(other.seen))
+            slow.gate.set()
+            await slow.until(lambda: len(slow.seen) == 10)
+            await asyncio.sleep(0.03)
+
+        assert len(slow.seen) == 10
+        assert slow.bodies[0]["event"] == "DEPLOYMENT_STARTED"
