@@ -4,14 +4,15 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 import command_world
 import git_feed
-from controller_world import ANA, SPEED, Clock, Controlled, controlled
-from volary.controller import origins, refusals, views
+from controller_world import ANA, SPEED, Clock, Controlled, controlled, parts_of, settings_of
+from volary.controller import origins, refusals, server_loop, views
 from volary.engine import plan, state, transitions
 from volary.model import stage
 from volary.store import opening, records
@@ -60,7 +61,8 @@ async def left_behind(base: Path, **more: object) -> AsyncIterator[Controlled]:
                 "simple", git_feed.NAME, "app.pipecd.yaml", document={"lookedAt": commit}
             )
             await store.applications.keep(known, fence=None)
-        async with controlled(world, store=address) as given:
+        drives = bool(more.get("drives", True))
+        async with controlled(world, store=address, drives=drives) as given:
             yield given
 
 
@@ -194,3 +196,51 @@ async def test_changes_wake_those_who_look(tmp_path: Path) -> None:
                     break
         assert seen == sorted(seen)
         assert seen[-1] == events[-1].position
+
+
+async def test_a_process_that_stands_by_hands_requests_on(tmp_path: Path) -> None:
+    """It does not matter which process a person talks to."""
+    async with left_behind(tmp_path, approval=state.ApprovalRule()) as given:
+        await given.until_run("left", lambda each: each.wanted_approval is not None)
+        fleet_file = Path(given.world.fleet)
+        address = f"sqlite:{tmp_path}/volary.db"
+        settings, parts = settings_of(address, fleet_file), parts_of(given.feed, fleet_file)
+        async with server_loop.open_controller(settings, parts) as standing_by:
+            assert not standing_by.drives
+            await standing_by.service.approve("left", BEN)
+            view = await standing_by.service.run("left")
+        assert [each.by for each in view.approvals] == ["ben"]
+        assert (await given.ended("left")).status == "succeeded"
+
+
+async def test_a_request_that_nobody_answers_is_kept_for_whoever_drives_next(
+    tmp_path: Path,
+) -> None:
+    address = f"sqlite:{tmp_path}/volary.db"
+    async with left_behind(tmp_path, approval=state.ApprovalRule(), drives=False) as given:
+        async with controlled(given.world, store=address) as driving:
+            await driving.until_run("left", lambda each: each.wanted_approval is not None)
+        with pytest.raises(refusals.Busy, match="the request is kept"):
+            await given.service.asker.ask(
+                "approve", "ben", application="simple", run="left", patience=timedelta(seconds=0.2)
+            )
+        async with controlled(given.world, store=address) as driving:
+            assert (await driving.ended("left")).status == "succeeded"
+
+
+async def test_a_cluster_that_is_gone_makes_a_commit_wait_and_say_so(tmp_path: Path) -> None:
+    async with (
+        command_world.world(tmp_path, "us", "eu", speed=SPEED) as world,
+        controlled(world) as given,
+    ):
+        await given.until_application(lambda each: each.status == "synced")
+        world.running.clusters["eu"].faults.change({"lost": "refuse"})
+        second = given.push(V1, V2)
+        waiting = await given.until_application(
+            lambda each: each.waiting is not None and "tried again" in each.waiting.why_waiting
+        )
+        assert waiting.status == "waiting"
+        assert "eu" in waiting.reason
+        assert world.images("us") == f"{V1} 2/2", "nothing is begun that cannot be ended"
+        world.running.clusters["eu"].faults.clear()
+        await given.synced(second)

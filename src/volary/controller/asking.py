@@ -86,14 +86,12 @@ class Asking:
         asked: pulse.Pulse,
         kept: pulse.Pulse,
         make_id: Callable[[], str],
-        patience: timedelta = PATIENCE,
     ) -> None:
         self._store = store
         self._clock = clock
         self._asked = asked
         self._kept = kept
         self._make_id = make_id
-        self._patience = patience
 
     async def ask(
         self,
@@ -103,6 +101,7 @@ class Asking:
         application: str = "",
         run: str = "",
         document: json.JsonObject | None = None,
+        patience: timedelta = PATIENCE,
     ) -> str:
         """Ask the process that drives, and return the request's id once it was taken.
 
@@ -122,7 +121,7 @@ class Asking:
         await self._store.requests.ask(request)
         self._asked.beat()
         try:
-            async with asyncio.timeout(self._patience.total_seconds()):
+            async with asyncio.timeout(patience.total_seconds()):
                 answered = await self._answer(request.id)
         except TimeoutError:
             raise refusals.Busy(

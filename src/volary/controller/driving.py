@@ -1,12 +1,40 @@
 """What everything that drives shares, for as long as this process holds the lease."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from volary.controller import inputs, pulse, releases
 from volary.model import record
+from volary.sources import repository as repositories
 from volary.store import faults, protocol
+
+_REMEMBERED = 64
+
+
+class Differences:
+    """What changed between two commits, asked once for all applications of a repository."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str, str], tuple[str, ...]] = OrderedDict()
+        self._lock = asyncio.Lock()
+
+    async def between(
+        self, name: str, repository: repositories.Repository, old: str, new: str
+    ) -> tuple[str, ...]:
+        """Return the paths that differ, of the repository called `name`.
+
+        Raises:
+            errors.UserError: One of the commits does not exist.
+        """
+        async with self._lock:
+            key = (name, old, new)
+            if key not in self._known:
+                self._known[key] = await repository.changed_paths(old, new)
+                if len(self._known) > _REMEMBERED:
+                    self._known.popitem(last=False)
+            return self._known[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +53,7 @@ class Driving:
     planners: asyncio.Semaphore
     #: Makes ids of runs.
     new_id: Callable[[], str]
+    differences: Differences = field(default_factory=Differences)
 
 
 def is_overtaken(error: BaseException) -> bool:

@@ -36,6 +36,8 @@ class Rules:
     #: Seconds until a release that could not begin is tried again, at first and at most.
     first_delay: float = 5.0
     longest_delay: float = 120.0
+    #: How long a cluster may take to answer while a run is prepared.
+    patience: timedelta = timedelta(seconds=15)
     #: Applications that are looked at or planned at the same time.
     planners: int = 4
     #: How often requests that came in through other processes are looked for.

@@ -11,6 +11,7 @@ record before it counts. What a newer commit does to a run under way:
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -39,6 +40,8 @@ _LOG = logging.getLogger(__name__)
 
 #: Seconds a run may take to answer a request before it counts as stuck.
 _ANSWER_SECONDS = 30.0
+#: Seconds a request waits for a run that is being taken up.
+_TAKE_UP_SECONDS = 15.0
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 #: Status words that the end of a run does not change.
 _STAYING = (standings.Status.BROKEN.value, standings.Status.REMOVED.value)
@@ -70,6 +73,7 @@ class Lane:
         self._left_behind: record.StoredRun | None = None
         self._working = False
         self._changed = asyncio.Event()
+        self._taken_up = asyncio.Event()
 
     @property
     def name(self) -> str:
@@ -116,7 +120,14 @@ class Lane:
         return replace(self.standing, **noted)  # type: ignore[arg-type]
 
     async def request(self, run_id: str, event: events.Event) -> str:
-        """Ask the run under way for something; returns why not, or nothing."""
+        """Ask the run under way for something; returns why not, or nothing.
+
+        A run that is still being taken up is waited for.
+        """
+        if self._left_behind is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_TAKE_UP_SECONDS):
+                    await self._taken_up.wait()
         carried = self._carried
         if carried is None or carried.runner.run.id != run_id:
             return _TAKING_UP
@@ -308,6 +319,7 @@ class Lane:
         async with self._lock:
             self._left_behind = None
             self._carried = carried = self._carry(release, stored.version)
+            self._taken_up.set()
             await self._is_running(run, origin.reason)
         await self._carry_out(carried)
         return ""

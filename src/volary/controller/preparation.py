@@ -41,6 +41,8 @@ class Wish:
     allow_mass_deletion: bool = False
     #: The last commit that succeeded, as the caller remembers it; None: this machine's memory.
     remembered: str | None = None
+    #: How long a cluster may take to say what runs there, or what it would take.
+    patience: timedelta = running_commit.PATIENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +240,9 @@ async def _running(
         if project.repository is not None:
             found = (await project.repository.resolve(wish.running)).id
         return running_commit.Running(found, "--running was passed")
-    seen = await running_commit.observe(clusters, project.application, manifests)
+    seen = await running_commit.observe(
+        clusters, project.application, manifests, patience=wish.patience
+    )
     remembered = wish.remembered
     if remembered is None:
         remembered = last_success.read(last_success.path(), key)

@@ -51,6 +51,8 @@ class Desk:
     clock: clocks.Clock
     renderer: renderers.Renderer = field(default_factory=renderers.Renderer)
     secrets: Sequence[str] = ()
+    #: How long a cluster may take to answer while a run is prepared.
+    patience: timedelta = preflight.PATIENCE
     executor_options: stage_executor.Options = field(default_factory=stage_executor.Options)
 
 
@@ -90,6 +92,7 @@ async def prepare(
         commit=project.commit,
         strategy=want.strategy,
         remembered=remembered,
+        patience=desk.patience,
     )
     return await preparation.prepare(wish, desk.clusters, project, renderer=desk.renderer)
 
@@ -101,7 +104,7 @@ async def try_out(desk: Desk, prepared: preparation.Prepared) -> tuple[preflight
         errors.UserError: One of them would not.
         NotNowError: One of them cannot be asked.
     """
-    trials = await preflight.look(prepared, desk.clusters)
+    trials = await preflight.look(prepared, desk.clusters, patience=desk.patience)
     found = preflight.problems(trials)
     if found:
         raise errors.UserError(*found)

@@ -61,6 +61,7 @@ class Controller:
             clusters,
             parts.clock,
             secrets=parts.rules.secrets,
+            patience=parts.rules.patience,
             executor_options=parts.executor_options,
         )
         listed = {

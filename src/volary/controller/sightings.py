@@ -62,7 +62,7 @@ async def _decide(
     options: applications.Triggers,
 ) -> wants.Want | None:
     repository = await tenure.desk.repositories.repository(lane.record.repository)
-    decision = await _trigger(repository, lane.standing.looked_at, found, options)
+    decision = await _trigger(tenure, repository, lane, found, options)
     if decision.trigger is None:
         return None
     commit = await repository.resolve(found.commit)
@@ -79,15 +79,18 @@ async def _decide(
 
 
 async def _trigger(
+    tenure: tenures.Driving,
     repository: repositories.Repository,
-    previous: str,
+    lane: lanes.Lane,
     found: sights.FoundApplication,
     options: applications.Triggers,
 ) -> triggers.Decision:
     changed: tuple[str, ...] = ()
+    previous = lane.standing.looked_at
     if previous:
+        name = lane.record.repository
         try:
-            changed = await repository.changed_paths(previous, found.commit)
+            changed = await tenure.differences.between(name, repository, previous, found.commit)
         except errors.UserError:
             # A force-push took the commit away; what changed since cannot be told.
             previous = ""
