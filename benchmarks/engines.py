@@ -34,11 +34,12 @@ class Measured:
         return self.engine.cpu / self.tasks * 1000
 
 
-def measure(runs: int, clusters: int) -> Measured:
-    """Measure one size in a process of its own."""
+def measure(runs: int, clusters: int, *, repetitions: int) -> Measured:
+    """Measure one size, each time in a process of its own."""
     argv = [sys.executable, "-m", "benchmarks.engines", str(runs), str(clusters)]
-    engine, floor = json.loads(usage.output(argv))
-    return Measured(runs, clusters, usage.Usage(**engine), usage.Usage(**floor))
+    found = [json.loads(usage.output(argv)) for _ in range(repetitions)]
+    engine, floor = (usage.best([usage.Usage(**each[part]) for each in found]) for part in (0, 1))
+    return Measured(runs, clusters, engine, floor)
 
 
 async def _carry_out(number: int, clusters: int) -> None:
