@@ -106,6 +106,7 @@ class EventStream(responses.Response):
             except TimeoutError:
                 self._here.metrics.dropped.inc()
                 await self._dismiss(send)
+                return
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _dismiss(self, send: types.Send) -> None:
@@ -113,7 +114,7 @@ class EventStream(responses.Response):
         text = _write("dropped", {"reason": "you read too slowly; go on from the last id you got"})
         with suppress(TimeoutError):
             async with asyncio.timeout(self._here.patience.farewell):
-                await send({"type": "http.response.body", "body": text, "more_body": True})
+                await send({"type": "http.response.body", "body": text, "more_body": False})
 
     async def _texts(self) -> AsyncIterator[bytes]:
         loop, patience = asyncio.get_running_loop(), self._here.patience

@@ -136,7 +136,8 @@ def explain_run(run: json.JsonObject) -> None:
     _pair("why", f"{summary['trigger']}{by}")
     _pair("how", run["plan"])
     _pair("now", f"{summary['status']}: {summary['reason']}")
-    _pair("waits", run["whyWaiting"])
+    if not summary["finished"]:
+        _pair("waits", run["whyWaiting"])
     _pair("next", run["whatNext"])
     _pair("if it fails", run["ifFailed"])
 

@@ -21,6 +21,8 @@ async def serve(config: str) -> int:
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
     )
+    for chatty in ("alembic", "uvicorn"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     talk = console.talk()
 
     def ready(url: str, is_open: bool) -> None:

@@ -1,0 +1,116 @@
+"""Every endpoint × role, generated from the API's own description."""
+
+import re
+from pathlib import Path
+
+import fastapi
+import pytest
+
+import server_world
+from volary.server import access, app, guard
+
+ALL = frozenset({"viewer", "deployer", "approver", "admin"})
+DEPLOY, APPROVE, ADMIN = ALL - {"viewer", "approver"}, ALL - {"viewer", "deployer"}, {"admin"}
+#: Written down by hand, on purpose: what a route declares must not decide what is expected.
+COMMANDS = {
+    "/api/v1/applications/{application}/sync": DEPLOY,
+    "/api/v1/applications/{application}/plan": DEPLOY,
+    "/api/v1/applications/{application}/rollback": DEPLOY,
+    "/api/v1/runs/{run}/approve": APPROVE,
+    "/api/v1/runs/{run}/reject": APPROVE,
+    "/api/v1/runs/{run}/pause": DEPLOY,
+    "/api/v1/runs/{run}/resume": DEPLOY,
+    "/api/v1/runs/{run}/cancel": DEPLOY,
+    "/api/v1/runs/{run}/retry": DEPLOY,
+    "/api/v1/runs/{run}/skip": DEPLOY,
+}
+PUBLIC = {"/healthz", "/readyz", "/webhooks/{repository}"}
+BODY = {"target": "us", "reason": "it is broken"}
+
+
+def _expected(method: str, path: str) -> frozenset[str] | set[str]:
+    if method == "POST":
+        return COMMANDS[path]
+    return ADMIN if path == "/api/v1/audit" else ALL
+
+
+async def test_every_endpoint_lets_in_whom_it_should(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        keys = {role: world.token(role) for role in sorted(ALL)}
+        people = {**keys, "stranger": {}, "forger": {"authorization": "Bearer volary_no"}}
+        paths = world.application.openapi()["paths"]
+        wrong = []
+        for path, operations in paths.items():
+            filled = path.replace("{run}", "run-web").replace("{application}", "web")
+            for method in operations:
+                if path in PUBLIC:
+                    continue
+                allowed = _expected(method.upper(), path)
+                for who, headers in people.items():
+                    world.application.state.surroundings.door.failed.__init__()
+                    body = BODY if path.endswith("skip") else None
+                    async with world.session.request(
+                        method, world.url + filled, headers=headers, json=body
+                    ) as answer:
+                        status = answer.status
+                    denied = 403 if who in ALL else 401
+                    fine = status not in (401, 403) if who in allowed else status == denied
+                    if not fine or status >= 500:
+                        wrong.append((who, method, path, status))
+
+        assert wrong == []
+        assert len(paths) > 25
+
+
+async def test_roles_hold_for_applications_with_the_labels_only(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        shop = world.token("admin", team="shop")
+        seen = {}
+        for path in ("applications/web", "applications/pay", "runs/run-web", "runs/run-pay"):
+            seen[path], _ = await world.ask("GET", f"/api/v1/{path}", headers=shop)
+        _, listed = await world.ask("GET", "/api/v1/applications?limit=1", headers=shop)
+        _, runs = await world.ask("GET", "/api/v1/runs", headers=shop)
+        _, others = await world.ask("GET", "/api/v1/runs?application=pay", headers=shop)
+        _, events = await world.ask("GET", "/api/v1/events", headers=shop)
+        denied, _ = await world.ask("POST", "/api/v1/runs/run-pay/cancel", headers=shop)
+        audit, _ = await world.ask("GET", "/api/v1/audit", headers=shop)
+
+    assert list(seen.values()) == [200, 404, 200, 404]
+    assert [each["name"] for each in listed["items"]] == ["web"]
+    assert [each["id"] for each in runs["items"]] == ["run-web"]
+    assert others["items"] == []
+    assert {each["application"] for each in events["items"]} <= {"web"}
+    assert (denied, audit) == (404, 403)
+
+
+async def test_denied_wishes_are_in_the_audit(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        viewer, admin = world.token("viewer", "eve"), world.token("admin")
+        await world.ask("POST", "/api/v1/runs/run-web/cancel", headers=viewer)
+        await world.ask("POST", "/api/v1/runs/run-web/cancel", headers=admin)
+        _, audit = await world.ask("GET", "/api/v1/audit", headers=admin)
+
+    last, first = audit["items"]
+    assert (first["by"], first["action"], first["result"]) == ("token:eve", "run.cancel", "denied")
+    assert (first["source"], first["run"]) == ("127.0.0.1", "run-web")
+    assert (last["action"], last["result"]) == ("run.cancel", "failed")
+    assert "succeeded" in last["document"]["refusal"]
+
+
+def test_a_route_that_declares_nothing_does_not_start() -> None:
+    router = fastapi.APIRouter(route_class=guard.GuardedRoute)
+
+    async def endpoint() -> None: ...
+
+    with pytest.raises(access.UndeclaredError, match=re.escape("endpoint declares no")):
+        router.get("/free")(endpoint)
+
+
+def test_a_route_that_is_not_guarded_does_not_start() -> None:
+    router = fastapi.APIRouter()
+
+    @router.get("/free")
+    async def endpoint() -> None: ...
+
+    with pytest.raises(access.UndeclaredError, match="not guarded"):
+        app.check(router)

@@ -1,0 +1,209 @@
+"""Lists, pages, sizes, refusals, webhooks, headers."""
+
+import hashlib
+import hmac
+import json
+import ssl
+from pathlib import Path
+
+import pytest
+import trustme
+
+import server_world
+from volary.model import controller, errors
+from volary.server import serving
+
+API = "/api/v1"
+
+
+async def test_pages_follow_each_other_without_gap_or_repetition(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        for number in range(5):
+            await world.keep_application(f"app-{number}", team="more")
+        seen, cursor = [], ""
+        while True:
+            path = f"{API}/applications?limit=2&label=team=more&cursor={cursor}"
+            _, page = await world.ask("GET", path)
+            seen += [each["name"] for each in page["items"]]
+            cursor = page["cursor"]
+            if not cursor:
+                break
+        wrong, _ = await world.ask("GET", f"{API}/applications?cursor=bm8")
+        large, _ = await world.ask("GET", f"{API}/applications?limit=501")
+
+    assert seen == [f"app-{number}" for number in range(5)]
+    assert (wrong, large) == (400, 422)
+
+
+async def test_pieces_of_a_run_are_paged_and_filtered(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        _, first = await world.ask("GET", f"{API}/runs/run-web/tasks?limit=1")
+        _, second = await world.ask(
+            "GET", f"{API}/runs/run-web/tasks?limit=1&cursor={first['cursor']}"
+        )
+        _, eu = await world.ask("GET", f"{API}/runs/run-web/tasks?cluster=eu")
+        _, stages = await world.ask("GET", f"{API}/runs/run-web/stages")
+
+    assert [first["items"][0]["task"]["target"], second["items"][0]["task"]["target"]] == [
+        "us",
+        "eu",
+    ]
+    assert second["cursor"] == ""
+    assert [each["task"]["target"] for each in eu["items"]] == ["eu"]
+    assert [each["name"] for each in stages["items"]] == ["K8S_SYNC"]
+
+
+async def test_who_has_it_already_gets_nothing_again(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        async with world.session.get(f"{world.url}{API}/runs/run-web") as answer:
+            tag = answer.headers["etag"]
+        known = {"if-none-match": f'"other", W/{tag}'}
+        async with world.session.get(f"{world.url}{API}/runs/run-web", headers=known) as answer:
+            assert (answer.status, await answer.read()) == (304, b"")
+        await world.keep_application("web", team="new")
+        async with world.session.get(
+            f"{world.url}{API}/applications/web", headers={"if-none-match": tag}
+        ) as answer:
+            assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"{", 422),
+        (b"[]", 422),
+        (b'{"comment": 5}', 422),
+        (b'{"comment": "a\\u0000b"}', 422),
+        (b'{"comment": "\\ud800"}', 422),
+        (b'{"coment": "a"}', 422),
+        (b"[" * 60_000, 400),
+        (b'{"comment": "' + b"a" * 70_000 + b'"}', 413),
+        (b'{"comment": "fine"}', 409),
+        (b"", 409),
+    ],
+)
+async def test_odd_bodies_are_refused_without_being_repeated(
+    tmp_path: Path, body: bytes, status: int
+) -> None:
+    headers = {"content-type": "application/json"}
+    async with server_world.served(tmp_path) as world:
+        got, said = await world.ask(
+            "POST", f"{API}/runs/run-web/approve", data=body, headers=headers
+        )
+
+    assert got == status
+    assert said["status"] == status
+    assert "aaaa" not in json.dumps(said)
+
+
+async def test_a_body_of_unknown_length_is_cut_off(tmp_path: Path) -> None:
+    async def endless():  # type: ignore[no-untyped-def]
+        for _ in range(100):
+            yield b"x" * 10_000
+
+    async with server_world.served(tmp_path) as world:
+        status, _ = await world.ask("POST", f"{API}/runs/run-web/approve", data=endless())
+
+    assert status == 413
+
+
+async def test_odd_names_are_not_looked_up(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        statuses = [
+            (await world.ask("GET", f"{API}/runs/{name}"))[0]
+            for name in ("%00", "..%2f..", "a%20b", "é", "x" * 300, "nope")
+        ]
+        query, _ = await world.ask("GET", f"{API}/runs?commit=%00")
+
+    assert statuses == [404] * 6
+    assert query == 422
+
+
+async def test_every_answer_carries_the_security_headers(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        for path in ("/healthz", f"{API}/runs", "/nowhere"):
+            async with world.session.get(world.url + path) as answer:
+                assert answer.headers["x-content-type-options"] == "nosniff"
+                assert "default-src 'none'" in answer.headers["content-security-policy"]
+                assert "server" not in answer.headers
+
+
+async def test_webhooks_hasten_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("hook\n")
+    hook = controller.Webhook(controller.WebhookProvider.GITHUB, str(tmp_path / "secret"))
+    known = (
+        controller.Repository("shop", "file:///shop", webhook=hook),
+        controller.Repository("deaf", "file:///deaf"),
+    )
+    body = b'{"ref": "refs/heads/main", "after": "c0ffee"}'
+    signed = {
+        "x-hub-signature-256": "sha256=" + hmac.new(b"hook", body, hashlib.sha256).hexdigest()
+    }
+    async with server_world.served(tmp_path, repositories=known) as world:
+        world.token("admin")
+        fine, _ = await world.ask("POST", "/webhooks/shop", data=body, headers=signed)
+        forged, _ = await world.ask("POST", "/webhooks/shop", data=b"{}", headers=signed)
+        deaf, _ = await world.ask("POST", "/webhooks/deaf", data=body, headers=signed)
+        large, _ = await world.ask("POST", "/webhooks/shop", data=b"x" * 262_145, headers=signed)
+        for _ in range(10):
+            await world.ask("POST", "/webhooks/shop", data=b"{}")
+        flood, _ = await world.ask("POST", "/webhooks/shop", data=body, headers=signed)
+        hastened = world.hastened
+
+    assert (fine, forged, deaf, large, flood) == (202, 401, 404, 413, 429)
+    assert [(name, hint.branch) for name, hint in hastened] == [("shop", "main")]
+
+
+async def test_a_mistake_of_ours_is_answered_without_a_word_about_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with server_world.served(tmp_path) as world:
+
+        async def broken(*_: object, **__: object) -> None:
+            raise ZeroDivisionError("a secret detail")
+
+        type(world.made.service).clusters, kept = broken, type(world.made.service).clusters
+        try:
+            status, said = await world.ask("GET", f"{API}/clusters")
+        finally:
+            type(world.made.service).clusters = kept  # type: ignore[method-assign]
+
+    assert status == 500
+    assert "secret" not in json.dumps(said)
+    caplog.clear()
+
+
+async def test_numbers_name_routes_not_paths(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        await world.ask("GET", f"{API}/runs/run-web")
+        await world.ask("GET", "/nowhere/else")
+        _, text = await world.ask("GET", "/metrics")
+
+    assert 'route="/api/v1/runs/{run}",status="200"' in text
+    assert 'route="(none)",status="404"' in text
+    assert "run-web" not in text
+
+
+async def test_tls_by_files(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    issued = authority.issue_cert("localhost", "127.0.0.1")
+    issued.private_key_and_cert_chain_pem.write_to_path(tmp_path / "all.pem")
+    tls = controller.TlsFiles(str(tmp_path / "all.pem"), str(tmp_path / "all.pem"))
+    trust = ssl.create_default_context()
+    authority.configure_trust(trust)
+    async with (
+        server_world.served(tmp_path, tls=tls) as world,
+        world.session.get(world.url + "/healthz", ssl=trust) as answer,
+    ):
+        assert answer.status == 200
+        assert "strict-transport-security" in answer.headers
+
+
+def test_an_address_that_is_taken_is_said() -> None:
+    with serving.bound("127.0.0.1", 0) as first:
+        port = first.getsockname()[1]
+        with (
+            pytest.raises(errors.UserError, match=f"cannot listen on 127.0.0.1:{port}"),
+            serving.bound("127.0.0.1", port),
+        ):
+            pass
