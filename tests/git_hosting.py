@@ -75,9 +75,10 @@ class Host:
     #: Answer everything with this status instead.
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
-    #: Wait for ever before an answer.
-    silent: bool = False
+    #: Requests of this method get no answer.
+    silent: str = ""
     url: str = ""
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
     requests: list[str] = field(default_factory=list)
     authorizations: set[str] = field(default_factory=set)
 
@@ -89,7 +90,11 @@ async def serve(directory: Path) -> AsyncIterator[Host]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     host.authority.issue_cert("127.0.0.1").configure_cert(context)
     application = web.Application(client_max_size=64 * 1024 * 1024)
-    application.router.add_route("*", "/{path:.*}", lambda request: _answer(host, request))
+
+    async def answer(request: web.Request) -> web.Response:
+        return await _answer(host, request)
+
+    application.router.add_route("*", "/{path:.*}", answer)
     runner = web.AppRunner(application, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
@@ -99,13 +104,14 @@ async def serve(directory: Path) -> AsyncIterator[Host]:
     try:
         yield host
     finally:
+        host.closing.set()
         await runner.cleanup()
 
 
 async def _answer(host: Host, request: web.Request) -> web.Response:
     host.requests.append(f"{request.method} {request.path}")
-    if host.silent:
-        await asyncio.sleep(60)
+    if host.silent == request.method:
+        await host.closing.wait()
     if host.status:
         return web.Response(status=host.status, headers=host.headers)
     given = request.headers.get("Authorization", "")

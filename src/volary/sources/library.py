@@ -14,17 +14,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Literal, TypeVar
 
+import aiohttp
 import pygit2
 from pygit2.enums import CredentialType
 
 from volary.config import remotes
 from volary.model import controller, errors
-from volary.sources import remote
+from volary.sources import listing, remote
 
 T = TypeVar("T")
-
-#: Hosts that take a token do not look at the user name; Bitbucket wants this one.
-_TOKEN_USER = "x-token-auth"
 
 
 class LibraryRemote:
@@ -36,11 +34,13 @@ class LibraryRemote:
         spec: controller.Repository,
         limits: remote.Limits,
         workers: futures.Executor,
+        session: aiohttp.ClientSession,
     ) -> None:
         self._mirror = mirror
         self._spec = spec
         self._limits = limits
         self._workers = workers
+        self._session = session
         self._stuck = threading.Event()
         self._is_file = remotes.transport(spec.url) is remotes.Transport.FILE
         # As the environment says.
@@ -48,6 +48,8 @@ class LibraryRemote:
 
     async def heads(self) -> remote.Heads:
         """See `remote.Remote`."""
+        if not self._is_file:
+            return await listing.ask(self._session, self._spec, self._limits)
         return await self._run(self._heads, self._limits.listing)
 
     async def fetch(self, refspecs: Sequence[str], *, depth: int) -> None:
@@ -103,7 +105,7 @@ class LibraryRemote:
 
     def _heads(self, callbacks: "_Callbacks") -> remote.Heads:
         opened = self._opened()
-        found = opened.list_heads(callbacks=callbacks, proxy=self._proxy)
+        found = opened.list_heads(callbacks=callbacks)
         named = {each.name or "": each for each in found}
         head = named.get("HEAD")
         return remote.heads_of(
@@ -140,7 +142,7 @@ class _Callbacks(pygit2.RemoteCallbacks):
             )
         self._asked = True
         if isinstance(given, controller.TokenCredentials):
-            return pygit2.UserPass(_TOKEN_USER, remote.read_secret(given.token_file))
+            return pygit2.UserPass(listing.TOKEN_USER, remote.read_secret(given.token_file))
         if isinstance(given, controller.BasicCredentials):
             return pygit2.UserPass(given.username, remote.read_secret(given.password_file))
         raise errors.user_error(

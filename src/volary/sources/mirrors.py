@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+import aiohttp
 import pygit2
 
 from volary.config import remotes
@@ -197,11 +198,18 @@ class Mirrors:
     """All mirrors of a data directory; make it with `open_mirrors`."""
 
     def __init__(
-        self, directory: Path, limits: remote.Limits, workers: futures.Executor, *, alone: bool
+        self,
+        directory: Path,
+        limits: remote.Limits,
+        workers: futures.Executor,
+        session: aiohttp.ClientSession,
+        *,
+        alone: bool,
     ) -> None:
         self._directory = directory
         self._limits = limits
         self._workers = workers
+        self._session = session
         self._alone = alone
         self._mirrors: dict[str, Mirror] = {}
 
@@ -226,7 +234,7 @@ class Mirrors:
     def _host(self, path: Path, spec: controller.Repository) -> remote.Remote:
         if remotes.transport(spec.url) is remotes.Transport.SSH:
             return program.ProgramRemote(path, spec, self._limits, program.find())
-        return library.LibraryRemote(path, spec, self._limits, self._workers)
+        return library.LibraryRemote(path, spec, self._limits, self._workers, self._session)
 
 
 @asynccontextmanager
@@ -252,7 +260,11 @@ async def open_mirrors(
     workers = futures.ThreadPoolExecutor(limits.parallel, thread_name_prefix="git")
     with lock:
         try:
-            yield Mirrors(directory, limits, workers, alone=_take(lock.fileno()))
+            # Proxies as the environment says; no cookies from anywhere.
+            cookies = aiohttp.DummyCookieJar()
+            async with aiohttp.ClientSession(trust_env=True, cookie_jar=cookies) as session:
+                alone = _take(lock.fileno())
+                yield Mirrors(directory, limits, workers, session, alone=alone)
         finally:
             workers.shutdown(wait=False, cancel_futures=True)
 

@@ -1,8 +1,8 @@
 """What mirrors need from a Git host, and how its complaints are told.
 
-Two ways lead there: `library` (libgit2, in threads) for https and files, `program` (the
-programs git and ssh) for ssh, because libgit2 believes only the host keys in the home
-directory of the process, and every repository names its own.
+Two ways lead there: `library` (libgit2, in threads, after `listing` has asked) for https
+and files, `program` (the programs git and ssh) for ssh, because libgit2 believes only the
+host keys in the home directory of the process, and every repository names its own.
 """
 
 import re
@@ -148,7 +148,7 @@ _KNOWN = (
         "sshKeyFile must name a private key without passphrase",
     ),
     (
-        r"permission denied|authentication|status code: 40[13]|access denied",
+        r"permission denied|authentication|status code: 40[13]\b|access denied",
         "the host refuses the credentials",
         "check that they are current and may read the repository",
     ),
@@ -158,12 +158,12 @@ _KNOWN = (
         "name the authority's certificate in SSL_CERT_FILE",
     ),
     (
-        r"redirect|status code: 30\d",
+        r"redirect|status code: 3\d\d",
         "the host leads somewhere else, which is not followed",
         "write the address it leads to as url",
     ),
     (
-        r"status code: 404|not found|does not appear to be a git|failed to resolve path"
+        r"status code: (?:404|410)|not found|does not appear to be a git|failed to resolve path"
         r"|unsupported url protocol|could not find repository|not a git repository",
         "there is no such repository, or the credentials may not see it",
         "check the url and the credentials",
