@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from volary.controller import inputs, pulse, releases
 from volary.model import record
+from volary.notifying import notifier
 from volary.sources import repository as repositories
 from volary.store import faults, protocol
 
@@ -51,6 +52,8 @@ class Driving:
     group: asyncio.TaskGroup
     #: How many may look into repositories and clusters at once, to plan.
     planners: asyncio.Semaphore
+    #: Who is told what happens.
+    notifier: notifier.Notifier
     #: Makes ids of runs.
     new_id: Callable[[], str]
     differences: Differences = field(default_factory=Differences)

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from volary.controller import (
+    announcing,
     driving,
     insistence,
     journal,
@@ -162,6 +163,9 @@ class Lane:
         if old is not None and old.commit != want.commit:
             reason = f"superseded by {want.commit[:7]} before it began"
             await self._keep_commit(old.commit, "superseded", reason, want=old)
+        desk = self._tenure.desk
+        masker = releases.masker(desk)
+        announcing.triggered(self._tenure.notifier, want, self.record, desk.clock.now(), masker)
         await self._react()
 
     @property
@@ -290,6 +294,7 @@ class Lane:
                 lambda: self._tenure.store.keep_transition(clean, fence=self._tenure.fence)
             )
             await self._is_running(release.run, want.reason)
+            announcing.planned(self._tenure.notifier, release, self.record, self._now())
             self._carried = self._carry(release, kept.version)
             return self._carried
 
@@ -327,6 +332,7 @@ class Lane:
     def _carry(self, release: releases.Release, version: int) -> Carried:
         tenure = self._tenure
         log = logbook.Logbook(tenure.store, fence=tenure.fence)
+        told = announcing.observer(tenure.notifier, release, self.record)
         keeper = journal.StoreJournal(
             tenure.store,
             release.run,
@@ -340,7 +346,7 @@ class Lane:
             release.performer,
             clock=tenure.desk.clock,
             keeper=keeper,
-            observers=(masked.Masked(release.masker, (log,)),),
+            observers=(masked.Masked(release.masker, (log, told)),),
         )
         return Carried(runner, log)
 
@@ -388,6 +394,9 @@ class Lane:
             if self.standing.want is not None and self.standing.want.id == want.id:
                 standing = replace(self.standing, want=None, why_waiting="")
                 await self._keep(standing, status=standings.Status.FAILED.value, reason=reason)
+        desk, to = self._tenure.desk, self._tenure.notifier
+        now, masker = desk.clock.now(), releases.masker(desk)
+        announcing.refused(to, want, self.record, now, masker, masker.clean(reason))
 
     async def _keep(self, standing: standings.Standing, **columns: object) -> None:
         document = standings.to_document(standing)

@@ -27,6 +27,7 @@ from volary.controller import (
 from volary.engine import codec
 from volary.gitops import seen as sights
 from volary.model import errors, problem, record
+from volary.notifying import notifier as notifiers
 from volary.store import protocol, records
 
 _LOG = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ class RunManager:
         watch: Looks at the repositories for as long as this process drives.
         kept: Beats whenever something was kept.
         asked: Beats when somebody asked for something through this process.
+        notifier: Is told what happens.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class RunManager:
         *,
         kept: pulse.Pulse,
         asked: pulse.Pulse,
+        notifier: notifiers.Notifier,
         make_id: Callable[[], str] = new_id,
     ) -> None:
         self._store = store
@@ -68,6 +71,7 @@ class RunManager:
         self._watch = watch
         self._kept = kept
         self._asked = asked
+        self._notifier = notifier
         self._make_id = make_id
         #: Why a repository could not be looked at last, by name; only of those.
         self.troubles: dict[str, str] = {}
@@ -87,6 +91,7 @@ class RunManager:
                 pulse=self._kept,
                 group=group,
                 planners=asyncio.Semaphore(self._rules.planners),
+                notifier=self._notifier,
                 new_id=self._make_id,
             )
             roads = _Roads(tenure, self.troubles)

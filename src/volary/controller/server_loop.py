@@ -9,6 +9,7 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from volary.clusters import pool
 from volary.controller import (
@@ -23,6 +24,8 @@ from volary.controller import (
 )
 from volary.model import clock as clocks
 from volary.model import controller, fleet, record
+from volary.notifying import notifier as notifiers
+from volary.notifying import outbox
 from volary.stages import executor as stage_executor
 from volary.store import opening, protocol
 
@@ -51,10 +54,12 @@ class Controller:
         parts: Parts,
         store: protocol.Store,
         clusters: pool.Pool,
+        notifier: notifiers.Notifier,
     ) -> None:
         self._settings = settings
         self._parts = parts
         self._store = store
+        self._notifier = notifier
         kept, asked = pulse.Pulse(), pulse.Pulse()
         desk = releases.Desk(
             parts.repositories,
@@ -70,7 +75,9 @@ class Controller:
             if each.targets is not None
         }
         rules = replace(parts.rules, supersede=settings.supersede, listed=frozenset(listed))
-        self._manager = runs.RunManager(store, desk, rules, parts.watch, kept=kept, asked=asked)
+        self._manager = runs.RunManager(
+            store, desk, rules, parts.watch, kept=kept, asked=asked, notifier=notifier
+        )
         asker = asking.Asking(store, parts.clock, asked=asked, kept=kept, make_id=runs.new_id)
         #: What people see and ask for; works in a process that stands by too.
         self.service = service.Service(store, desk, asker, asking.Audit(store, parts.clock), kept)
@@ -96,6 +103,7 @@ class Controller:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._manager.drive(fence), name="runs")
+                group.create_task(self._notifier.keep_delivering(), name="notifications")
                 group.create_task(
                     retention.keep_forgetting(
                         self._store,
@@ -120,5 +128,13 @@ async def open_controller(settings: controller.Settings, parts: Parts) -> AsyncI
     async with (
         opening.open_store(settings.store, clock=parts.clock) as store,
         pool.open_pool(parts.members, clock=parts.clock) as clusters,
+        notifiers.open_notifier(settings.notifications, _outbox(settings), parts.clock) as notifier,
     ):
-        yield Controller(settings, parts, store, clusters)
+        yield Controller(settings, parts, store, clusters, notifier)
+
+
+def _outbox(settings: controller.Settings) -> outbox.Outbox:
+    """Return what undelivered notifications survive in; nothing without receivers."""
+    if not settings.notifications.receivers:
+        return outbox.MemoryOutbox()
+    return outbox.FileOutbox(Path(settings.data_directory) / "notifications.json")
