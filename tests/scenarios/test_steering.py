@@ -228,19 +228,27 @@ async def test_a_request_that_nobody_answers_is_kept_for_whoever_drives_next(
             assert (await driving.ended("left")).status == "succeeded"
 
 
-async def test_a_cluster_that_is_gone_makes_a_commit_wait_and_say_so(tmp_path: Path) -> None:
+async def test_a_commit_that_a_cluster_would_refuse_begins_nothing_and_says_why(
+    tmp_path: Path,
+) -> None:
     async with (
         command_world.world(tmp_path, "us", "eu", speed=SPEED) as world,
         controlled(world) as given,
     ):
-        await given.until_application(lambda each: each.status == "synced")
-        world.running.clusters["eu"].faults.change({"lost": "refuse"})
+        first = await given.until_application(lambda each: each.status == "synced")
+        eu = world.running.clusters["eu"]
+        eu.faults.change({"denied": ["patch deployments.apps"]})
         second = given.push(V1, V2)
-        waiting = await given.until_application(
-            lambda each: each.waiting is not None and "tried again" in each.waiting.why_waiting
-        )
-        assert waiting.status == "waiting"
-        assert "eu" in waiting.reason
+        failed = await given.until_application(lambda each: each.status == "failed")
+        commits = {each.commit: each for each in (await given.service.commits("simple")).items}
+
+        assert "eu" in failed.reason
+        assert "patch" in failed.reason
+        assert (commits[second].status, commits[second].run) == ("failed", "")
+        assert failed.running_commit == first.running_commit
+        assert [each.commit for each in await given.runs()] == [first.running_commit]
         assert world.images("us") == f"{V1} 2/2", "nothing is begun that cannot be ended"
-        world.running.clusters["eu"].faults.clear()
+
+        eu.faults.clear()
+        await given.service.sync("simple", ANA)
         await given.synced(second)
