@@ -328,6 +328,7 @@ class Scenario(StrEnum):
     CANARY = "canary"
     ISTIO = "istio"
     BROKEN = "broken"
+    GITOPS = "gitops"
 
 
 @app.command()
@@ -342,8 +343,10 @@ def demo(
     Deploys the first version, then the second by its pipeline, and looks at pods and traffic
     on the way. Ends by itself and leaves nothing running.
     """
-    from volary.cli import demonstration
+    from volary.cli import demonstration, gitops_demo
 
+    if scenario is Scenario.GITOPS:
+        raise typer.Exit(_finish(gitops_demo.run(keep=keep)))
     raise typer.Exit(_finish(demonstration.run(scenario.value, keep=keep)))
 
 

@@ -124,7 +124,9 @@ class WaitApproval(sections.Section):
     """Wait until people agree; the stage's timeout is how long it is waited for."""
 
     approvers: list[sections.Text] = Field(
-        min_length=1, description="Names of those who may approve."
+        min_length=1,
+        description="Those who may approve, as the server names them: `ana@example.org`, "
+        "`token:ana`, `local`.",
     )
     min_approver_num: int = Field(
         default=1, ge=1, strict=True, description="How many of them have to."

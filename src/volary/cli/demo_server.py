@@ -1,0 +1,143 @@
+"""The demo's server: a real ``volary server`` in a process of its own, and commands to it."""
+
+import asyncio
+import contextlib
+import json as text
+import os
+import signal
+import socket
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from volary.model import errors, json
+
+_VOLARY = (sys.executable, "-m", "volary")
+_START = 60.0
+_STOP = 20.0
+
+
+@dataclass(slots=True)
+class DemoServer:
+    """A server that can be started, killed and asked."""
+
+    directory: Path
+    port: int
+    token: str = ""
+    _process: asyncio.subprocess.Process | None = field(default=None, init=False)
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def config(self) -> Path:
+        """Its settings file."""
+        return self.directory / "server.yaml"
+
+    async def start(self) -> None:
+        """Start it and wait until it answers.
+
+        Raises:
+            errors.UserError: It ended, or does not answer in time.
+        """
+        with (self.directory / "server.log").open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *_VOLARY, "server", "--config", str(self.config), stdout=log, stderr=log
+            )
+        async with asyncio.timeout(_START):
+            while not await self._answers():
+                if self._process.returncode is not None:
+                    raise errors.user_error(
+                        "the server did not start",
+                        hint=(self.directory / "server.log").read_text()[-400:],
+                    )
+                await asyncio.sleep(0.1)
+
+    async def _answers(self) -> bool:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        except OSError:
+            return False
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+        return True
+
+    async def kill(self) -> int:
+        """Kill it as ``kill -9`` does, and return the number of the process that was."""
+        process = self._alive()
+        process.send_signal(signal.SIGKILL)
+        await process.wait()
+        return process.pid
+
+    async def stop(self) -> None:
+        """End it politely, if it runs."""
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        process.terminate()
+        try:
+            async with asyncio.timeout(_STOP):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+    def _alive(self) -> asyncio.subprocess.Process:
+        if self._process is None or self._process.returncode is not None:
+            raise errors.user_error("the demo's server has ended by itself")
+        return self._process
+
+    async def command(self, *words: str) -> str:
+        """Run a command of the command line against it and return what it printed.
+
+        Raises:
+            errors.UserError: The command failed.
+        """
+        environment = {**os.environ, "VOLARY_SERVER": self.url, "VOLARY_TOKEN": self.token}
+        process = await asyncio.create_subprocess_exec(
+            *_VOLARY,
+            *words,
+            env=environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, complaint = await process.communicate()
+        if process.returncode:
+            raise errors.user_error(
+                f"volary {' '.join(words)} ended with {process.returncode}",
+                hint=complaint.decode(errors="replace").strip()[-400:],
+            )
+        return out.decode(errors="replace")
+
+    async def runs(self) -> list[json.JsonObject]:
+        """Return the runs, newest first."""
+        listed = text.loads(await self.command("get", "runs", "-o", "json"))
+        found = listed.get("items", []) if isinstance(listed, dict) else listed
+        return list(found)
+
+
+def free_port() -> int:
+    """Return a port that is free at the moment."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def write_settings(server: DemoServer, fleet: Path, repository: Path) -> None:
+    """Write the server's settings: one fleet, one repository, nothing else."""
+    settings = {
+        "apiVersion": "volary.dev/v1",
+        "kind": "Controller",
+        "fleet": str(fleet),
+        "dataDirectory": "data",
+        "listen": f"127.0.0.1:{server.port}",
+        "repositories": [
+            {"name": "shop", "url": str(repository), "branch": "main", "interval": "1s"}
+        ],
+    }
+    server.config.write_text(yaml.safe_dump(settings, sort_keys=False))

@@ -1,0 +1,146 @@
+"""``volary demo --scenario gitops``: Git drives, a person approves, and nothing is lost."""
+
+import asyncio
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pygit2
+from rich import console as rich_console
+from rich import markup
+
+from volary.cli import demo_repository, demo_server, exits, stories
+from volary.model import errors, json
+from volary.sandbox import fleet
+
+NAMES = ("us", "eu", "asia")
+_APPROVER = "ana"
+_PATIENCE = 60.0
+_SPEED = 4.0
+_STAGE = "      - name: K8S_PRIMARY_ROLLOUT"
+_APPROVAL = f"      - name: WAIT_APPROVAL\n        with: {{approvers: ['token:{_APPROVER}']}}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """Where the story plays."""
+
+    talk: rich_console.Console
+    server: demo_server.DemoServer
+    #: Checked out.
+    work: Path
+    repository: pygit2.Repository
+
+
+async def run(*, keep: bool) -> int:
+    """Tell the story; 0 when it ended as it has to."""
+    talk = rich_console.Console(highlight=False, soft_wrap=True)
+    with tempfile.TemporaryDirectory(prefix="volary-demo-") as made:
+        base = Path(made)
+        settings = fleet.Settings(speed=_SPEED)
+        async with fleet.start(NAMES, directory=base / "fleet", settings=settings) as sandbox:
+            scene = _prepare(talk, base, sandbox)
+            try:
+                await _tell(scene)
+                if keep:
+                    talk.print(f"\n{scene.server.url} and the clusters stay up until Ctrl-C")
+                    await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                return exits.Exit.INTERRUPTED
+            finally:
+                await scene.server.stop()
+    return exits.Exit.DONE
+
+
+def _prepare(talk: rich_console.Console, base: Path, sandbox: fleet.Fleet) -> _Scene:
+    bare, work = base / "shop.git", base / "work"
+    pygit2.init_repository(str(bare), bare=True, initial_head="main")
+    repository = demo_repository.create(work, stories.STORIES["canary"])
+    described = work / "simple" / "app.pipecd.yaml"
+    described.write_text(described.read_text().replace(_STAGE, _APPROVAL + _STAGE))
+    demo_repository.commit(repository, "Ask ana before promotion")
+    repository.remotes.create("origin", str(bare))
+    server = demo_server.DemoServer(base, demo_server.free_port())
+    demo_server.write_settings(server, sandbox.path, bare)
+    return _Scene(talk, server, work, repository)
+
+
+async def _tell(scene: _Scene) -> None:
+    server, talk = scene.server, scene.talk
+    talk.print("[bold]Volary: Git drives.[/] A server, a repository, three clusters.\n")
+    created = await server.command(
+        "token", "create", _APPROVER, "--role", "admin", "--config", str(server.config)
+    )
+    server.token = created.strip()
+    await server.start()
+    talk.print(f"[bold]1.[/] volary server listens on {server.url}; a first push")
+    _push(scene)
+    first = await _until(scene, lambda each: each["status"] == "succeeded")
+    _say(scene, first)
+    talk.print("\n[bold]2.[/] Version 2 is pushed: the pipeline runs and waits for ana")
+    _release(scene, "v1", "v2")
+    waiting = await _until(scene, lambda each: each["status"] == "waiting", after=first)
+    _say(scene, waiting)
+    killed = await server.kill()
+    talk.print(f"\n[bold]3.[/] kill -9 {killed}, and a new server: the run is still there")
+    await server.start()
+    same = await _until(scene, lambda each: each["status"] == "waiting", after=first)
+    _say(scene, same)
+    _expect(same["id"] == waiting["id"], "the run went on under its own name")
+    talk.print(f"\n[bold]4.[/] volary approve {waiting['id']} --comment 'looks good'")
+    await server.command("approve", waiting["id"], "--comment", "looks good")
+    done = await _until(scene, lambda each: each["status"] == "succeeded", after=first)
+    _say(scene, done)
+    talk.print("\n[bold]5.[/] Version 3 is pushed, and reverted while its run waits")
+    _release(scene, "v2", "v3")
+    third = await _until(scene, lambda each: each["status"] == "waiting", after=done)
+    _say(scene, third)
+    _release(scene, "v3", "v2", subject='Revert "Release simple v3"')
+    back = await _until(scene, lambda each: each["status"] == "rolled_back", after=done)
+    _say(scene, back)
+    talk.print("\n[bold]6.[/] volary get runs; volary get apps")
+    for noun in ("runs", "apps"):
+        talk.print(markup.escape(await server.command("get", noun)))
+
+
+def _push(scene: _Scene) -> None:
+    scene.repository.remotes["origin"].push(["refs/heads/main:refs/heads/main"])
+
+
+def _release(scene: _Scene, old: str, new: str, *, subject: str = "") -> None:
+    path = scene.work / "simple" / "deployment.yaml"
+    path.write_text(path.read_text().replace(f"simple:{old}", f"simple:{new}"))
+    demo_repository.commit(scene.repository, subject or f"Release simple {new}")
+    _push(scene)
+
+
+async def _until(
+    scene: _Scene,
+    holds: Callable[[json.JsonObject], bool],
+    *,
+    after: json.JsonObject | None = None,
+) -> json.JsonObject:
+    """Return the newest run once it is newer than `after` and `holds`."""
+    seen: json.JsonObject = {}
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            while True:
+                listed = await scene.server.runs()
+                seen = listed[0] if listed else {}
+                if seen and (after is None or seen["id"] != after["id"]) and holds(seen):
+                    return seen
+                await asyncio.sleep(0.3)
+    except TimeoutError:
+        state = f"{seen.get('status')}: {seen.get('reason')}" if seen else "there is none"
+        raise errors.user_error(f"the demo's run did not get there; {state}") from None
+
+
+def _expect(holds: bool, what: str) -> None:
+    if not holds:
+        raise errors.user_error(f"the demo went wrong: not so that {what}")
+
+
+def _say(scene: _Scene, run: json.JsonObject) -> None:
+    line = f"   run {run['id']} {run['commit'][:7]} {run['status']}: {run['reason']}"
+    scene.talk.print(markup.escape(line))
