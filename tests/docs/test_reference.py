@@ -31,3 +31,14 @@ def test_the_command_line_page_is_current() -> None:
     found.loader.exec_module(writer)
 
     assert (DOCS / "reference/cli.md").read_text() == writer.page()
+
+
+def test_the_api_page_is_current() -> None:
+    """Else: ``python tools/write_api_reference.py``."""
+    found = importlib.util.spec_from_file_location("write", ROOT / "tools/write_api_reference.py")
+    assert found is not None
+    assert found.loader is not None
+    writer = importlib.util.module_from_spec(found)
+    found.loader.exec_module(writer)
+
+    assert (DOCS / "reference/api.md").read_text() == writer.page()

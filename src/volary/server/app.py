@@ -24,7 +24,8 @@ from volary.server import (
 )
 from volary.server.routes import applications, commands, house, overview, runs, streaming
 
-_ROUTERS = (
+#: Every route there is.
+ROUTERS = (
     house.router,
     applications.router,
     runs.router,
@@ -72,13 +73,23 @@ def build(
         hasten,
         patience or surroundings.Patience(),
     )
-    made = _Application(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    made = _routed()
     made.state.surroundings = here
-    for each in _ROUTERS:
-        check(each)
-        made.include_router(each)
     _answer_errors(made)
     made.add_middleware(border.Border, here=here)
+    return made
+
+
+def document() -> dict[str, Any]:
+    """Return the API's OpenAPI document, without a server."""
+    return _routed().openapi()
+
+
+def _routed() -> "_Application":
+    made = _Application(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    for each in ROUTERS:
+        check(each)
+        made.include_router(each)
     return made
 
 

@@ -28,7 +28,7 @@ class Sync(Body):
     strategy: Word = pydantic.Field("", description="quick or pipeline; empty: as planned.")
 
 
-class Plan(Body):
+class PlanWish(Body):
     """Say what a sync would do."""
 
     commit: Word = pydantic.Field("", description="Empty: the head of the branch.")

@@ -10,6 +10,16 @@ from starlette import requests, responses
 
 from volary.controller import views
 
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlacedTaskView:
+    """A task and where it belongs."""
+
+    #: Id of its stage.
+    stage: str
+    task: views.TaskView
+
+
 #: Views that answers are made of; their schemas are those of the OpenAPI document.
 SHOWN: tuple[type, ...] = (
     views.ApplicationView,
@@ -24,6 +34,7 @@ SHOWN: tuple[type, ...] = (
     views.AuditView,
     views.StageView,
     views.TaskView,
+    PlacedTaskView,
     views.ApprovalView,
     views.WantedApprovalView,
 )

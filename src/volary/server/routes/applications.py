@@ -13,7 +13,7 @@ from volary.server.routes import answers
 from volary.store import records
 
 router = answers.router("applications")
-_SYNC, _PLAN, _BACK = bodies.Sync(), bodies.Plan(), bodies.RollbackTo()
+_SYNC, _PLAN, _BACK = bodies.Sync(), bodies.PlanWish(), bodies.RollbackTo()
 Label = Annotated[
     list[Annotated[str, fastapi.Path(max_length=320, pattern=r"^[^\x00-\x1f\x7f]*$")]],
     fastapi.Query(max_length=20, description="``key=value``; all must be there."),
@@ -98,7 +98,7 @@ async def sync(
 @router.post("/applications/{application}/plan", responses=answers.one(views.PlanView))
 @access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.plan")
 async def plan(
-    request: requests.Request, application: str, body: bodies.Plan = _PLAN
+    request: requests.Request, application: str, body: bodies.PlanWish = _PLAN
 ) -> responses.Response:
     """Say what a sync would do; asks the clusters, and changes nothing in them."""
     service = surroundings.of(request).service

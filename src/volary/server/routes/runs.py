@@ -68,7 +68,7 @@ async def list_stages(
     return encoding.many(request, page.items, page.cursor)
 
 
-@router.get("/runs/{run}/tasks", responses=answers.many(views.TaskView))
+@router.get("/runs/{run}/tasks", responses=answers.many(encoding.PlacedTaskView))
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def list_tasks(
     request: requests.Request,
@@ -90,8 +90,8 @@ async def list_tasks(
         and status in ("", task.status)
     ]
     page = paging.cut(wanted, lambda each: f"{each[0]} {each[1].target}", cursor, limit)
-    items = [{"stage": name, "task": encoding.plain(task)} for name, task in page.items]
-    return encoding.answer(request, encoding.encode({"items": items, "cursor": page.cursor}))
+    items = tuple(encoding.PlacedTaskView(name, task) for name, task in page.items)
+    return encoding.many(request, items, page.cursor)
 
 
 @router.get("/runs/{run}/events", responses=answers.many(views.EventView))
