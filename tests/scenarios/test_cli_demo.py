@@ -51,6 +51,17 @@ async def test_every_scenario_tells_its_story_and_leaves_nothing_behind(tmp_path
     assert "us, eu and asia back as before" in broken.out
 
 
+@pytest.mark.timeout(240)
+async def test_git_drives_and_nothing_is_lost(tmp_path: Path) -> None:
+    """A push starts a run, kill -9 does not lose it, a person approves, a revert takes it back."""
+    told = await demo(tmp_path / "gitops", "gitops")
+
+    assert told.code == 0, told
+    listed = [line.split()[2] for line in told.out.splitlines() if "  simple  " in line][:3]
+    assert listed == ["rolled_back", "succeeded", "succeeded"], told
+    assert "takes it back; us, eu and asia back as before" in told.out
+
+
 async def test_a_sandbox_is_used_broken_and_ended(tmp_path: Path) -> None:
     typing = shell(tmp_path)
     fleet = tmp_path / "clusters"
