@@ -7,6 +7,7 @@ mistake.
 import logging
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 from fastapi import exceptions
@@ -100,11 +101,14 @@ async def not_admitted(_: requests.Request, error: Exception) -> responses.Respo
 async def malformed(_: requests.Request, error: Exception) -> responses.Response:
     """Answer a request of the wrong shape: where and why, not with what."""
     assert isinstance(error, exceptions.RequestValidationError)
-    found = [
-        {"where": ".".join(str(part) for part in each["loc"]), "message": str(each["msg"])}
-        for each in error.errors()
-    ]
+    found = [{"where": _place(each), "message": str(each["msg"])} for each in error.errors()]
     return problem(422, "the request is not of the documented shape", found=found)
+
+
+def _place(found: Mapping[str, Any]) -> str:
+    """Return where it is; the name of a field that does not exist is the request's own word."""
+    known = found["loc"][:-1] if found["type"] == "extra_forbidden" else found["loc"]
+    return ".".join(str(part) for part in known)
 
 
 async def too_deep(_: requests.Request, __: Exception) -> responses.Response:

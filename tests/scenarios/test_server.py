@@ -1,0 +1,165 @@
+"""`volary server` in a process of its own, driven by Git and by the commands against it."""
+
+import asyncio
+import contextlib
+import json
+import re
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+
+import command_world
+
+CANARY = "canary-5f2b1c77e9"
+SETTINGS = """\
+apiVersion: volary.dev/v1
+kind: Controller
+fleet: {fleet}
+listen: 127.0.0.1:0
+dataDirectory: {data}
+repositories:
+- name: shop
+  url: {repository}
+  interval: 10s
+  webhook: {{provider: gitlab, secretFile: {data}/hook}}
+"""
+
+
+@dataclass
+class Team:
+    """A server, and somebody who is logged in."""
+
+    world: command_world.World
+    process: command_world.Started
+    url: str
+    token: str
+    data: Path
+
+    async def volary(self, *words: str) -> command_world.Ended:
+        return await self.world.volary(*words, VOLARY_SERVER=self.url, VOLARY_TOKEN=self.token)
+
+    async def hasten(self) -> None:
+        """A webhook of the Git host."""
+        headers = {"x-gitlab-token": f"hook-{CANARY}"}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(f"{self.url}/webhooks/shop", headers=headers) as answer,
+        ):
+            assert answer.status == 202
+
+    async def known(self) -> None:
+        """Wait until the application was found and its first run is over."""
+        for _ in range(100):
+            if "synced" in (await self.volary("get", "apps")).out:
+                return
+            await asyncio.sleep(0.1)
+        raise AssertionError("it was never found and rolled out")
+
+
+@contextlib.asynccontextmanager
+async def team(base: Path, world: command_world.World) -> AsyncIterator[Team]:
+    data = base / "data"
+    data.mkdir(mode=0o700)
+    (data / "hook").write_text(f"hook-{CANARY}")
+    file = base / "volary-server.yaml"
+    file.write_text(SETTINGS.format(fleet=world.fleet, data=data, repository=world.directory))
+    made = await world.volary("token", "create", "ana", "--role", "admin", "--config", str(file))
+    assert made.code == 0, made
+    async with world.start("server", "--config", str(file)) as process:
+        await process.until("listening on http")
+        found = re.search(r"http://127\.0\.0\.1:\d+", process.said)
+        assert found
+        yield Team(world, process, found.group(), made.out.strip(), data)
+
+
+async def test_git_drives_and_people_steer(tmp_path: Path) -> None:
+    async with (
+        command_world.world(tmp_path, "us", "eu") as world,
+        team(tmp_path, world) as people,
+    ):
+        await people.known()
+        first = await people.volary("status", "simple", "--wait")
+        watched = await people.volary("watch", "simple", "-o", "json")
+        said = await people.volary("logs", "simple", "-f", "--cluster", "eu")
+        refused = await people.volary("approve", "simple", "--comment", "fine")
+        nobody = await people.volary("describe", "nothing")
+        again = await people.volary("sync", "simple", "--strategy", "quick", "--watch")
+        runs = json.loads((await people.volary("get", "runs", "-o", "json")).out)
+        why = await people.volary("explain", "simple")
+        stranger = await world.volary("get", "apps", VOLARY_SERVER=people.url)
+        people.process.interrupt(signal.SIGTERM)
+        stopped = await people.process.ended()
+
+    assert (first.code, "succeeded" in first.out) == (0, True), first
+    assert watched.events[0]["event"] == "run-started"
+    assert watched.events[-1]["status"] == "succeeded"
+    assert "eu  1-K8S_SYNC" in said.out
+    assert "us  1-K8S_SYNC" not in said.out
+    assert (refused.code, "cannot be approved" in refused.err) == (2, True), refused
+    assert (nobody.code, "there is no run nothing" in nobody.err) == (2, True), nobody
+    assert again.code == 0, again
+    assert runs[0]["by"] == "token:ana"
+    assert "token:ana" in why.out
+    assert (stranger.code, "credentials are needed" in stranger.err) == (2, True), stranger
+    assert stopped.code == 0, stopped
+
+
+async def test_a_secret_is_never_seen(tmp_path: Path) -> None:
+    secret = (
+        "apiVersion: v1\nkind: Secret\nmetadata:\n  name: simple\n"
+        f'  annotations: {{"example.org/key": "{CANARY}"}}\n'
+        f"stringData: {{password: {CANARY}}}\n"
+    )
+    async with (
+        command_world.world(tmp_path, "us") as world,
+        team(tmp_path, world) as people,
+    ):
+        await people.known()
+        world.write({"secret.yaml": secret}, message="Use a secret")
+        await people.hasten()
+        for _ in range(300):
+            if world.find("us", "Secret", "simple") is not None:
+                break
+            await asyncio.sleep(0.1)
+        await people.known()
+        seen = await _everything(people)
+        people.process.interrupt(signal.SIGTERM)
+        seen["log"] = (await people.process.ended()).err
+        kept = b"".join(each.read_bytes() for each in people.data.glob("volary.db*"))
+
+        assert world.find("us", "Secret", "simple") is not None
+
+    assert len(seen) > 15
+    assert [where for where, text in seen.items() if CANARY in text] == []
+    assert CANARY.encode() not in kept
+
+
+async def _everything(people: Team) -> dict[str, str]:
+    """Return what every path that can be read shows, and what refusals say."""
+    headers = {"authorization": f"Bearer {people.token}"}
+    seen = {}
+    async with aiohttp.ClientSession(people.url, headers=headers) as session:
+        async with session.get("/api/v1/openapi.json") as answer:
+            paths = (await answer.json())["paths"]
+        async with session.get("/api/v1/runs") as answer:
+            runs = [each["id"] for each in (await answer.json())["items"]]
+        for path, operations in paths.items():
+            for run in runs if "{run}" in path else runs[:1]:
+                filled = path.replace("{run}", run).replace("{application}", "simple")
+                if "get" in operations and filled != "/api/v1/events/stream":
+                    async with session.get(filled) as answer:
+                        seen[f"GET {filled}"] = await answer.text()
+        for path, body in (
+            ("plan", {}),
+            ("sync", {"commit": f"{CANARY}"[:3], "strategy": "no"}),
+            ("sync", {CANARY: 1}),
+        ):
+            async with session.post(f"/api/v1/applications/simple/{path}", json=body) as answer:
+                seen[f"POST {path} {len(body)}"] = await answer.text()
+        wrong = {"authorization": f"Bearer {CANARY}"}
+        async with session.get("/api/v1/runs", headers=wrong) as answer:
+            seen["wrong token"] = await answer.text()
+    return seen
