@@ -107,6 +107,34 @@ async def test_git_drives_and_people_steer(tmp_path: Path) -> None:
     assert stopped.code == 0, stopped
 
 
+async def test_a_person_decides(tmp_path: Path) -> None:
+    first = "  pipeline:\n    stages:\n"
+    always = "  planner:\n    alwaysUsePipeline: true\n"
+    gate = "      - name: WAIT_APPROVAL\n        with:\n          approvers: ['token:ana']\n"
+    async with (
+        command_world.world(tmp_path, "us") as world,
+        team(tmp_path, world) as people,
+    ):
+        await people.known()
+        head = world.edit("app.pipecd.yaml", first, always + first + gate, message="Ask first")
+        for _ in range(100):
+            if f'"commit": "{head}"' in (await people.volary("get", "runs", "-o", "json")).out:
+                break
+            await people.hasten()
+            await asyncio.sleep(0.1)
+        waiting = await people.volary("status", "simple", "--wait")
+        why = await people.volary("explain", "simple")
+        approved = await people.volary("approve", "simple", "--comment", "looks good")
+        done = await people.volary("status", "simple", "--wait")
+        described = await people.volary("describe", "simple", "-o", "yaml")
+
+    assert waiting.code == 3, waiting
+    assert "waits:" in why.out
+    assert approved.code == 0, approved
+    assert done.code == 0, done
+    assert head in described.out
+
+
 async def test_a_secret_is_never_seen(tmp_path: Path) -> None:
     secret = (
         "apiVersion: v1\nkind: Secret\nmetadata:\n  name: simple\n"
