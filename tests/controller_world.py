@@ -86,6 +86,14 @@ class Controlled:
         await self.until_application(lambda each: each.status != "running" or each.run != run)
         return (await self.service.run(run)).summary
 
+    async def logs(self, run: str, *, tries: int = 50) -> tuple[views.LogView, ...]:
+        """Return a run's log once some of it was written: lines are kept in batches."""
+        for _ in range(tries):
+            if lines := await self.service.logs(run):
+                return lines
+            await asyncio.sleep(0.1)
+        return ()
+
     async def synced(self, commit: str, *, timeout: float = 20.0) -> views.ApplicationView:
         """Wait until a commit is what runs."""
         return await self.until_application(

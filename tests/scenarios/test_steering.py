@@ -138,7 +138,7 @@ async def test_a_run_is_paused_resumed_cancelled_and_explained(tmp_path: Path) -
 
         ended = await given.ended(running.run)
         events = await given.service.events(running.run)
-        lines = await given.service.logs(running.run)
+        lines = await given.logs(running.run)
 
         assert ended.status in ("rolled_back", "cancelled")
         assert "cancelled by ben: wrong version" in ended.reason

@@ -293,16 +293,18 @@ class Lane:
             kept = await self._insist(
                 lambda: self._tenure.store.keep_transition(clean, fence=self._tenure.fence)
             )
-            await self._is_running(release.run, want.reason)
+            subject = release.masker.clean(release.origin.subject)
+            reason = release.masker.clean(want.reason)
+            await self._is_running(release.run, reason, subject=subject)
             announcing.planned(self._tenure.notifier, release, self.record, self._now())
             self._carried = self._carry(release, kept.version)
             return self._carried
 
-    async def _is_running(self, run: state.Run, reason: str) -> None:
+    async def _is_running(self, run: state.Run, reason: str, *, subject: str = "") -> None:
         want = self.standing.want
         rest = None if want is not None and want.id == run.id else want
         why = "" if rest is None else self.standing.why_waiting
-        await self._keep_commit(run.commit, "running", reason, run=run.id)
+        await self._keep_commit(run.commit, "running", reason, run=run.id, subject=subject)
         await self._keep(
             replace(self.standing, want=rest, why_waiting=why, run=run.id, under_way=True),
             status=standings.Status.RUNNING.value,
@@ -418,7 +420,13 @@ class Lane:
         *,
         want: wants.Want | None = None,
         run: str = "",
+        subject: str = "",
     ) -> None:
+        """Keep what became of a commit.
+
+        `subject` has to be clean: before a commit is rendered nobody knows which of its
+        words are secrets, so until then it has none.
+        """
         store = self._tenure.store
         known = await self._insist(lambda: store.commits.get(self.name, commit))
         base = known or records.CommitRecord(self.name, commit, self._now())
@@ -427,7 +435,7 @@ class Lane:
             status=status,
             reason=reason,
             run_id=run or base.run_id,
-            subject=(want.subject if want else "") or base.subject,
+            subject=subject or base.subject,
             author=(want.author if want else "") or base.author,
         )
         await self._insist(lambda: store.commits.keep(changed, fence=self._tenure.fence))
