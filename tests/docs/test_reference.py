@@ -1,8 +1,11 @@
 """Reference pages say what the code does."""
 
 import importlib.util
+import re
+import textwrap
 from pathlib import Path
 
+from volary.config import application
 from volary.engine import feed
 
 ROOT = Path(__file__).parents[2]
@@ -42,3 +45,14 @@ def test_the_api_page_is_current() -> None:
     found.loader.exec_module(writer)
 
     assert (DOCS / "reference/api.md").read_text() == writer.page()
+
+
+def test_the_application_file_of_the_readme_is_clean() -> None:
+    readme = (DOCS.parent / "README.md").read_text()
+    blocks = re.findall(r"^ *```yaml\n(.*?)^ *```", readme, re.DOTALL | re.MULTILINE)
+    text = textwrap.dedent(next(each for each in blocks if "kind: Application" in each))
+
+    loaded = application.parse(text, file="README.md", default_name="")
+
+    assert loaded.problems == ()
+    assert loaded.require().name == "shop"
