@@ -1,12 +1,17 @@
 """Commands that ask the server for something."""
 
+import asyncio
 import getpass
 import os
 import sys
 
 from volary.cli import console, exits
 from volary.cli.remote import client, login, looking
-from volary.model import json
+from volary.model import errors, json
+
+#: Seconds that planning a run may take before a watcher gives up, and between two looks.
+_PREPARATION = 60.0
+_LOOK = 0.3
 
 
 async def of_application(
@@ -15,11 +20,27 @@ async def of_application(
     """Ask for a sync or a rollback of an application; with `follow` watch what it leads to."""
     async with client.Client.open(target) as server:
         asked = await server.post("applications", application, kind, body=_filled(body))
+        if follow:
+            await _until_prepared(server, asked["run"])
     console.talk().print(f"{asked['run']}: {asked['reason'] or 'taken'}", markup=False)
     console.write(asked["run"])
     if follow:
         return await looking.watch(target, asked["run"], as_json=False)
     return exits.Exit.DONE
+
+
+async def _until_prepared(server: client.Client, run: str) -> None:
+    """Wait until a wanted run has begun to exist; planning it takes a look at the clusters.
+
+    When it does not in time, whoever watches it is told that it is not there.
+    """
+    for _ in range(round(_PREPARATION / _LOOK)):
+        try:
+            await server.get("runs", run)
+        except errors.UserError:
+            await asyncio.sleep(_LOOK)
+        else:
+            return
 
 
 async def of_run(target: login.Target, kind: str, run: str, body: json.JsonObject) -> int:
