@@ -225,6 +225,7 @@ class Lane:
         """Work; a bug in one application must not harm the others."""
         try:
             await self._work()
+        # A bug in one application must not stop the others; it is logged with its trace.
         except Exception as error:
             if driving.is_overtaken(error):
                 raise

@@ -61,6 +61,7 @@ def translated() -> Iterator[None]:
         raise
     except sa.exc.TimeoutError as error:
         raise errors.TemporaryError("no connection to the database became free") from error
+    # Drivers raise many kinds; what is not understood goes on as it is.
     except Exception as error:
         meaning = meant(error)
         if meaning is None:
