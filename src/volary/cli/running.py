@@ -21,6 +21,7 @@ from volary.controller import (
     preflight,
     preparation,
     projects,
+    releases,
     system_clock,
 )
 from volary.engine import executor, feed, local, state, update
@@ -166,7 +167,7 @@ async def carry_out(
     )
     approver = approving.Approver(chosen.approve_as, clock)
     observers: tuple[feed.Observer, ...] = (masked.Masked(masker, (view,)), approver)
-    run = engine_plan.new_run(uuid.uuid4().hex[:12], _plan(prepared), clock.now())
+    run = engine_plan.new_run(uuid.uuid4().hex[:12], releases.plan_of(prepared), clock.now())
     for target, reason in left_out.items():
         run = update.leave_out(run, target, f"unreachable: {reason}")
     runner = local.Runner(run, chosen.wrap(performer), clock=clock, observers=observers)
@@ -176,25 +177,6 @@ async def carry_out(
     if ended.status is words.RunStatus.SUCCEEDED and chosen.remember:
         _remember(prepared, talk)
     return ended
-
-
-def _plan(prepared: preparation.Prepared) -> engine_plan.Plan:
-    application, wish = prepared.project.application, prepared.wish
-    rolls_back = application.planner.auto_rollback
-    return engine_plan.Plan(
-        application=application.name,
-        commit=prepared.project.commit,
-        groups=engine_plan.one_group(prepared.plan.targets, concurrency=wish.concurrency),
-        stages=prepared.plan.stages,
-        running_commit=prepared.running.commit,
-        policy=state.Policy(
-            on_failure=state.OnFailure.ROLLBACK if rolls_back else state.OnFailure.STOP,
-            on_unreachable=wish.on_unreachable,
-            stop_reason="" if rolls_back else "autoRollback is off",
-            timeout=wish.timeout or application.timeout,
-            rollback_timeout=min(wish.timeout or timedelta(minutes=30), timedelta(minutes=30)),
-        ),
-    )
 
 
 @contextlib.contextmanager

@@ -195,7 +195,9 @@ class OutgoingWebhook(sections.Section):
 
     url: sections.Text = Field(description="Where events are posted to.")
     signature_key: sections.Text = Field(
-        default="Volary-Signature", description="Header with the HMAC-SHA256 of the body."
+        default="Volary-Signature",
+        description="Header with `sha256=` and the HMAC-SHA256 of `timestamp.body`, where the"
+        " timestamp is that of the header `Volary-Timestamp`.",
     )
     signature_value_file: str = Field(
         default="", description="A file with the secret of the signature; empty: not signed."

@@ -45,6 +45,8 @@ class RunStarted(RunEvent):
     targets: tuple[str, ...]
     #: Ids of the stages in order.
     stages: tuple[str, ...]
+    #: Those of the targets that the run goes without from the beginning.
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,6 +41,7 @@ def _started(run: state.Run, at: datetime) -> feed.RunEvent:
         running_commit=run.running_commit,
         targets=run.targets,
         stages=tuple(stage.id for stage in run.stages),
+        left_out=tuple(each.name for each in run.clusters if each.left_out),
     )
 
 
@@ -145,6 +146,7 @@ def _stage_started(tell: _Teller) -> feed.RunEvent:
         run=tell.run,
         stage=stage.id,
         stage_name=tell.name,
-        targets=tuple(task.target for task in stage.tasks),
+        # Who was left out beforehand takes no part, nor who succeeded before a retry.
+        targets=tuple(task.target for task in stage.tasks if not task.is_final),
         deadline=stage.deadline,
     )

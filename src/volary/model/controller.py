@@ -104,7 +104,11 @@ class Supersede(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How much history is kept; whatever is beyond both limits is removed."""
+    """How much history is kept.
+
+    A finished run is removed, with its events and logs, once it is beyond both limits; the
+    newest that succeeded stays always. The audit is kept twice as long as `age`.
+    """
 
     #: Finished runs of each application.
     runs: int = 50

@@ -24,7 +24,12 @@ def follow(progress: notices.Progress, event: feed.RunEvent) -> notices.Progress
         case feed.StageEvent():
             return _follow_stage(progress, event)
         case feed.RunStarted():
-            pending = dict.fromkeys(event.targets, words.TaskStatus.PENDING)
+            pending = {
+                each: words.TaskStatus.SKIPPED
+                if each in event.left_out
+                else words.TaskStatus.PENDING
+                for each in event.targets
+            }
             return replace(
                 progress, status=words.RunStatus.RUNNING, started=event.at, clusters=pending
             )

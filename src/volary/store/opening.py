@@ -8,6 +8,8 @@
 """
 
 import importlib.util
+import logging
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +22,8 @@ from volary.store import migrating, protocol, records
 from volary.store.memory import store as memory
 from volary.store.sql import database
 from volary.store.sql import store as sql
+
+_LOG = logging.getLogger(__name__)
 
 _HINT = "write memory:, sqlite:FILE or postgresql://USER:PASSWORD@HOST/NAME"
 
@@ -38,7 +42,9 @@ async def open_store(
     if address == "memory:":
         yield memory.MemoryStore(clock=clock, limits=limits)
         return
-    base = database.Database(parse(address), busy=limits.busy)
+    url = parse(address)
+    _make_private(url)
+    base = database.Database(url, busy=limits.busy)
     try:
         await migrating.migrate(base)
         yield sql.SqlStore(base, clock=clock, limits=limits)
@@ -74,6 +80,22 @@ def _file(rest: str) -> sa.URL:
     if path.is_dir():
         raise errors.user_error(f"the database {path} is a directory", hint="name a file in it")
     return sa.URL.create("sqlite+aiosqlite", database=str(path))
+
+
+def _make_private(url: sa.URL) -> None:
+    """Make SQLite's file for its owner only; its companions get the same permissions.
+
+    A file that is there already stays as somebody made it.
+    """
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return
+    try:
+        os.close(os.open(url.database, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        # Whoever opens it says what is the matter, and whether it may pass.
+        _LOG.debug("%s cannot be made: %s", url.database, error.strerror)
 
 
 def _server(rest: str) -> sa.URL:
