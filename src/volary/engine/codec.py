@@ -40,6 +40,10 @@ OPTIONS: Mapping[stages.StageName, type[stages.StageOptions]] = {
     stages.StageName.ROLLBACK: stages.RollbackOptions,
     stages.StageName.WAIT: stages.WaitOptions,
     stages.StageName.WAIT_APPROVAL: stages.ApprovalOptions,
+    stages.StageName.PROGRESSIVE_TRAFFIC: stages.ProgressiveTrafficOptions,
+    stages.StageName.BLUE_GREEN: stages.BlueGreenOptions,
+    stages.StageName.WEBHOOK_GATE: stages.WebhookGateOptions,
+    stages.StageName.SCRIPT_RUN: stages.ScriptOptions,
 }
 
 #: Kinds of events by the name they are stored under: never renamed.

@@ -1,8 +1,11 @@
 """The stages of a pipeline and their options."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
+
+from volary.model import traffic, webhook
 
 
 class StageName(StrEnum):
@@ -15,9 +18,13 @@ class StageName(StrEnum):
     BASELINE_CLEAN = "K8S_BASELINE_CLEAN"
     PRIMARY_ROLLOUT = "K8S_PRIMARY_ROLLOUT"
     TRAFFIC_ROUTING = "K8S_TRAFFIC_ROUTING"
+    PROGRESSIVE_TRAFFIC = "K8S_PROGRESSIVE_TRAFFIC"
+    BLUE_GREEN = "K8S_BLUE_GREEN"
+    WEBHOOK_GATE = "K8S_WEBHOOK_GATE"
     ROLLBACK = "K8S_ROLLBACK"
     WAIT = "WAIT"
     WAIT_APPROVAL = "WAIT_APPROVAL"
+    SCRIPT_RUN = "SCRIPT_RUN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +125,105 @@ class ApprovalOptions:
     count: int = 1
 
 
+class Scope(StrEnum):
+    """Whether a stage is carried out by each cluster for itself."""
+
+    CLUSTER = "cluster"
+    #: All clusters that carry the stage out at the same time do it in step, or once.
+    FLEET = "fleet"
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressiveTrafficOptions:
+    """Options of ``K8S_PROGRESSIVE_TRAFFIC`` (Flagger: ``spec.analysis``).
+
+    Either `step_weight` or `step_weights` or `iterations` is set, checked when read.
+    `iterations` with `match` is an A/B test, without it blue/green.
+    """
+
+    #: Time between two checks.
+    interval: timedelta = timedelta(seconds=60)
+    #: So many failed checks, counted over the whole stage, and it fails.
+    threshold: int = 1
+    step_weight: int = 0
+    step_weights: tuple[int, ...] = ()
+    #: Not looked at with `step_weights`, which end with their own.
+    max_weight: int = 100
+    #: Percent that go back to primary per interval once it has been promoted; 0: all at once.
+    step_weight_promotion: int = 0
+    iterations: int = 0
+    #: Send a copy of the requests to canary for one interval before the first step; with
+    #: `iterations`, all the time.
+    mirror: bool = False
+    mirror_weight: int = 100
+    match: tuple[traffic.RequestMatch, ...] = ()
+    session_affinity: traffic.SessionAffinity | None = None
+    webhooks: tuple[webhook.Webhook, ...] = ()
+    scope: Scope = Scope.CLUSTER
+    #: A step may lead above `max_weight` (Flagger does that); otherwise it is cut there.
+    overshoot: bool = False
+    #: Fail with the last failed check, not one interval after it (Flagger).
+    immediate: bool = False
+    #: How long canary may stay not ready before the stage fails.
+    progress_deadline: timedelta = timedelta(minutes=10)
+    #: Percent of canary's pods that have to be available.
+    ready_threshold: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """An analysis that is a part of another stage."""
+
+    interval: timedelta = timedelta(seconds=60)
+    #: So many checks.
+    count: int = 1
+    #: So many failed ones, and the analysis has failed.
+    threshold: int = 1
+    webhooks: tuple[webhook.Webhook, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BlueGreenOptions:
+    """Options of ``K8S_BLUE_GREEN``."""
+
+    #: Name of the Service that leads to the new version before the switch; empty: the
+    #: Service's name with `-preview`.
+    preview_service: str = ""
+    #: Make that Service.
+    preview: bool = True
+    pre_promotion: Checks | None = None
+    post_promotion: Checks | None = None
+    #: How long the old version stays as it is after the switch, for an instant way back.
+    scale_down_delay: timedelta = timedelta(seconds=30)
+    webhooks: tuple[webhook.Webhook, ...] = ()
+    #: Percent of the new version's pods that have to be available before the switch.
+    ready_threshold: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookGateOptions:
+    """Options of ``K8S_WEBHOOK_GATE``."""
+
+    webhook: webhook.Webhook
+    #: Time between two questions while the answer is no.
+    interval: timedelta = timedelta(seconds=10)
+    #: `FLEET`: asked once for all clusters.
+    scope: Scope = Scope.FLEET
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptOptions:
+    """Options of ``SCRIPT_RUN``."""
+
+    #: Given to ``/bin/sh -l -c`` (PipeCD).
+    run: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    #: Run during a rollback, if the stage had begun.
+    on_rollback: str = ""
+    #: `FLEET`: once for all clusters (PipeCD).
+    scope: Scope = Scope.FLEET
+
+
 StageOptions = (
     SyncOptions
     | PrimaryRolloutOptions
@@ -127,6 +233,10 @@ StageOptions = (
     | RollbackOptions
     | WaitOptions
     | ApprovalOptions
+    | ProgressiveTrafficOptions
+    | BlueGreenOptions
+    | WebhookGateOptions
+    | ScriptOptions
 )
 
 

@@ -17,6 +17,10 @@ DESCRIPTIONS = {
     stage.StageName.TRAFFIC_ROUTING: "Update traffic routing percentages for all targets",
     stage.StageName.WAIT: "Wait before the next stage",
     stage.StageName.WAIT_APPROVAL: "Wait until people agree",
+    stage.StageName.PROGRESSIVE_TRAFFIC: "Move traffic to the new version step by step",
+    stage.StageName.BLUE_GREEN: "Switch all traffic to the new version",
+    stage.StageName.WEBHOOK_GATE: "Wait until a webhook agrees",
+    stage.StageName.SCRIPT_RUN: "Run a script",
     stage.StageName.ROLLBACK: "Rollback the deployment",
 }
 
