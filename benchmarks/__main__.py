@@ -18,9 +18,9 @@ _EVERY = (
 #: One process per object is measured where it ends in a bearable time.
 _EVERY_AND_EACH = (*_EVERY, applying.EACH)
 _FULL = (
-    applying.Size(1, 3, _EVERY_AND_EACH),
-    applying.Size(3, 2, _EVERY_AND_EACH),
-    applying.Size(3, 2, _EVERY, latency=0.02),
+    applying.Size(1, 4, _EVERY_AND_EACH),
+    applying.Size(3, 4, _EVERY_AND_EACH),
+    applying.Size(3, 4, _EVERY, latency=0.02),
     applying.Size(10, 2, _EVERY),
     applying.Size(50, 1, _EVERY),
 )
