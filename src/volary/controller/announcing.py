@@ -8,6 +8,7 @@ from datetime import datetime
 from volary.controller import releases, wants
 from volary.engine import feed
 from volary.manifests import masking
+from volary.model import status as words
 from volary.notifying import notices, notifier
 from volary.store import records
 
@@ -54,6 +55,20 @@ def refused(
 ) -> None:
     """Tell that a want became no run; `reason` has to be clean."""
     to.announce(_Event.DEPLOYMENT_TRIGGER_FAILED, _wanted(want, known, masker), at, reason)
+
+
+def settled(
+    to: notifier.Notifier,
+    want: wants.Want,
+    known: records.ApplicationRecord,
+    at: datetime,
+    masker: masking.Masker,
+    reason: str,
+) -> None:
+    """Edit the messages about a want that leads to no run of its own; nobody is told anew."""
+    progress = notices.Progress(words.RunStatus.CANCELLED, masker.clean(reason))
+    subject = _wanted(want, known, masker)
+    to.update(notices.Notice(_Event.DEPLOYMENT_CANCELLED, at, subject, progress))
 
 
 def _subject(release: releases.Release, known: records.ApplicationRecord) -> notices.Subject:

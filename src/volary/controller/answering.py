@@ -95,7 +95,6 @@ class Answers:
                 reason=decision.reason,
                 at=request.at,
                 by=request.by,
-                subject=project.subject,
                 strategy=releases.wanted_strategy(request.document.get("strategy", "")),
             )
         )
@@ -121,7 +120,6 @@ class Answers:
                 reason=f"{request.by} rolls back to {project.commit[:7]}",
                 at=request.at,
                 by=request.by,
-                subject=project.subject,
                 # Nobody wants to wait for a canary on the way back.
                 strategy=plan.Strategy.QUICK_SYNC,
             )

@@ -13,17 +13,15 @@ record before it counts. What a newer commit does to a run under way:
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from types import MappingProxyType
-from typing import TypeVar
 
 from volary.controller import (
     announcing,
     driving,
-    insistence,
     journal,
+    ledgers,
     logbook,
     masked,
     origins,
@@ -32,10 +30,9 @@ from volary.controller import (
     wants,
 )
 from volary.engine import codec, events, local, state, transitions
-from volary.model import controller, errors, record
+from volary.model import controller, errors
+from volary.model import record as run_records
 from volary.store import records
-
-Value = TypeVar("Value")
 
 _LOG = logging.getLogger(__name__)
 
@@ -44,8 +41,6 @@ _ANSWER_SECONDS = 30.0
 #: Seconds a request waits for a run that is being taken up.
 _TAKE_UP_SECONDS = 15.0
 _NOTHING: Mapping[str, object] = MappingProxyType({})
-#: Status words that the end of a run does not change.
-_STAYING = (standings.Status.BROKEN.value, standings.Status.REMOVED.value)
 _TAKING_UP = "the run is being taken up again; try in a moment"
 
 
@@ -67,11 +62,10 @@ class Lane:
 
     def __init__(self, tenure: driving.Driving, known: records.ApplicationRecord) -> None:
         self._tenure = tenure
-        self.record = known
-        self.standing = standings.from_document(known.document)
+        self._ledger = ledgers.Ledger(tenure, known)
         self._lock = asyncio.Lock()
         self._carried: Carried | None = None
-        self._left_behind: record.StoredRun | None = None
+        self._left_behind: run_records.StoredRun | None = None
         self._working = False
         self._changed = asyncio.Event()
         self._taken_up = asyncio.Event()
@@ -79,7 +73,17 @@ class Lane:
     @property
     def name(self) -> str:
         """The application's name."""
-        return self.record.name
+        return self._ledger.name
+
+    @property
+    def record(self) -> records.ApplicationRecord:
+        """The application as it was kept last."""
+        return self._ledger.record
+
+    @property
+    def standing(self) -> standings.Standing:
+        """How it stands."""
+        return self._ledger.standing
 
     @property
     def place(self) -> releases.Place:
@@ -91,7 +95,7 @@ class Lane:
 
     # What comes in.
 
-    def take_up(self, stored: record.StoredRun) -> None:
+    def take_up(self, stored: run_records.StoredRun) -> None:
         """Go on with a run that an earlier process left behind."""
         self._left_behind = stored
         self.work()
@@ -115,7 +119,7 @@ class Lane:
     async def change(self, noted: Mapping[str, object] = _NOTHING, **columns: object) -> None:
         """Keep something new about the application: fields of its standing, and columns."""
         async with self._lock:
-            await self._keep(self._noting(noted), **columns)
+            await self._ledger.keep(self._noting(noted), **columns)
 
     def _noting(self, noted: Mapping[str, object]) -> standings.Standing:
         return replace(self.standing, **noted)  # type: ignore[arg-type]
@@ -137,8 +141,10 @@ class Lane:
     async def conclude(self, run: state.Run) -> None:
         """Write down how a run ended, for the application and its commit."""
         async with self._lock:
-            self._carried = None
-            await self._conclude(run)
+            self._carried, want = None, self.standing.want
+            await self._ledger.conclude(run)
+            if want is not None and self.standing.want is None:
+                self._settle(want, self.record.reason)
 
     @property
     def run_under_way(self) -> state.Run | None:
@@ -154,19 +160,25 @@ class Lane:
             if await releases.takes_back(self._tenure.desk, self.place, want.commit, run):
                 want = replace(want, undoes=run.id)
         why = self._why_waiting(want)
-        await self._keep_commit(want.commit, "queued", why or want.reason, want=want)
+        await self._ledger.keep_commit(want.commit, "queued", why or want.reason, want=want)
         status = self.record.status if self._is_busy else standings.Status.WAITING.value
         reason = self.record.reason if self._is_busy else want.reason
-        await self._keep(
+        await self._ledger.keep(
             replace(self._noting(noted), want=want, why_waiting=why), status=status, reason=reason
         )
         if old is not None and old.commit != want.commit:
             reason = f"superseded by {want.commit[:7]} before it began"
-            await self._keep_commit(old.commit, "superseded", reason, want=old)
+            await self._ledger.keep_commit(old.commit, "superseded", reason, want=old)
+            self._settle(old, reason)
         desk = self._tenure.desk
         masker = releases.masker(desk)
         announcing.triggered(self._tenure.notifier, want, self.record, desk.clock.now(), masker)
         await self._react()
+
+    def _settle(self, want: wants.Want, reason: str) -> None:
+        """Tell those who were told of a want that no run of its own comes of it."""
+        desk, to = self._tenure.desk, self._tenure.notifier
+        announcing.settled(to, want, self.record, desk.clock.now(), releases.masker(desk), reason)
 
     @property
     def _is_busy(self) -> bool:
@@ -198,7 +210,7 @@ class Lane:
         want, carried = self.standing.want, self._carried
         if want is None or carried is None:
             return
-        run, now = carried.runner.run, self._now()
+        run, now = carried.runner.run, self._tenure.desk.clock.now()
         short = want.commit[:7]
         if want.undoes == run.id:
             reason = f"{short} takes it back"
@@ -257,9 +269,9 @@ class Lane:
         async with self._lock:
             if self._left_behind is not None:
                 what = f"run {self._left_behind.head.id} cannot go on: {again}"
-                await self._keep(self.standing, reason=what)
+                await self._ledger.keep(self.standing, reason=what)
             elif self.standing.want is not None:
-                await self._keep(replace(self.standing, why_waiting=again), reason=again)
+                await self._ledger.keep(replace(self.standing, why_waiting=again), reason=again)
 
     async def _begin(self) -> str:
         """Make the want a run and carry it out; returns what keeps it from beginning."""
@@ -289,28 +301,19 @@ class Lane:
             if self.standing.want is None or self.standing.want.id != want.id:
                 return None
             origin = origins.to_document(release.origin)
-            made = transitions.of_new(release.run, origin, self._now())
+            made = transitions.of_new(release.run, origin, self._tenure.desk.clock.now())
             clean = masked.clean_transition(release.masker, made)
-            kept = await self._insist(
+            kept = await self._ledger.insist(
                 lambda: self._tenure.store.keep_transition(clean, fence=self._tenure.fence)
             )
             subject = release.masker.clean(release.origin.subject)
-            reason = release.masker.clean(want.reason)
-            await self._is_running(release.run, reason, subject=subject)
-            announcing.planned(self._tenure.notifier, release, self.record, self._now())
+            reason = release.masker.clean(release.origin.reason)
+            await self._ledger.note_running(release.run, reason, subject=subject)
+            announcing.planned(
+                self._tenure.notifier, release, self.record, self._tenure.desk.clock.now()
+            )
             self._carried = self._carry(release, kept.version)
             return self._carried
-
-    async def _is_running(self, run: state.Run, reason: str, *, subject: str = "") -> None:
-        want = self.standing.want
-        rest = None if want is not None and want.id == run.id else want
-        why = "" if rest is None else self.standing.why_waiting
-        await self._keep_commit(run.commit, "running", reason, run=run.id, subject=subject)
-        await self._keep(
-            replace(self.standing, want=rest, why_waiting=why, run=run.id, under_way=True),
-            status=standings.Status.RUNNING.value,
-            reason=reason,
-        )
 
     async def _take_up(self) -> str:
         """Go on with the run left behind; returns what keeps it from going on."""
@@ -328,7 +331,7 @@ class Lane:
             self._left_behind = None
             self._carried = carried = self._carry(release, stored.version)
             self._taken_up.set()
-            await self._is_running(run, origin.reason)
+            await self._ledger.note_running(run, origin.reason)
         await self._carry_out(carried)
         return ""
 
@@ -369,83 +372,13 @@ class Lane:
         async with self._lock:
             await self._react()
 
-    # What is written down.
-
-    async def _conclude(self, run: state.Run) -> None:
-        want, standing = self.standing.want, replace(self.standing, under_way=False)
-        status, reason = standings.of_end(run.status), run.reason
-        await self._keep_commit(run.commit, run.status.value, run.reason, run=run.id)
-        if want is not None and wants.is_done_by(want, run):
-            status, reason = standings.Status.SYNCED, f"{want.commit[:7]} took run {run.id} back"
-            await self._keep_commit(want.commit, "reverted", reason, want=want)
-            standing = replace(standing, want=None, why_waiting="")
-        elif want is not None:
-            standing = replace(standing, want=replace(want, undoes=""), why_waiting="")
-        columns: dict[str, object] = {"status": status.value, "reason": reason}
-        if self.record.status in _STAYING:
-            columns = {}
-        elif standing.want is not None:
-            columns["status"] = standings.Status.WAITING.value
-        if status is standings.Status.SYNCED and standings.of_end(run.status) is status:
-            columns["running_commit"] = run.commit
-        await self._keep(standing, **columns)
-
     async def _refuse(self, want: wants.Want, reason: str) -> None:
-        """Write down that a want cannot become a run until somebody mends something."""
+        """Say that a want cannot become a run until somebody mends something."""
         async with self._lock:
-            await self._keep_commit(want.commit, "failed", reason, want=want)
-            if self.standing.want is not None and self.standing.want.id == want.id:
-                standing = replace(self.standing, want=None, why_waiting="")
-                await self._keep(standing, status=standings.Status.FAILED.value, reason=reason)
+            await self._ledger.note_refused(want, reason)
         desk, to = self._tenure.desk, self._tenure.notifier
         now, masker = desk.clock.now(), releases.masker(desk)
         announcing.refused(to, want, self.record, now, masker, masker.clean(reason))
-
-    async def _keep(self, standing: standings.Standing, **columns: object) -> None:
-        document = standings.to_document(standing)
-        changed = replace(self.record, document=document, **columns)  # type: ignore[arg-type]
-        if changed != self.record or not self.record.version:
-            changed = replace(changed, updated=self._now())
-            version = await self._insist(
-                lambda: self._tenure.store.applications.keep(changed, fence=self._tenure.fence)
-            )
-            self.record = replace(changed, version=version)
-            self._tenure.pulse.beat()
-        self.standing = standing
-
-    async def _keep_commit(
-        self,
-        commit: str,
-        status: str,
-        reason: str,
-        *,
-        want: wants.Want | None = None,
-        run: str = "",
-        subject: str = "",
-    ) -> None:
-        """Keep what became of a commit.
-
-        `subject` has to be clean: before a commit is rendered nobody knows which of its
-        words are secrets, so until then it has none.
-        """
-        store = self._tenure.store
-        known = await self._insist(lambda: store.commits.get(self.name, commit))
-        base = known or records.CommitRecord(self.name, commit, self._now())
-        changed = replace(
-            base,
-            status=status,
-            reason=reason,
-            run_id=run or base.run_id,
-            subject=subject or base.subject,
-            author=(want.author if want else "") or base.author,
-        )
-        await self._insist(lambda: store.commits.keep(changed, fence=self._tenure.fence))
-
-    async def _insist(self, action: Callable[[], Awaitable[Value]]) -> Value:
-        return await insistence.insist(action, f"application {self.name}")
-
-    def _now(self) -> datetime:
-        return self._tenure.desk.clock.now()
 
 
 def _sentence(error: errors.UserError) -> str:

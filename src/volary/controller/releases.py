@@ -257,7 +257,7 @@ async def _origin(
         subject=made.project.subject,
         author=want.author,
         kind=want.kind.value,
-        reason=want.reason,
+        reason=wants.reason_of(want, made.project.subject),
         by=want.by,
         strategy=made.plan.strategy.value,
         summary=made.plan.summary,

@@ -70,10 +70,9 @@ async def _decide(
         id=tenure.new_id(),
         commit=commit.id,
         kind=wants.Kind.COMMIT,
-        reason=wants.reason_of(commit.subject, decision.reason),
+        reason=decision.reason,
         at=tenure.desk.clock.now(),
         by=commit.author,
-        subject=commit.subject,
         author=commit.author,
     )
 

@@ -1,7 +1,8 @@
 """What an application will do next: at most one *want*, for the newest commit. Pure.
 
 A want is kept with its application until its run is there, and its id becomes the run's. So
-a process that dies in between leaves nothing to guess.
+a process that dies in between leaves nothing to guess. The commit's title is no part of it:
+until the commit is rendered nobody knows which of its words are secrets.
 """
 
 from dataclasses import dataclass
@@ -38,7 +39,6 @@ class Want:
     at: datetime
     #: Who asked; the commit's author for a commit.
     by: str = ""
-    subject: str = ""
     author: str = ""
     #: None: the planner decides.
     strategy: plan.Strategy | None = None
@@ -46,11 +46,11 @@ class Want:
     undoes: str = ""
 
 
-def reason_of(subject: str, trigger: str) -> str:
-    """Return why a commit is rolled out; a revert says what it reverts."""
-    if subject.startswith(_REVERT):
+def reason_of(want: Want, subject: str) -> str:
+    """Return why a commit of this title is rolled out; a revert says what it reverts."""
+    if want.kind is Kind.COMMIT and subject.startswith(_REVERT):
         return f"reverts {subject.removeprefix(_REVERT).rstrip().removesuffix(chr(34))}"
-    return trigger
+    return want.reason
 
 
 def touches_primary(run: state.Run) -> bool:
@@ -77,7 +77,6 @@ def to_document(want: Want) -> json.JsonObject:
         "reason": want.reason,
         "at": want.at.isoformat(),
         "by": want.by,
-        "subject": want.subject,
         "author": want.author,
         "strategy": want.strategy.value if want.strategy else "",
         "undoes": want.undoes,
@@ -94,7 +93,6 @@ def from_document(document: json.JsonObject) -> Want:
         reason=document.get("reason", ""),
         at=datetime.fromisoformat(document["at"]),
         by=document.get("by", ""),
-        subject=document.get("subject", ""),
         author=document.get("author", ""),
         strategy=plan.Strategy(strategy) if strategy else None,
         undoes=document.get("undoes", ""),

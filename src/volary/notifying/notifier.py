@@ -40,7 +40,8 @@ class Notifier:
         self, event: notices.Event, subject: notices.Subject, at: datetime, reason: str = ""
     ) -> None:
         """Tell of something that happens outside of a run's feed; `reason` has to be masked."""
-        self.tell(notices.Notice(event, at, subject, notices.Progress(), reason))
+        notice = notices.Notice(event, at, subject, notices.Progress(), reason)
+        self.update(notice, told=self.tell(notice))
 
     def tell(self, notice: notices.Notice) -> tuple[str, ...]:
         """Send a notice to the receivers of its routes, and return them."""

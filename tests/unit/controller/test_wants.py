@@ -36,7 +36,9 @@ def run_of(*names: stage.StageName) -> state.Run:
     ],
 )
 def test_a_revert_says_what_it_reverts(subject: str, reason: str) -> None:
-    assert wants.reason_of(subject, "deployment.yaml changed") == reason
+    assert wants.reason_of(WANT, subject) == reason
+    asked = replace(WANT, kind=wants.Kind.ROLLBACK, reason="ana rolls back")
+    assert wants.reason_of(asked, subject) == "ana rolls back"
 
 
 def test_primary_counts_as_touched_once_its_stage_has_begun() -> None:
@@ -58,7 +60,7 @@ def test_a_revert_is_done_only_by_a_rollback_that_succeeded() -> None:
 
 
 def test_standing_and_origin_survive_being_written_and_older_ones_are_read() -> None:
-    want = replace(WANT, strategy=plans.Strategy.PIPELINE, undoes="r1", subject="Deploy")
+    want = replace(WANT, strategy=plans.Strategy.PIPELINE, undoes="r1")
     targets = application.TargetSelector(("us",), {"tier": "one"})
     standing = standings.Standing("c2", "c1", "r1", True, want, "run r1 has to end first", targets)
     origin = origins.Origin("shop", "a/volary.yaml", targets=("us",), digests={"us": "abc"})

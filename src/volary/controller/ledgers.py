@@ -1,0 +1,122 @@
+"""What is written down about one application: it is kept before it counts.
+
+A ledger does not decide what happens next, and does not guard against two writers at once:
+its lane does both.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from volary.controller import driving, insistence, standings, wants
+from volary.engine import state
+from volary.store import records
+
+Value = TypeVar("Value")
+
+#: Status words that the end of a run does not change.
+_STAYING = (standings.Status.BROKEN.value, standings.Status.REMOVED.value)
+
+
+class Ledger:
+    """One application's record and commits.
+
+    Args:
+        tenure: What everything that drives shares.
+        known: The application's record as it was kept last.
+    """
+
+    def __init__(self, tenure: driving.Driving, known: records.ApplicationRecord) -> None:
+        self._tenure = tenure
+        #: As it was kept last.
+        self.record = known
+        self.standing = standings.from_document(known.document)
+
+    @property
+    def name(self) -> str:
+        """The application's name."""
+        return self.record.name
+
+    async def insist(self, action: Callable[[], Awaitable[Value]]) -> Value:
+        """Do something with the store until it works."""
+        return await insistence.insist(action, f"application {self.name}")
+
+    async def keep(self, standing: standings.Standing, **columns: object) -> None:
+        """Keep how the application stands, and columns of its record."""
+        document = standings.to_document(standing)
+        changed = replace(self.record, document=document, **columns)  # type: ignore[arg-type]
+        if changed != self.record or not self.record.version:
+            changed = replace(changed, updated=self._tenure.desk.clock.now())
+            version = await self.insist(
+                lambda: self._tenure.store.applications.keep(changed, fence=self._tenure.fence)
+            )
+            self.record = replace(changed, version=version)
+            self._tenure.pulse.beat()
+        self.standing = standing
+
+    async def keep_commit(
+        self,
+        commit: str,
+        status: str,
+        reason: str,
+        *,
+        want: wants.Want | None = None,
+        run: str = "",
+        subject: str = "",
+    ) -> None:
+        """Keep what became of a commit.
+
+        `subject` has to be clean: before a commit is rendered nobody knows which of its
+        words are secrets, so until then it has none.
+        """
+        store = self._tenure.store
+        known = await self.insist(lambda: store.commits.get(self.name, commit))
+        base = known or records.CommitRecord(self.name, commit, self._tenure.desk.clock.now())
+        changed = replace(
+            base,
+            status=status,
+            reason=reason,
+            run_id=run or base.run_id,
+            subject=subject or base.subject,
+            author=(want.author if want else "") or base.author,
+        )
+        await self.insist(lambda: store.commits.keep(changed, fence=self._tenure.fence))
+
+    async def note_running(self, run: state.Run, reason: str, *, subject: str = "") -> None:
+        """Write down that a run is under way; the want it was made of is done."""
+        want = self.standing.want
+        rest = None if want is not None and want.id == run.id else want
+        why = "" if rest is None else self.standing.why_waiting
+        await self.keep_commit(run.commit, "running", reason, run=run.id, subject=subject)
+        await self.keep(
+            replace(self.standing, want=rest, why_waiting=why, run=run.id, under_way=True),
+            status=standings.Status.RUNNING.value,
+            reason=reason,
+        )
+
+    async def conclude(self, run: state.Run) -> None:
+        """Write down how a run ended, for the application and its commit."""
+        want, standing = self.standing.want, replace(self.standing, under_way=False)
+        status, reason = standings.of_end(run.status), run.reason
+        await self.keep_commit(run.commit, run.status.value, run.reason, run=run.id)
+        if want is not None and wants.is_done_by(want, run):
+            status, reason = standings.Status.SYNCED, f"{want.commit[:7]} took run {run.id} back"
+            await self.keep_commit(want.commit, "reverted", reason, want=want)
+            standing = replace(standing, want=None, why_waiting="")
+        elif want is not None:
+            standing = replace(standing, want=replace(want, undoes=""), why_waiting="")
+        columns: dict[str, object] = {"status": status.value, "reason": reason}
+        if self.record.status in _STAYING:
+            columns = {}
+        elif standing.want is not None:
+            columns["status"] = standings.Status.WAITING.value
+        if status is standings.Status.SYNCED and standings.of_end(run.status) is status:
+            columns["running_commit"] = run.commit
+        await self.keep(standing, **columns)
+
+    async def note_refused(self, want: wants.Want, reason: str) -> None:
+        """Write down that a want cannot become a run until somebody mends something."""
+        await self.keep_commit(want.commit, "failed", reason, want=want)
+        if self.standing.want is not None and self.standing.want.id == want.id:
+            standing = replace(self.standing, want=None, why_waiting="")
+            await self.keep(standing, status=standings.Status.FAILED.value, reason=reason)
