@@ -134,13 +134,18 @@ QUICK = leases.Timing(
 
 @contextlib.asynccontextmanager
 async def controlled(
-    world: command_world.World, *, store: str = "memory:", drives: bool = True, **more: Any
+    world: command_world.World,
+    *,
+    store: str = "memory:",
+    drives: bool = True,
+    slack_api: str = "",
+    **more: Any,
 ) -> AsyncIterator[Controlled]:
     """Run a controller beside the block; it is shut down at its end."""
     feed = git_feed.Feed(world.directory)
     fleet_file = Path(world.fleet)
     wanted = settings_of(store, fleet_file, **more)
-    parts = parts_of(feed, fleet_file, timing=QUICK)
+    parts = parts_of(feed, fleet_file, timing=QUICK, slack_api=slack_api)
     async with server_loop.open_controller(wanted, parts) as made, asyncio.TaskGroup() as group:
         running = group.create_task(made.run() if drives else asyncio.sleep(0))
         try:

@@ -1,6 +1,8 @@
 """What a team hears of a run that Git started."""
 
+import contextlib
 import json
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 from aiohttp import web
@@ -8,6 +10,22 @@ from aiohttp import web
 import command_world
 import controller_world
 from volary.model import controller
+
+
+@contextlib.asynccontextmanager
+async def receiving(
+    take: Callable[[web.Request], Awaitable[web.StreamResponse]],
+) -> AsyncIterator[str]:
+    """Give every POST to `take`; what is given is the address."""
+    app = web.Application()
+    app.router.add_post("/{rest:.*}", take)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
 
 
 async def test_a_push_is_told_from_its_trigger_to_its_end(tmp_path: Path) -> None:
@@ -22,34 +40,28 @@ async def test_a_push_is_told_from_its_trigger_to_its_end(tmp_path: Path) -> Non
         heard.append(json.loads(texts[-1]))
         return web.Response()
 
-    app = web.Application()
-    app.router.add_post("/", take)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    hook = controller.OutgoingWebhook(f"http://127.0.0.1:{runner.addresses[0][1]}/")
-    told = controller.Notifications(
-        (controller.Route("all", "hook", groups=("DEPLOYMENT",)),),
-        (controller.Receiver("hook", webhook=hook),),
-    )
     secret = (
         "apiVersion: v1\nkind: Secret\nmetadata: {name: login}\n"
         "stringData: {password: correct-horse-battery}\n"
     )
-    try:
-        async with command_world.world(tmp_path, "us", "eu", speed=60.0) as world:
-            await world.deployed()
-            world.write({"secret.yaml": secret}, message="A secret")
-            async with controller_world.controlled(world, notifications=told) as given:
-                await given.until_application(lambda each: each.status == "synced")
-                commit = given.push("simple:v1", "simple:v2", message="Use correct-horse-battery")
-                await given.synced(commit)
-                await given.until_application(
-                    lambda _: heard[-1:] != [] and heard[-1]["event"] == "DEPLOYMENT_SUCCEEDED"
-                )
-    finally:
-        await runner.cleanup()
+    async with (
+        receiving(take) as url,
+        command_world.world(tmp_path, "us", "eu", speed=60.0) as world,
+    ):
+        hook = controller.OutgoingWebhook(f"{url}/")
+        told = controller.Notifications(
+            (controller.Route("all", "hook", groups=("DEPLOYMENT",)),),
+            (controller.Receiver("hook", webhook=hook),),
+        )
+        await world.deployed()
+        world.write({"secret.yaml": secret}, message="A secret")
+        async with controller_world.controlled(world, notifications=told) as given:
+            await given.until_application(lambda each: each.status == "synced")
+            commit = given.push("simple:v1", "simple:v2", message="Use correct-horse-battery")
+            await given.synced(commit)
+            await given.until_application(
+                lambda _: heard[-1:] != [] and heard[-1]["event"] == "DEPLOYMENT_SUCCEEDED"
+            )
 
     last = [each for each in heard if each["commit"] == commit]
     assert [each["event"] for each in last] == [
@@ -61,3 +73,46 @@ async def test_a_push_is_told_from_its_trigger_to_its_end(tmp_path: Path) -> Non
     assert len({each["run"] for each in last}) == 1
     assert last[-1]["clusters"] == {"us": "succeeded", "eu": "succeeded"}
     assert b"correct-horse" not in b"".join(texts)
+
+
+async def test_a_request_that_a_newer_one_replaced_says_so_in_its_message(tmp_path: Path) -> None:
+    """Slack's message about what was wanted is edited; nobody reads on that it is coming."""
+    heard: list[dict[str, object]] = []
+
+    async def take(request: web.Request) -> web.Response:
+        body = await request.json()
+        heard.append({"method": request.path, **body})
+        return web.json_response({"ok": True, "ts": f"{len(heard)}.0"})
+
+    token = tmp_path / "token"
+    token.write_text("xoxb-1\n")
+    async with (
+        receiving(take) as url,
+        command_world.world(tmp_path, "us", speed=60.0) as world,
+    ):
+        told = controller.Notifications(
+            (controller.Route("wanted", "chat", events=("DEPLOYMENT_TRIGGERED",)),),
+            (controller.Receiver("chat", slack=controller.Slack("", str(token), "C1")),),
+        )
+        controlled = controller_world.controlled(world, notifications=told, slack_api=url)
+        async with controlled as given:
+            await given.until_application(lambda each: each.status == "synced")
+            given.push("simple:v1", "simple:v2")
+            running = await given.until_application(lambda each: each.status == "running")
+            await given.service.pause(running.run, controller_world.ANA)
+            older = given.push("replicas: 2", "replicas: 3")
+            await given.until_application(
+                lambda each: each.waiting is not None and each.waiting.commit == older
+            )
+            newest = given.push("simple:v2", "simple:v3")
+            await given.until_application(lambda _: bool(_superseded(heard, older, newest)))
+            [edit] = _superseded(heard, older, newest)
+            posted = [each for each in heard if "was asked for" in str(each)]
+
+    assert edit["method"] == "/chat.update"
+    assert any(older[:7] in str(each) for each in posted)
+
+
+def _superseded(heard: list[dict[str, object]], older: str, newest: str) -> list[dict[str, object]]:
+    said = f"superseded by {newest[:7]} before it began"
+    return [each for each in heard if older[:7] in str(each) and said in str(each)]

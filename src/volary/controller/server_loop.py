@@ -25,7 +25,7 @@ from volary.controller import (
 from volary.model import clock as clocks
 from volary.model import controller, fleet, record
 from volary.notifying import notifier as notifiers
-from volary.notifying import outbox
+from volary.notifying import outbox, senders
 from volary.stages import executor as stage_executor
 from volary.store import opening, protocol
 
@@ -43,6 +43,8 @@ class Parts:
     timing: leases.Timing = field(default_factory=leases.Timing)
     rules: inputs.Rules = field(default_factory=inputs.Rules)
     executor_options: stage_executor.Options = field(default_factory=stage_executor.Options)
+    #: Where Slack's API is; another one for tests.
+    slack_api: str = senders.SLACK
 
 
 class Controller:
@@ -128,7 +130,9 @@ async def open_controller(settings: controller.Settings, parts: Parts) -> AsyncI
     async with (
         opening.open_store(settings.store, clock=parts.clock) as store,
         pool.open_pool(parts.members, clock=parts.clock) as clusters,
-        notifiers.open_notifier(settings.notifications, _outbox(settings), parts.clock) as notifier,
+        notifiers.open_notifier(
+            settings.notifications, _outbox(settings), parts.clock, slack_api=parts.slack_api
+        ) as notifier,
     ):
         yield Controller(settings, parts, store, clusters, notifier)
 
