@@ -8,7 +8,17 @@ import posixpath
 import re
 from dataclasses import dataclass
 
-from volary.config import checks, convert, pipeline, sections, shape, trigger, values, yaml
+from volary.config import (
+    checks,
+    convert,
+    mentions,
+    pipeline,
+    sections,
+    shape,
+    trigger,
+    values,
+    yaml,
+)
 from volary.model import application as applications
 from volary.model import errors, problem
 
@@ -209,5 +219,6 @@ def _build(
         planner=convert.planner(spec.planner),
         commit_matcher=convert.commit_matcher(spec.commit_matcher),
         triggers=trigger.convert(reading, spec.trigger),
+        mentions=mentions.convert(reading, spec.notification),
         timeout=spec.timeout,
     )

@@ -335,11 +335,32 @@ class Trigger(Section):
     on_chain: OnChain = Field(default_factory=OnChain, description="Other applications.")
 
 
+class Mention(Section):
+    """Who is named in the notifications of one event."""
+
+    later: ClassVar[Mapping[str, str]] = {"email": "notifications by mail"}
+
+    event: Text = Field(
+        description="An event as in the routes of the controller's settings, or `*` for all."
+    )
+    slack: list[Text] = Field(default_factory=list, description="PipeCD's old word for slackUsers.")
+    slack_users: list[Text] = Field(default_factory=list, description="Ids of Slack accounts.")
+    slack_groups: list[Text] = Field(default_factory=list, description="Ids of Slack groups.")
+
+
+class Notification(Section):
+    """What `volary server` says about this application."""
+
+    mentions: list[Mention] = Field(
+        default_factory=list,
+        description="Who is named, besides those whom the receiver names anyway.",
+    )
+
+
 _NOT_YET = {
     "postSync": "deployment chains",
     "encryption": "encrypted secrets",
     "attachment": "attached files",
-    "notification": "notifications",
     "eventWatcher": "event watching",
     "driftDetection": "drift detection",
     "waves": "waves of clusters",
@@ -360,6 +381,9 @@ class Spec(Section):
     pipeline: Pipeline = Field(default_factory=Pipeline, description="The steps of a rollout.")
     trigger: Trigger = Field(
         default_factory=Trigger, description="What starts a run under `volary server`."
+    )
+    notification: Notification = Field(
+        default_factory=Notification, description="Who hears of it, by name."
     )
     timeout: values.Duration = Field(
         default=timedelta(hours=6), description="Limit of a whole run."

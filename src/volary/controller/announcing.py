@@ -5,7 +5,7 @@ Texts are cleaned here or come cleaned: a notification leaves the house.
 
 from datetime import datetime
 
-from volary.controller import releases, wants
+from volary.controller import releases, standings, wants
 from volary.engine import feed
 from volary.manifests import masking
 from volary.model import status as words
@@ -81,6 +81,7 @@ def _subject(release: releases.Release, known: records.ApplicationRecord) -> not
         title=release.masker.clean(origin.subject),
         by=origin.by,
         targets=run.targets,
+        mentions=standings.from_document(known.document).mentions,
     )
 
 
@@ -95,4 +96,5 @@ def _wanted(
         commit=want.commit,
         # No title: the manifests' Secrets, which it may quote, are not known yet.
         by=masker.clean(want.by),
+        mentions=standings.from_document(known.document).mentions,
     )

@@ -46,6 +46,8 @@ class Standing:
     why_waiting: str = ""
     #: The clusters it is for, when the settings say so.
     targets: applications.TargetSelector | None = None
+    #: Who is named in notifications, as its file said last.
+    mentions: tuple[applications.Mention, ...] = ()
 
 
 def of_end(status: words.RunStatus) -> Status:
@@ -68,6 +70,10 @@ def to_document(standing: Standing) -> json.JsonObject:
         "targets": None
         if targets is None
         else {"names": list(targets.names), "matchLabels": dict(targets.match_labels)},
+        "mentions": [
+            {"event": each.event, "users": list(each.users), "groups": list(each.groups)}
+            for each in standing.mentions
+        ],
     }
 
 
@@ -84,4 +90,8 @@ def from_document(document: json.JsonObject) -> Standing:
         targets=None
         if targets is None
         else applications.TargetSelector(tuple(targets["names"]), dict(targets["matchLabels"])),
+        mentions=tuple(
+            applications.Mention(each["event"], tuple(each["users"]), tuple(each["groups"]))
+            for each in document.get("mentions", ())
+        ),
     )

@@ -137,6 +137,16 @@ class Triggers:
 
 
 @dataclass(frozen=True, slots=True)
+class Mention:
+    """Who is named in notifications of an event (PipeCD: ``notification.mentions``)."""
+
+    #: An event's name, or ``*`` for all.
+    event: str
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Application:
     """One application: a folder in Git with manifests and this description."""
 
@@ -158,5 +168,6 @@ class Application:
     planner: Planner = field(default_factory=Planner)
     commit_matcher: CommitMatcher = field(default_factory=CommitMatcher)
     triggers: Triggers = field(default_factory=Triggers)
+    mentions: tuple[Mention, ...] = ()
     #: Limit of a whole run.
     timeout: timedelta = timedelta(hours=6)

@@ -56,7 +56,7 @@ def slack(notice: notices.Notice, receiver: controller.Slack) -> json.JsonObject
         ("Asked for by", subject.by),
     ]
     lines = [escape(text) for text in (notice.reason or progress.reason, progress.line) if text]
-    mentioned = mentions(receiver)
+    mentioned = mentions(notice, receiver)
     return {
         # What shows in notifications of phones, and pings those who are mentioned.
         "text": " ".join(filter(None, (escape(title(notice)), mentioned))),
@@ -78,21 +78,26 @@ def slack(notice: notices.Notice, receiver: controller.Slack) -> json.JsonObject
 
 def slack_reply(notice: notices.Notice, receiver: controller.Slack) -> str:
     """Return what is said below a run's message, because an edit reaches nobody; or nothing."""
-    mentioned = mentions(receiver)
+    mentioned = mentions(notice, receiver)
     if notice.event not in notices.URGENT or not mentioned:
         return ""
     reason = f": {notice.reason}" if notice.reason else ""
     return f"{mentioned} {escape(title(notice) + reason)}"
 
 
-def mentions(receiver: controller.Slack) -> str:
-    """Return the accounts and groups in Slack's form (PipeCD: a leading ``@`` is dropped)."""
-    return " ".join(
-        (
-            *(f"<@{_id(each)}>" for each in receiver.mentioned_accounts),
-            *(f"<!subteam^{_id(each)}>" for each in receiver.mentioned_groups),
-        )
+def mentions(notice: notices.Notice, receiver: controller.Slack) -> str:
+    """Return the accounts and groups in Slack's form (PipeCD: a leading ``@`` is dropped).
+
+    The application's for this event come first, then the receiver's; each once.
+    """
+    fitting = [each for each in notice.subject.mentions if each.event in ("*", notice.event.value)]
+    users = [name for each in fitting for name in each.users]
+    groups = [name for each in fitting for name in each.groups]
+    named = (
+        *(f"<@{_id(each)}>" for each in (*users, *receiver.mentioned_accounts)),
+        *(f"<!subteam^{_id(each)}>" for each in (*groups, *receiver.mentioned_groups)),
     )
+    return " ".join(dict.fromkeys(named))
 
 
 def escape(text: str) -> str:

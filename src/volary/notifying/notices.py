@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from volary.model import application
 from volary.model import status as words
 
 
@@ -58,6 +59,8 @@ class Subject:
     #: Who or what asked for it.
     by: str = ""
     targets: tuple[str, ...] = ()
+    #: Who is named, as the application's file says.
+    mentions: tuple[application.Mention, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

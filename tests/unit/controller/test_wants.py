@@ -62,7 +62,10 @@ def test_a_revert_is_done_only_by_a_rollback_that_succeeded() -> None:
 def test_standing_and_origin_survive_being_written_and_older_ones_are_read() -> None:
     want = replace(WANT, strategy=plans.Strategy.PIPELINE, undoes="r1")
     targets = application.TargetSelector(("us",), {"tier": "one"})
-    standing = standings.Standing("c2", "c1", "r1", True, want, "run r1 has to end first", targets)
+    mentions = (application.Mention("*", ("U1",), ("G1",)),)
+    standing = standings.Standing(
+        "c2", "c1", "r1", True, want, "run r1 has to end first", targets, mentions
+    )
     origin = origins.Origin("shop", "a/volary.yaml", targets=("us",), digests={"us": "abc"})
 
     assert standings.from_document(standings.to_document(standing)) == standing

@@ -14,7 +14,7 @@ from typing import Any
 from aiohttp import web
 
 from volary.engine import feed
-from volary.model import controller
+from volary.model import application, controller
 from volary.model import status as words
 from volary.notifying import courier, notices, notifier, outbox
 
@@ -196,6 +196,26 @@ async def test_slack_gets_one_message_per_run_that_is_edited(tmp_path: Path) -> 
         assert reply["text"].startswith("<@ana> <!subteam^G1> shop: the run waits for approval")
         assert receiver.seen[0][1]["Authorization"] == "Bearer xoxb-1"
         assert "1 running" in receiver.bodies[-1]["attachments"][0]["text"]
+
+
+async def test_the_application_names_people_for_some_events(tmp_path: Path) -> None:
+    named = (
+        application.Mention("DEPLOYMENT_STARTED", ("@U1",), ()),
+        application.Mention("DEPLOYMENT_FAILED", ("U2", "ana"), ("G2",)),
+        application.Mention("*", (), ("G3",)),
+    )
+    async with receiving() as receiver, notifying(to(bot(tmp_path)), receiver) as made:
+        observer = made.observer(replace(SUBJECT, mentions=named))
+        observer.notify(STARTED)
+        await receiver.until(lambda: len(receiver.seen) == 1)
+        observer.notify(ENDED)
+        await receiver.until(lambda: len(receiver.seen) == 3)
+
+        first, edit, reply = (each["text"] for each in receiver.bodies)
+        assert first.endswith("<@U1> <@ana> <!subteam^G3> <!subteam^G1>")
+        wanted = "<@U2> <@ana> <!subteam^G2> <!subteam^G3> <!subteam^G1>"
+        assert edit.endswith(wanted)
+        assert reply.startswith(wanted)
 
 
 async def test_edits_that_wait_become_one(tmp_path: Path) -> None:

@@ -1,0 +1,36 @@
+"""Who is named in notifications about an application, from its file (PipeCD: 2)."""
+
+from volary.config import notices, sections, shape, yaml
+from volary.model import application
+
+_AT: yaml.Path = ("spec", "notification", "mentions")
+_ALL = "*"
+#: PipeCD's events that nothing here is an occasion for.
+_NEVER_SENT = (
+    "APPLICATION_SYNCED",
+    "APPLICATION_OUT_OF_SYNC",
+    "APPLICATION_HEALTHY",
+    "PIPED_STARTED",
+    "PIPED_STOPPED",
+)
+
+
+def convert(reading: shape.Reading, read: sections.Notification) -> tuple[application.Mention, ...]:
+    """Return the mentions; problems are noted."""
+    for index, each in enumerate(read.mentions):
+        _check(reading, each, (*_AT, index))
+    return tuple(
+        application.Mention(each.event, (*each.slack, *each.slack_users), tuple(each.slack_groups))
+        for each in read.mentions
+    )
+
+
+def _check(reading: shape.Reading, read: sections.Mention, at: yaml.Path) -> None:
+    name = read.event
+    if name in (_ALL, *notices.EVENTS):
+        return
+    if name in _NEVER_SENT:
+        reading.lenient((*at, "event"), f"{name} is never sent", then="it mentions nobody")
+        return
+    hint = shape.did_you_mean(name, (*notices.EVENTS, _ALL))
+    reading.error((*at, "event"), f"{name[:80]} is no event of a notification", hint)
