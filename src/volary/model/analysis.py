@@ -1,0 +1,289 @@
+"""What is measured, how it is judged, and what the judgement says.
+
+A `Rule` is one metric as users write it. Carrying it out gives `Measurement`s: one per query,
+cluster and moment. A `Series` holds those of one rule on one cluster; `volary.analysis` turns
+series into `Verdict`s and does nothing else. Every number a surface shows is in these values.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+
+class Strategy(StrEnum):
+    """What a metric is held against (PipeCD's names)."""
+
+    #: The expected range.
+    THRESHOLD = "THRESHOLD"
+    #: The same query during the analysis before this one.
+    PREVIOUS = "PREVIOUS"
+    CANARY_BASELINE = "CANARY_BASELINE"
+    CANARY_PRIMARY = "CANARY_PRIMARY"
+
+    @property
+    def compares(self) -> bool:
+        """Whether there is a second side to be measured."""
+        return self is not Strategy.THRESHOLD
+
+
+class Deviation(StrEnum):
+    """Which difference counts against the new version (PipeCD)."""
+
+    EITHER = "EITHER"
+    #: Higher than the other side is bad: errors, latency.
+    HIGH = "HIGH"
+    #: Lower is bad: success rate, throughput.
+    LOW = "LOW"
+
+
+class Kind(StrEnum):
+    """What the numbers are, and so which test fits them."""
+
+    #: Any quantity, one or more points per query: compared by rank (Mann-Whitney).
+    VALUE = "value"
+    #: `query` counts events (errors) among the things that `total_query` counts (requests).
+    PROPORTION = "proportion"
+    #: `query` counts events within the interval, compared per second of measuring.
+    RATE = "rate"
+
+
+class Judgement(StrEnum):
+    """How many looks at the same release become one decision."""
+
+    #: Each look by itself; the failed ones are counted (PipeCD, Flagger). Every look of a
+    #: comparison may raise a false alarm, so their chance grows with the number of looks.
+    EACH = "each"
+    #: All looks so far together; the chance of a false alarm over the whole analysis stays
+    #: below `significance`, however often one looks. For comparisons, and for proportions
+    #: and rates against a threshold.
+    SEQUENTIAL = "sequential"
+
+
+class FailureCount(StrEnum):
+    """Which failed looks count towards `failure_limit`."""
+
+    #: All of them, also with good ones in between (PipeCD, Flagger).
+    CUMULATIVE = "cumulative"
+    #: Only those in a row; a good look begins again at zero.
+    CONSECUTIVE = "consecutive"
+
+
+class NoData(StrEnum):
+    """What it means that there is nothing to judge."""
+
+    #: Wait for data until the deadline, then fail.
+    HOLD = "hold"
+    #: A failed look.
+    FAIL = "fail"
+    #: A look that does not count (PipeCD: ``skipOnNoData``).
+    PASS = "pass"
+
+
+class Decider(StrEnum):
+    """Whose verdict decides when a release runs on several clusters."""
+
+    #: Each cluster goes by its own.
+    PER_CLUSTER = "perCluster"
+    #: All go by the one over all clusters; a cluster that stands out is named only.
+    POOLED = "pooled"
+    #: All go by the pooled one, and a cluster whose own data condemn it fails by itself.
+    BOTH = "both"
+
+
+class Result(StrEnum):
+    """What a verdict, or one look, comes to."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    #: Not enough to say either; never treated as a pass without a policy that says so.
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Inclusive bounds; None: open on that side."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+
+    def __contains__(self, value: float) -> bool:
+        """Say whether `value` lies within; NaN never does."""
+        above = self.minimum is None or value >= self.minimum
+        below = self.maximum is None or value <= self.maximum
+        return above and below and not math.isnan(value)
+
+    def __str__(self) -> str:
+        if self.minimum is None:
+            return "any value" if self.maximum is None else f"≤ {self.maximum:g}"
+        if self.maximum is None:
+            return f"≥ {self.minimum:g}"
+        return f"{self.minimum:g} to {self.maximum:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One metric: what to ask whom, how often, and what the answers have to be."""
+
+    name: str
+    provider: str
+    query: str
+    #: Counts what `query` counts events of; only for `Kind.PROPORTION`.
+    total_query: str = ""
+    kind: Kind = Kind.VALUE
+    #: Time between two looks, and the time each of them is about.
+    interval: timedelta = timedelta(minutes=1)
+    #: Per query.
+    timeout: timedelta = timedelta(seconds=30)
+    strategy: Strategy = Strategy.THRESHOLD
+    #: For `Strategy.THRESHOLD`; of a proportion or of a rate per second where it is one.
+    expected: Range | None = None
+    deviation: Deviation = Deviation.EITHER
+    #: The new version may have so many times the other side's value (1.1: ten percent more);
+    #: None: they have to be alike. With `Deviation.LOW` it is the least share, such as 0.9.
+    ratio_limit: float | None = None
+    judgement: Judgement = Judgement.EACH
+    #: Accepted chance that a healthy release is condemned by this rule.
+    significance: float = 0.05
+    #: The rule fails when more looks than this failed; not looked at by `SEQUENTIAL`.
+    failure_limit: int = 0
+    failure_count: FailureCount = FailureCount.CUMULATIVE
+    #: Points (for proportions: requests; for rates: looks) each side must have before a
+    #: comparison or a sequential rule may pass; with `EACH` that many per look.
+    minimum_samples: int = 1
+    #: Measurements this soon after the analysis began are kept, but not judged.
+    warm_up: timedelta = timedelta(0)
+    no_data: NoData = NoData.HOLD
+    #: Measured and judged, but decides nothing.
+    dry_run: bool = False
+    decider: Decider = Decider.PER_CLUSTER
+    #: Arguments of the query, per variant (PipeCD: ``canaryArgs`` …).
+    canary_arguments: Mapping[str, str] = field(default_factory=dict)
+    baseline_arguments: Mapping[str, str] = field(default_factory=dict)
+    primary_arguments: Mapping[str, str] = field(default_factory=dict)
+
+
+class Reading(StrEnum):
+    """How a query went."""
+
+    VALUES = "values"
+    #: It was answered, with nothing in it.
+    NO_DATA = "noData"
+    #: It was not answered, or with something that cannot be read.
+    ERROR = "error"
+
+
+class Role(StrEnum):
+    """Which side of a comparison a measurement belongs to."""
+
+    #: The new version; the only side of `Strategy.THRESHOLD`.
+    JUDGED = "judged"
+    #: Baseline, primary, or what ran before.
+    REFERENCE = "reference"
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One query at one moment, with its answer."""
+
+    metric: str
+    #: As it was sent.
+    query: str
+    #: Of the look, in UTC: both sides of a comparison bear the same, also when the query asked
+    #: about another time.
+    time: datetime
+    #: The cluster; empty where a metric is not about one.
+    target: str = ""
+    #: As shown to people: canary, baseline, primary, previous.
+    variant: str = "canary"
+    role: Role = Role.JUDGED
+    #: All points of all series, in the order they were sent; NaN and infinities are kept.
+    values: tuple[float, ...] = ()
+    #: For proportions: what `total_query` counted, one for each of `values`.
+    totals: tuple[float, ...] = ()
+    reading: Reading = Reading.VALUES
+    #: Why there are no values, in words.
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Everything measured for one rule on one cluster."""
+
+    #: When the analysis began.
+    started: datetime
+    #: When it has seen enough: a verdict from here on may be a final pass.
+    ends: datetime
+    #: How long `NoData.HOLD` may wait; not before `ends`.
+    deadline: datetime
+    target: str = ""
+    #: In the order of time.
+    measurements: tuple[Measurement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What a verdict rests on; None where a number does not apply."""
+
+    #: Points (of a proportion: requests; of a rate: events) that were judged.
+    samples: int = 0
+    reference_samples: int = 0
+    #: The median of the values, the proportion, or the rate per second.
+    value: float | None = None
+    reference: float | None = None
+    #: Effect size. By rank: the chance that a value of the new version exceeds one of the
+    #: other side (0.5: alike). Of proportions and rates: how many times the other side's.
+    effect: float | None = None
+    #: Its interval of 95 %.
+    effect_low: float | None = None
+    effect_high: float | None = None
+    #: Of a sequential rule it is valid after any number of looks.
+    p_value: float | None = None
+    #: Looks that were judged, and how they went.
+    looks: int = 0
+    failed_looks: int = 0
+    empty_looks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One look at one rule on one cluster, judged by itself."""
+
+    result: Result
+    #: Why, in one sentence without a full stop.
+    sentence: str
+    time: datetime
+    #: There was nothing to judge: `Rule.no_data` says what follows.
+    is_empty: bool = False
+    numbers: Numbers = Numbers()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a rule says about a release so far."""
+
+    result: Result
+    #: Why, in one sentence without a full stop; names the metric and the cluster.
+    sentence: str
+    metric: str
+    #: The cluster; empty: all of them together.
+    target: str = ""
+    numbers: Numbers = Numbers()
+    #: Nothing that is still to be measured changes it.
+    is_final: bool = False
+    #: It is shown and decides nothing.
+    dry_run: bool = False
+    #: Clusters that differ from the others more than chance explains.
+    outliers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FleetVerdict:
+    """One rule over all clusters of a release."""
+
+    #: By target: what each cluster has to go by, after the rule's `decider`.
+    decided: Mapping[str, Verdict]
+    #: By target: what its own data say.
+    own: Mapping[str, Verdict]
+    pooled: Verdict
