@@ -6,14 +6,14 @@ from typing import Literal
 import pydantic
 from pydantic import Field
 
-from volary.config import sections, values
+from volary.config import progressive, scripts, sections, values, webhooks
 from volary.model import stage
 
 #: Prefix of the same names in PipeCD's multi-cluster plugin.
 _MULTI = "K8S_MULTI_"
 
 #: PipeCD's stages that are not carried out yet. A stage is never skipped in silence.
-LATER = ("ANALYSIS", "SCRIPT_RUN")
+LATER = ("ANALYSIS",)
 
 
 class _OnTargets(sections.Section):
@@ -141,6 +141,10 @@ BY_NAME: Mapping[stage.StageName, type[sections.Section]] = {
     stage.StageName.BASELINE_ROLLOUT: BaselineRollout,
     stage.StageName.BASELINE_CLEAN: Clean,
     stage.StageName.TRAFFIC_ROUTING: Traffic,
+    stage.StageName.PROGRESSIVE_TRAFFIC: progressive.ProgressiveTraffic,
+    stage.StageName.BLUE_GREEN: progressive.BlueGreen,
+    stage.StageName.WEBHOOK_GATE: webhooks.WebhookGate,
+    stage.StageName.SCRIPT_RUN: scripts.Script,
     stage.StageName.WAIT: Wait,
     stage.StageName.WAIT_APPROVAL: WaitApproval,
 }

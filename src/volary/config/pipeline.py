@@ -7,7 +7,18 @@ an approval or an analysis in silence would be dangerous.
 from datetime import timedelta
 from typing import cast
 
-from volary.config import options, sections, shape, traffic, trigger, yaml
+from volary.config import (
+    options,
+    progression,
+    progressive,
+    scripts,
+    sections,
+    shape,
+    traffic,
+    trigger,
+    webhooks,
+    yaml,
+)
 from volary.model import application, stage
 
 _NAMES = tuple(name.value for name in options.BY_NAME)
@@ -111,6 +122,26 @@ def _options(
             return stage.CleanOptions()
         case options.Wait() | options.WaitApproval():
             return _waiting(reading, read, path)
+        case _:
+            return _moving(reading, name, read, method, path)
+
+
+def _moving(
+    reading: shape.Reading,
+    name: stage.StageName,
+    read: sections.Section,
+    method: application.RoutingMethod,
+    path: yaml.Path,
+) -> stage.StageOptions | None:
+    match read:
+        case progressive.ProgressiveTraffic():
+            return progression.convert(reading, read, method, path)
+        case progressive.BlueGreen():
+            return progression.convert_blue_green(reading, read, path)
+        case webhooks.WebhookGate():
+            return webhooks.convert_gate(reading, read, path)
+        case scripts.Script():
+            return scripts.convert(reading, read, path)
     raise AssertionError(f"no options for {name}")
 
 
