@@ -118,15 +118,13 @@ def _options(
             return stage.SyncOptions(read.add_variant_label_to_selector, read.prune)
         case options.BaselineRollout():
             return _variant(reading, read, path)
-        case options.Clean():
-            return stage.CleanOptions()
         case options.Wait() | options.WaitApproval():
             return _waiting(reading, read, path)
         case _:
-            return _moving(reading, name, read, method, path)
+            return _others(reading, name, read, method, path)
 
 
-def _moving(
+def _others(
     reading: shape.Reading,
     name: stage.StageName,
     read: sections.Section,
@@ -134,6 +132,8 @@ def _moving(
     path: yaml.Path,
 ) -> stage.StageOptions | None:
     match read:
+        case options.Clean():
+            return stage.CleanOptions()
         case progressive.ProgressiveTraffic():
             return progression.convert(reading, read, method, path)
         case progressive.BlueGreen():

@@ -12,6 +12,8 @@ from volary.config import sections, values, webhooks
 from volary.model import stage, traffic
 
 Count = Annotated[int, Field(ge=0, strict=True)]
+#: A field is called `webhooks`, like the module.
+Webhook = webhooks.Webhook
 Weight = Annotated[int, Field(ge=0, le=100, strict=True)]
 
 
@@ -98,7 +100,7 @@ class ProgressiveTraffic(sections.Section):
     session_affinity: SessionAffinity | None = Field(
         default=None, description="Keep users with their variant."
     )
-    webhooks: list[webhooks.Webhook] = Field(
+    webhooks: list[Webhook] = Field(
         default_factory=list, description="Who is asked, and when."
     )
     scope: stage.Scope = Field(
@@ -138,7 +140,7 @@ class Checks(sections.Section):
     threshold: int = Field(
         default=1, ge=1, strict=True, description="So many failed checks, and it failed."
     )
-    webhooks: list[webhooks.Webhook] = Field(
+    webhooks: list[Webhook] = Field(
         default_factory=list, description="Asked with each check; a refusal is a failed check."
     )
 
@@ -164,7 +166,7 @@ class BlueGreen(sections.Section):
         description="How long the old version stays as it is after the switch: until then the way "
         "back is one write.",
     )
-    webhooks: list[webhooks.Webhook] = Field(
+    webhooks: list[Webhook] = Field(
         default_factory=list, description="Who is asked, and when."
     )
     canary_ready_threshold: int = Field(
