@@ -19,6 +19,8 @@ class StartTask:
     target: str
     attempt: int
     deadline: datetime
+    #: Take the cluster back instead, as `K8S_ROLLBACK` does.
+    returning: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine import failures, halt, plan, state, update, wording
+from volary.engine import budgets, failures, halt, plan, state, update, wording
 from volary.model import status as words
 
 
@@ -27,13 +27,15 @@ def stop_running(run: state.Run, now: datetime) -> state.Run:
     if not failed and (run.ending is None or run.rollback is not None):
         return run
     reason = f"stopped: {failures.cause(run)}" if failed and not run.rollback else "stopped"
-    return halt.running(run, state.Stopping.POLITELY, state.StopCause.ENDING, reason, now)
+    how, cause = state.Stopping.POLITELY, state.StopCause.ENDING
+    # A way back goes on: what it restores would have to be restored anyway.
+    return halt.running(run, how, cause, reason, now, spare_returns=failed and not run.rollback)
 
 
 def hold(run: state.Run, _: datetime) -> state.Run:
     """Wait for a person after a failure, where the policy says so."""
     failed = run.current.status is words.TaskStatus.FAILED
-    wanted = run.policy.on_failure is state.OnFailure.HOLD and not run.held
+    wanted = budgets.on_failure(run) is state.OnFailure.HOLD and not run.held
     if not failed or not wanted or run.ending or run.current.running:
         return run
     return replace(run, held=True)
@@ -42,14 +44,13 @@ def hold(run: state.Run, _: datetime) -> state.Run:
 def end(run: state.Run, _: datetime) -> state.Run:
     """Stop going forward once a stage has failed."""
     failed = run.current.status is words.TaskStatus.FAILED
-    if not failed or run.ending or run.policy.on_failure is state.OnFailure.HOLD:
+    policy = budgets.on_failure(run)
+    if not failed or run.ending or policy is state.OnFailure.HOLD:
         return run
-    rolls_back = run.policy.on_failure is state.OnFailure.ROLLBACK
-    return replace(
-        run,
-        ending=state.Ending(words.RunStatus.FAILED, "", rollback=rolls_back),
-        pause=None,
-    )
+    rolls_back = policy in (state.OnFailure.ROLLBACK, state.OnFailure.ROLLBACK_WAVE)
+    wave = budgets.wave_to_take_back(run)
+    ending = state.Ending(words.RunStatus.FAILED, "", rollback=rolls_back, wave=wave)
+    return replace(run, ending=ending, pause=None)
 
 
 def drop_queued(run: state.Run, now: datetime) -> state.Run:
@@ -73,6 +74,10 @@ def _drop_rollback(run: state.Run, now: datetime) -> state.Run:
 
 def _dropped(stage: state.StageState, why: str, now: datetime) -> state.StageState:
     def drop(task: state.TaskState) -> state.TaskState:
+        if task.status is words.TaskStatus.WAITING:
+            ended = words.TaskStatus.UNREACHABLE
+            reason = task.reason.removesuffix("; trying again")
+            return replace(task, status=ended, reason=reason, finished=now, deadline=None)
         if task.status is not words.TaskStatus.PENDING:
             return task
         return replace(task, status=words.TaskStatus.CANCELLED, reason=why, finished=now)
@@ -88,7 +93,7 @@ def begin_rollback(run: state.Run, now: datetime) -> state.Run:
     """Once everything has come to rest, roll back what was touched, or finish."""
     if run.ending is None or run.rollback or run.current.running:
         return run
-    if run.ending.rollback and run.touched:
+    if run.ending.rollback and plan.to_take_back(run):
         return replace(run, rollback=plan.rollback(run), clock_stopped=None)
     return _finished(run, run.ending.status, f"{failures.cause(run)}; {_remains(run)}", now)
 
@@ -112,8 +117,14 @@ def finish_rollback(run: state.Run, now: datetime) -> state.Run:
     open_ones = failures.not_back(run)
     why = failures.cause(run)
     if proven:
-        back = f"{wording.names(run.touched)} back as before"
+        taken = [task.target for task in stage.tasks]
+        back = f"{wording.names(taken)} back as before"
         run = _close_rollback(run, words.TaskStatus.SUCCEEDED, back, now)
+        kept = [name for name in run.touched if name not in taken]
+        if kept:
+            verb = "keeps" if len(kept) == 1 else "keep"
+            why = f"{why}; {back}; {wording.names(kept)} {verb} the new release"
+            return _finished(run, words.RunStatus.FAILED, why, now)
         return _finished(run, words.RunStatus.ROLLED_BACK, f"{why}; {back}", now)
     left = f"not proven back: {open_ones}"
     run = _close_rollback(run, words.TaskStatus.FAILED, left, now)

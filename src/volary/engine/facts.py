@@ -6,7 +6,7 @@ more is stale and changes nothing.
 
 from dataclasses import replace
 
-from volary.engine import events, state, update
+from volary.engine import budgets, events, state, update
 from volary.model import outcome as outcomes
 from volary.model import status as words
 
@@ -39,27 +39,52 @@ def finish(run: state.Run, event: events.TaskFinished) -> state.Run:
 
 def conclude(run: state.Run, task: state.TaskState, event: events.TaskFinished) -> state.Run:
     """End `task` of the current stage with the event's outcome."""
-    outcome = _judge(task, event.outcome, rolls_back=run.rollback is not None)
+    rolls_back = run.rollback is not None or bool(task.returning)
+    outcome = _judge(task, event.outcome, rolls_back=rolls_back)
+    status, reason = outcome.status, outcome.reason
+    if task.returning:
+        proven = status is words.TaskStatus.SUCCEEDED
+        run, reason = budgets.conclude_return(run, task, proven, reason)
+        # The stage has not been done there, however well the way back went.
+        status = words.TaskStatus.FAILED
     ended = replace(
         task,
-        status=outcome.status,
-        reason=outcome.reason,
+        status=status,
+        reason=reason,
         details=outcome.details,
         finished=event.at,
         deadline=None,
+        returning="",
     )
+    if _is_waited_for(run, ended):
+        again = event.at + run.policy.again_after
+        said = f"{reason}; trying again"
+        ended = replace(
+            ended, status=words.TaskStatus.WAITING, reason=said, finished=None, deadline=again
+        )
     run = _with_task(run, ended)
-    if outcome.touched:
+    if outcome.touched and not task.returning:
         run = update.touch(run, task.target)
     return _go_without(run, ended)
+
+
+def _is_waited_for(run: state.Run, task: state.TaskState) -> bool:
+    """Say whether an unreachable cluster is tried again, as its wave or the run says."""
+    if task.status is not words.TaskStatus.UNREACHABLE or run.rollback or run.ending:
+        return False
+    wave = run.wave_of(task.target)
+    rule = wave.on_unreachable if wave else run.policy.on_unreachable
+    return rule is state.OnUnreachable.WAIT and run.current.status is words.TaskStatus.RUNNING
 
 
 def _go_without(run: state.Run, task: state.TaskState) -> state.Run:
     """Leave an unreachable cluster out, where the policy says so."""
     lenient = run.policy.on_unreachable is state.OnUnreachable.CONTINUE_WITHOUT
-    if not lenient or run.rollback or task.status is not words.TaskStatus.UNREACHABLE:
+    unreachable = task.status is words.TaskStatus.UNREACHABLE
+    if not lenient or run.waves or run.rollback or not unreachable:
         return run
-    return update.leave_out(run, task.target, f"unreachable: {task.reason}")
+    why = f"unreachable: {task.reason}"
+    return update.leave_out(run, task.target, why, state.LeftOut.UNREACHABLE)
 
 
 def _running(

@@ -73,7 +73,7 @@ def begin_stage(run: state.Run, now: datetime) -> state.Run:
 
 
 def start_tasks(run: state.Run, now: datetime) -> state.Run:
-    """Start queued tasks of the group, as many as may run at once."""
+    """Start queued tasks of the group, as many as may run at once; a way back takes no place."""
     group = _open_group(run)
     if not _may_start(run) or group is None or not group.is_open:
         return run
@@ -82,13 +82,15 @@ def start_tasks(run: state.Run, now: datetime) -> state.Run:
         return run
     free = len(group.tasks)
     if group.concurrency:
-        free = group.concurrency - sum(task.is_running for task in group.tasks)
+        free = group.concurrency - sum(
+            task.is_running and not task.returning for task in group.tasks
+        )
     if all(task.status is not words.TaskStatus.PENDING for task in group.tasks):
         return run
     tasks = []
     for task in group.tasks:
         if free > 0 and task.status is words.TaskStatus.PENDING:
-            tasks.append(_started(task, now, deadline))
+            tasks.append(_started(task, now, _sooner(group, now, deadline)))
             free -= 1
         else:
             tasks.append(task)
@@ -102,6 +104,12 @@ def _task_deadline(run: state.Run) -> datetime | None:
         return run.rollback.deadline
     times = [time for time in (run.current.deadline, run.deadline) if time]
     return min(times, default=None)
+
+
+def _sooner(group: state.GroupState, now: datetime, deadline: datetime) -> datetime:
+    """Return when a task that starts now has to be done."""
+    limit = group.progress_deadline
+    return deadline if limit is None else min(deadline, now + limit)
 
 
 def _started(task: state.TaskState, now: datetime, deadline: datetime) -> state.TaskState:
@@ -131,12 +139,20 @@ def complete_stage(run: state.Run, now: datetime) -> state.Run:
 
 
 def _completed(stage: state.StageState, now: datetime) -> state.StageState:
-    done = [task.target for task in stage.tasks if task.status is words.TaskStatus.SUCCEEDED]
-    rest = [task.target for task in stage.tasks if task.status is not words.TaskStatus.SUCCEEDED]
+    done, failed, skipped = [], [], []
+    for task in stage.tasks:
+        match task.status:
+            case words.TaskStatus.SUCCEEDED:
+                done.append(task.target)
+            case words.TaskStatus.FAILED | words.TaskStatus.UNREACHABLE:
+                failed.append(task.target)
+            case _:
+                skipped.append(task.target)
     status = words.TaskStatus.SUCCEEDED if done else words.TaskStatus.SKIPPED
-    parts = [f"done on {wording.names(done)}"] if done else []
-    parts += [f"skipped on {wording.names(rest)}"] if rest else []
-    return replace(stage, status=status, reason=", ".join(parts), finished=now)
+    said = (("done on", done), ("failed on", failed), ("skipped on", skipped))
+    parts = [f"{how} {wording.names(names)}" for how, names in said if names]
+    reason = ", ".join(parts) or "no cluster is in this wave"
+    return replace(stage, status=status, reason=reason, finished=now)
 
 
 def _finished(run: state.Run, now: datetime) -> state.Run:
@@ -155,7 +171,8 @@ def _finished(run: state.Run, now: datetime) -> state.Run:
 def reason(run: state.Run) -> str:
     """Say in one sentence what the run is doing or waiting for, without the details."""
     stage = run.current
-    where = f"stage {run.position + 1} of {len(run.stages)}, {stage.stage.name.value}"
+    wave = f" in wave {stage.wave}" if stage.wave else ""
+    where = f"stage {run.position + 1} of {len(run.stages)}, {stage.stage.name.value}{wave}"
     if run.held:
         return f"{stage.stage.name.value} failed: {stage.reason}; retry, skip or cancel"
     if run.pause:

@@ -32,9 +32,19 @@ def task(
 
 
 def running(
-    run: state.Run, how: state.Stopping, cause: state.StopCause, reason: str, at: datetime
+    run: state.Run,
+    how: state.Stopping,
+    cause: state.StopCause,
+    reason: str,
+    at: datetime,
+    *,
+    spare_returns: bool = False,
 ) -> state.Run:
-    """Return the run with every running task told to stop."""
+    """Return the run with every running task told to stop, ways back left alone if asked to."""
     deadline = at + run.policy.grace
-    stage = update.tasks(run.current, lambda each: task(each, how, cause, reason, deadline))
-    return update.current(run, stage)
+
+    def tell(each: state.TaskState) -> state.TaskState:
+        spared = spare_returns and each.returning
+        return each if spared else task(each, how, cause, reason, deadline)
+
+    return update.current(run, update.tasks(run.current, tell))

@@ -7,16 +7,43 @@ run waits for a person and nothing runs; limits of running tasks never do.
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine import events, facts, halt, state, update, wording
+from volary.engine import budgets, events, facts, halt, state, update, wording
 from volary.model import status as words
 
 
 def time(run: state.Run, event: events.TimePassed) -> state.Run:
     """Write down every limit that has passed by the event's time."""
+    run = _try_again(run, event.at)
     run = _expire_tasks(run, event.at)
     run = _expire_approval(run, event.at)
     run = _expire_stage(run, event.at)
     return _expire_run(run, event.at)
+
+
+def _try_again(run: state.Run, now: datetime) -> state.Run:
+    """Queue the tasks of clusters that were waited for long enough."""
+
+    def again(task: state.TaskState) -> state.TaskState:
+        waits = task.status is words.TaskStatus.WAITING and task.deadline is not None
+        if not waits or task.deadline is None or now < task.deadline:
+            return task
+        return state.TaskState(task.target, attempt=task.attempt, reason=task.reason)
+
+    return update.current(run, update.tasks(run.current, again))
+
+
+def _give_up_waiting(run: state.Run, now: datetime) -> state.Run:
+    """Count clusters that are still waited for as unreachable; their time is over."""
+
+    def give_up(task: state.TaskState) -> state.TaskState:
+        never = task.status is words.TaskStatus.PENDING and task.attempt and task.reason
+        if task.status is not words.TaskStatus.WAITING and not never:
+            return task
+        reason = task.reason.removesuffix("; trying again")
+        ended = words.TaskStatus.UNREACHABLE
+        return replace(task, status=ended, reason=reason, finished=now, deadline=None)
+
+    return update.current(run, update.tasks(run.current, give_up))
 
 
 def _expire_tasks(run: state.Run, now: datetime) -> state.Run:
@@ -56,7 +83,9 @@ def _expire_stage(run: state.Run, now: datetime) -> state.Run:
     over = stage.deadline is not None and now >= stage.deadline
     if not over or run.clock_stopped or stage.status is not words.TaskStatus.RUNNING:
         return run
-    open_targets = [task.target for task in stage.tasks if not task.is_final]
+    run = _give_up_waiting(run, now)
+    stage = run.current
+    open_targets = [task.target for task in stage.tasks if not task.is_final and not task.returning]
     if not open_targets:
         return run
     reason = f"timed out after {wording.span(stage.stage.timeout)} on {wording.names(open_targets)}"
@@ -71,8 +100,10 @@ def _expire_run(run: state.Run, now: datetime) -> state.Run:
         return run
     name = run.current.stage.name.value
     reason = f"the run timed out after {wording.span(run.policy.timeout)} in {name}"
-    rolls_back = run.policy.on_failure is state.OnFailure.ROLLBACK
-    ending = state.Ending(words.RunStatus.FAILED, reason, rollback=rolls_back)
+    policy = budgets.on_failure(run)
+    rolls_back = policy in (state.OnFailure.ROLLBACK, state.OnFailure.ROLLBACK_WAVE)
+    wave = budgets.wave_to_take_back(run)
+    ending = state.Ending(words.RunStatus.FAILED, reason, rollback=rolls_back, wave=wave)
     run = replace(run, ending=ending, pause=None, held=False)
     if not run.current.is_final:
         run = update.current(run, _failed(run.current, reason, now))
@@ -124,7 +155,8 @@ def next_time(run: state.Run) -> datetime | None:
     """Return when `events.TimePassed` is due; None when no limit is running."""
     if run.is_final or run.status is words.RunStatus.PLANNED:
         return None
-    times = [task.deadline for task in run.current.running]
+    waits = (words.TaskStatus.RUNNING, words.TaskStatus.WAITING)
+    times = [task.deadline for task in run.current.tasks if task.status in waits]
     group = waiting_group(run)
     if group is not None:
         times.append(group.expires)

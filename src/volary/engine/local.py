@@ -23,6 +23,7 @@ from volary.engine import (
     journal,
     machine,
     narration,
+    plan,
     reporting,
     state,
 )
@@ -168,7 +169,7 @@ class Runner:
             commit=self._run.commit,
             running_commit=self._run.running_commit,
             stage_id=command.stage,
-            stage=stage.stage,
+            stage=plan.taking_back(stage.stage) if command.returning else stage.stage,
             target=command.target,
             attempt=command.attempt,
             deadline=command.deadline,

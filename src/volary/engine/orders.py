@@ -44,7 +44,8 @@ def _of_task(
         return
     same = before is not None and before.is_running and before.attempt == after.attempt
     if not same:
-        yield commands.StartTask(stage, after.target, after.attempt, after.deadline)
+        back = bool(after.returning)
+        yield commands.StartTask(stage, after.target, after.attempt, after.deadline, back)
     told = before.stopping if same and before else state.Stopping.NOT
     if after.stopping is not told:
         yield commands.StopTask(

@@ -1,12 +1,14 @@
 """Builds a planned run: which stage visits which clusters, in which groups."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from volary.engine import state
 from volary.model import errors, problem
 from volary.model import stage as stages
+
+_ROLLBACK = stages.Stage(stages.StageName.ROLLBACK, stages.RollbackOptions())
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,20 @@ class Group:
     #: Asked for before the group starts in each stage it is part of.
     approval: state.ApprovalRule | None = None
 
+    #: How long one of them may take in a stage; None: as long as the stage.
+    progress_deadline: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One stage of one wave: what a run that moves in waves is a sequence of."""
+
+    stage: stages.Stage
+    #: May be without targets: its approval is asked for all the same.
+    group: Group
+    #: Name of the wave; it has a rule in `Plan.waves`.
+    wave: str
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -31,6 +47,10 @@ class Plan:
     stages: tuple[stages.Stage, ...]
     running_commit: str = ""
     policy: state.Policy = field(default_factory=state.Policy)
+    #: The waves in order with their budgets; empty: the run does not move in waves.
+    waves: tuple[state.WaveRule, ...] = ()
+    #: What is done in which order, with waves; each stage of `stages` is in it.
+    steps: tuple[Step, ...] = ()
 
 
 def one_group(targets: Sequence[str], *, concurrency: int = 0) -> tuple[Group, ...]:
@@ -56,32 +76,66 @@ def new_run(run_id: str, plan: Plan, at: datetime) -> state.Run:
         commit=plan.commit,
         running_commit=plan.running_commit,
         clusters=tuple(state.ClusterState(target) for target in targets),
-        stages=tuple(
-            _stage(replace(stage, index=index), plan.groups)
-            for index, stage in enumerate(plan.stages)
-        ),
+        stages=tuple(_steps(plan)) if plan.steps else tuple(_stages(plan)),
         policy=plan.policy,
         created=at,
+        waves=plan.waves,
     )
+
+
+def _stages(plan: Plan) -> Iterator[state.StageState]:
+    for index, stage in enumerate(plan.stages):
+        yield _stage(replace(stage, index=index), plan.groups)
+
+
+def _steps(plan: Plan) -> Iterator[state.StageState]:
+    """Yield the steps of a run in waves; the place in the pipeline stays that of the stage."""
+    for step in plan.steps:
+        group = _group(step.group, step.stage)
+        yield state.StageState(
+            id=f"{step.wave}/{step.stage.index + 1}-{step.stage.name}",
+            stage=step.stage,
+            groups=(group,) if group.tasks or group.rule else (),
+            wave=step.wave,
+        )
+
+
+def to_take_back(run: state.Run) -> tuple[str, ...]:
+    """Return the touched clusters that a rollback has to visit, as the run's ending says."""
+    if run.ending is None or not run.ending.wave:
+        return run.touched
+    members = {name for wave in run.waves if wave.name == run.ending.wave for name in wave.targets}
+    return tuple(name for name in run.touched if name in members)
+
+
+def taking_back(stage: stages.Stage) -> stages.Stage:
+    """Return what is carried out on a cluster that is left out after `stage` failed there."""
+    return replace(_ROLLBACK, index=stage.index)
 
 
 def rollback(run: state.Run) -> state.StageState:
     """Return the stage that takes the touched clusters of `run` back.
 
-    As many at once as the run's most careful group allows; approvals are not asked:
-    gates never hold up the way back.
+    As many at once as the run's most careful group allows; in waves the last one first,
+    each with its own limit. Approvals are not asked: gates never hold up the way back.
     """
     limit = run.policy.rollback_timeout
     groups = run.stages[run.position].groups
-    options = stages.RollbackOptions()
-    stage = stages.Stage(stages.StageName.ROLLBACK, options, index=len(run.stages), timeout=limit)
+    stage = replace(_ROLLBACK, index=len(run.stages), timeout=limit)
     concurrency = min((group.concurrency for group in groups if group.concurrency), default=0)
-    tasks = tuple(state.TaskState(target) for target in run.touched)
-    return state.StageState(
-        id=state.ROLLBACK_ID,
-        stage=stage,
-        groups=(state.GroupState(tasks, concurrency=concurrency),),
-    )
+    chosen = to_take_back(run)
+    if run.waves:
+        made = tuple(_way_back(wave, set(chosen)) for wave in reversed(run.waves))
+        back = tuple(group for group in made if group.tasks)
+    else:
+        tasks = tuple(state.TaskState(target) for target in chosen)
+        back = (state.GroupState(tasks, concurrency=concurrency),)
+    return state.StageState(id=state.ROLLBACK_ID, stage=stage, groups=back)
+
+
+def _way_back(wave: state.WaveRule, chosen: set[str]) -> state.GroupState:
+    tasks = tuple(state.TaskState(target) for target in wave.targets if target in chosen)
+    return state.GroupState(tasks, name=wave.name, concurrency=wave.concurrency)
 
 
 def _stage(stage: stages.Stage, groups: tuple[Group, ...]) -> state.StageState:
@@ -101,6 +155,7 @@ def _group(group: Group, stage: stages.Stage) -> state.GroupState:
         name=group.name,
         concurrency=group.concurrency,
         rule=_rule(stage) or group.approval,
+        progress_deadline=group.progress_deadline,
     )
 
 
@@ -133,7 +188,34 @@ def _problems(plan: Plan) -> Sequence[str]:
             found.append(f"the concurrency of group {group.name or 'of all targets'} is negative")
         if group.approval and group.approval.count < 1:
             found.append("an approval needs at least one person")
+    found += _wave_problems(plan, targets)
     limits = (plan.policy.timeout, plan.policy.rollback_timeout, plan.policy.grace)
     if any(limit.total_seconds() <= 0 for limit in limits):
         found.append("timeout, rollback timeout and grace must be positive")
     return found
+
+
+def _wave_problems(plan: Plan, targets: Sequence[str]) -> Iterator[str]:
+    """Yield what would make clusters of a run in waves start twice, early or never."""
+    if not plan.waves and not plan.steps:
+        return
+    members = [name for wave in plan.waves for name in wave.targets]
+    yield from (f"{name} is in no wave" for name in targets if name not in set(members))
+    yield from (f"{name} is in two waves" for name in sorted(_repeated(members)))
+    rules = {wave.name: set(wave.targets) for wave in plan.waves}
+    if len(rules) < len(plan.waves):
+        yield "two waves have the same name"
+    for step in plan.steps:
+        if not set(step.group.targets) <= rules.get(step.wave, set()):
+            yield f"a step of wave {step.wave} names clusters that are not in it"
+    for wave in plan.waves:
+        if min(wave.failures, wave.unreachable, wave.concurrency) < 0:
+            yield f"the budget of wave {wave.name} is negative"
+
+
+def _repeated(names: Sequence[str]) -> set[str]:
+    seen: set[str] = set()
+    again: set[str] = set()
+    for name in names:
+        (again if name in seen else seen).add(name)
+    return again

@@ -83,7 +83,7 @@ def _skip_task(
         return halt.task(
             task, state.Stopping.POLITELY, state.StopCause.SKIP, why, event.at + run.policy.grace
         )
-    pending = task.status is words.TaskStatus.PENDING
+    pending = task.status in (words.TaskStatus.PENDING, words.TaskStatus.WAITING)
     if pending or (run.held and task.status is not words.TaskStatus.SUCCEEDED):
         return replace(task, status=words.TaskStatus.SKIPPED, reason=why, finished=event.at)
     return task

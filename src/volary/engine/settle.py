@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine import ending, forward, limits, state
+from volary.engine import budgets, ending, forward, limits, state
 from volary.model import status as words
 
 Rule = Callable[[state.Run, datetime], state.Run]
@@ -51,6 +51,7 @@ def _status(run: state.Run) -> words.RunStatus:
 #: In this order: the clock first, then failures, then the way out, then the way on.
 RULES: tuple[Rule, ...] = (
     limits.turn_clock,
+    budgets.tolerate,
     ending.fail_stage,
     ending.stop_running,
     ending.hold,

@@ -44,6 +44,8 @@ class OnFailure(StrEnum):
 
     #: Roll back the touched clusters.
     ROLLBACK = "rollback"
+    #: Roll back the touched clusters of the failed wave; earlier waves keep the new release.
+    ROLLBACK_WAVE = "rollback-wave"
     #: The run fails and everything stays as it is.
     STOP = "stop"
     #: The run waits for a person: retry, skip a cluster, or cancel.
@@ -55,8 +57,23 @@ class OnUnreachable(StrEnum):
 
     #: It is a failure like any other.
     FAIL = "fail"
-    #: The run goes on without the cluster, and does not end `succeeded`.
+    #: The run goes on without the cluster, and does not end `succeeded`; in a wave within
+    #: the budget only.
     CONTINUE_WITHOUT = "continue-without"
+    #: It is tried again until its time is over; what then follows is as with the one above.
+    WAIT = "wait"
+
+
+class LeftOut(StrEnum):
+    """What the run goes on without a cluster for."""
+
+    NOT = ""
+    #: A person said so.
+    SKIPPED = "skipped"
+    #: It failed, and the budget allowed for it.
+    FAILED = "failed"
+    #: It could not be reached.
+    UNREACHABLE = "unreachable"
 
 
 class Stopping(StrEnum):
@@ -110,6 +127,28 @@ class Policy:
     #: How long a task may take to finish its write after it was told to stop, before it is
     #: broken off; and then how long until it counts as lost.
     grace: timedelta = timedelta(minutes=5)
+    #: How many clusters of the whole run may fail or be unreachable, whatever their waves
+    #: allow; None: the waves decide alone.
+    failures: int | None = None
+    unreachable: int | None = None
+    #: After which time a cluster that is waited for is tried again.
+    again_after: timedelta = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class WaveRule:
+    """What holds for the clusters of one wave; absolute numbers, fixed at the run's start."""
+
+    name: str
+    targets: tuple[str, ...]
+    #: How many of them may fail before the wave has.
+    failures: int = 0
+    #: How many may be unreachable besides.
+    unreachable: int = 0
+    on_failure: OnFailure = OnFailure.ROLLBACK
+    on_unreachable: OnUnreachable = OnUnreachable.FAIL
+    #: How many of them are taken back at once in a rollback; 0: all.
+    concurrency: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +191,8 @@ class TaskState:
     progress: Progress | None = None
     #: What was done where, a line each, from the task's outcome.
     details: tuple[str, ...] = ()
+    #: It failed for this reason, the budget allows for it, and its cluster is being taken back.
+    returning: str = ""
 
     @property
     def is_final(self) -> bool:
@@ -178,6 +219,8 @@ class GroupState:
     #: Since when and until when it is waited for approvals; None before.
     asked: datetime | None = None
     expires: datetime | None = None
+    #: How long a task may take, besides the stage's timeout; None: as long as the stage.
+    progress_deadline: timedelta | None = None
 
     @property
     def is_open(self) -> bool:
@@ -186,7 +229,9 @@ class GroupState:
 
     @property
     def is_final(self) -> bool:
-        """Whether all its tasks have ended."""
+        """Whether all its tasks have ended; without any, its approval still has to be given."""
+        if not self.tasks:
+            return self.is_open
         return all(task.status in FINAL_TASK for task in self.tasks)
 
 
@@ -204,6 +249,8 @@ class StageState:
     started: datetime | None = None
     finished: datetime | None = None
     deadline: datetime | None = None
+    #: Name of the wave it is a step of; empty: of none.
+    wave: str = ""
 
     @property
     def tasks(self) -> Iterator[TaskState]:
@@ -239,6 +286,7 @@ class ClusterState:
     touched: bool = False
     #: Why the rest of the run goes on without it; empty: it does not.
     left_out: str = ""
+    left_out_for: LeftOut = LeftOut.NOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +298,8 @@ class Ending:
     reason: str
     #: Whether the touched clusters are rolled back first.
     rollback: bool
+    #: Only those of this wave; empty: all.
+    wave: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +340,8 @@ class Run:
     held: bool = False
     #: Since when its limits stand still because it waits for a person; None: they run.
     clock_stopped: datetime | None = None
+    #: In order; empty: the run does not move in waves.
+    waves: tuple[WaveRule, ...] = ()
 
     @property
     def is_final(self) -> bool:
@@ -319,6 +371,10 @@ class Run:
     def stage(self, stage_id: str) -> StageState | None:
         """Return the stage with `stage_id`; None when there is none."""
         return next((each for each in self.all_stages if each.id == stage_id), None)
+
+    def wave_of(self, target: str) -> WaveRule | None:
+        """Return the wave of a cluster; None when the run does not move in waves."""
+        return next((each for each in self.waves if target in each.targets), None)
 
     def cluster(self, name: str) -> ClusterState | None:
         """Return the cluster called `name`; None when it is not the run's."""

@@ -51,10 +51,21 @@ def touch(run: state.Run, name: str) -> state.Run:
     return cluster(run, replace(found, touched=True))
 
 
-def leave_out(run: state.Run, name: str, reason: str) -> state.Run:
-    """Return `run` going on without the cluster."""
+def untouch(run: state.Run, name: str) -> state.Run:
+    """Return `run` with the cluster proven to be as it was before."""
     found = run.cluster(name)
-    return run if found is None else cluster(run, replace(found, left_out=reason))
+    return run if found is None else cluster(run, replace(found, touched=False))
+
+
+def leave_out(
+    run: state.Run, name: str, reason: str, kind: state.LeftOut = state.LeftOut.SKIPPED
+) -> state.Run:
+    """Return `run` going on without the cluster; with an empty reason, with it again."""
+    found = run.cluster(name)
+    if found is None:
+        return run
+    kind = kind if reason else state.LeftOut.NOT
+    return cluster(run, replace(found, left_out=reason, left_out_for=kind))
 
 
 def _group(group: state.GroupState, change: TaskChange) -> state.GroupState:

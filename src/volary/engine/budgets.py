@@ -1,0 +1,102 @@
+"""Budgets: which failures of a wave the run goes on without, and what becomes of the cluster.
+
+A cluster that fails within the budget of its wave and of the run is left out of the rest of
+the run, and taken back at once: within the same stage, so that a bad version does not wait
+for the end of the run. The stage ends when that is over. Its failure counts for good, also
+when the way back is proven, so a wave never fails more clusters than its budget says.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from volary.engine import failures, state, update
+from volary.model import status as words
+
+
+def tolerate(run: state.Run, now: datetime) -> state.Run:
+    """Go on without clusters whose failure the budgets allow for."""
+    if not run.waves or run.rollback or run.ending or run.current.is_final:
+        return run
+    for task in failures.of_stage(run):
+        wave = run.wave_of(task.target)
+        if wave is not None and _is_allowed(run, wave, _kind(wave, task)):
+            run = _go_without(run, wave, task, now)
+    return run
+
+
+def _kind(wave: state.WaveRule, task: state.TaskState) -> state.LeftOut:
+    """Return what the failure counts as."""
+    lenient = wave.on_unreachable is not state.OnUnreachable.FAIL
+    if lenient and task.status is words.TaskStatus.UNREACHABLE:
+        return state.LeftOut.UNREACHABLE
+    return state.LeftOut.FAILED
+
+
+def _is_allowed(run: state.Run, wave: state.WaveRule, kind: state.LeftOut) -> bool:
+    """Say whether one more failure of this kind stays within both budgets."""
+    if kind is state.LeftOut.UNREACHABLE:
+        mine, whole = wave.unreachable, run.policy.unreachable
+    else:
+        mine, whole = wave.failures, run.policy.failures
+    spent = [each.name for each in run.clusters if each.left_out_for is kind]
+    if whole is not None and len(spent) >= whole:
+        return False
+    members = set(wave.targets)
+    return sum(name in members for name in spent) < mine
+
+
+def _go_without(
+    run: state.Run, wave: state.WaveRule, task: state.TaskState, now: datetime
+) -> state.Run:
+    kind = _kind(wave, task)
+    why = task.reason or task.status.value
+    run = update.leave_out(run, task.target, f"{kind.value}: {why}", kind)
+    cluster = run.cluster(task.target)
+    if kind is state.LeftOut.UNREACHABLE or cluster is None or not cluster.touched:
+        return run
+    back = replace(
+        task,
+        status=words.TaskStatus.RUNNING,
+        reason=f"{why}; being taken back",
+        attempt=task.attempt + 1,
+        started=now,
+        finished=None,
+        deadline=now + run.policy.rollback_timeout,
+        stopping=state.Stopping.NOT,
+        stop_cause=state.StopCause.NONE,
+        stop_reason="",
+        progress=None,
+        returning=why,
+    )
+    return update.current(
+        run, update.tasks(run.current, lambda each: back if each is task else each)
+    )
+
+
+def conclude_return(
+    run: state.Run, task: state.TaskState, proven: bool, said: str
+) -> tuple[state.Run, str]:
+    """Write down how the way back of a left-out cluster ended; return the task's reason too."""
+    end = "back as before" if proven else f"not proven back: {said}"
+    reason = f"{task.returning}; {end}"
+    kind = state.LeftOut.FAILED
+    run = update.leave_out(run, task.target, f"{kind.value}: {reason}", kind)
+    return (update.untouch(run, task.target) if proven else run), reason
+
+
+def on_failure(run: state.Run) -> state.OnFailure:
+    """Return what follows when the current stage has failed: its wave's rule, else the run's."""
+    rule = _current_wave(run)
+    return run.policy.on_failure if rule is None else rule.on_failure
+
+
+def wave_to_take_back(run: state.Run) -> str:
+    """Return the name of the wave that a rollback is limited to; empty: all is taken back."""
+    rule = _current_wave(run)
+    limited = rule is not None and rule.on_failure is state.OnFailure.ROLLBACK_WAVE
+    return rule.name if rule and limited else ""
+
+
+def _current_wave(run: state.Run) -> state.WaveRule | None:
+    name = run.stages[run.position].wave
+    return next((each for each in run.waves if each.name == name), None)
