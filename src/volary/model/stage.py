@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
-from volary.model import traffic, webhook
+from volary.model import analysis, traffic, webhook
 
 
 class StageName(StrEnum):
@@ -158,6 +158,8 @@ class ProgressiveTrafficOptions:
     mirror_weight: int = 100
     match: tuple[traffic.RequestMatch, ...] = ()
     session_affinity: traffic.SessionAffinity | None = None
+    #: Measured with every check.
+    metrics: tuple[analysis.Rule, ...] = ()
     webhooks: tuple[webhook.Webhook, ...] = ()
     scope: Scope = Scope.CLUSTER
     #: A step may lead above `max_weight` (Flagger does that); otherwise it is cut there.
@@ -179,6 +181,7 @@ class Checks:
     count: int = 1
     #: So many failed ones, and the analysis has failed.
     threshold: int = 1
+    metrics: tuple[analysis.Rule, ...] = ()
     webhooks: tuple[webhook.Webhook, ...] = ()
 
 
@@ -262,3 +265,5 @@ class Stage:
     #: Clusters the stage is limited to; empty: all (PipeCD: ``multiTargets``).
     targets: tuple[str, ...] = ()
     skip_on: SkipOn = field(default_factory=SkipOn)
+    #: The strategy whose clusters carry it out; empty: every cluster does.
+    strategy: str = ""
