@@ -15,12 +15,13 @@ from volary.config import (
     pipeline,
     sections,
     shape,
+    strategies,
     trigger,
     values,
     yaml,
 )
 from volary.model import application as applications
-from volary.model import errors, problem
+from volary.model import errors, problem, stage
 
 #: PipeCD's old kinds that are not about Kubernetes.
 _FOREIGN_KINDS = ("TerraformApp", "LambdaApp", "CloudRunApp", "ECSApp")
@@ -201,7 +202,8 @@ def _build(
 ) -> applications.Application:
     pipeline.check_duration(reading, spec.timeout, ("spec", "timeout"))
     routing = convert.traffic_routing(kubernetes.traffic_routing)
-    at = ("spec", "pipeline", "stages")
+    quick_sync = convert.quick_sync(kubernetes.quick_sync)
+    chosen, stages = _stages(reading, spec, quick_sync, routing.method)
     return applications.Application(
         name=metadata.name,
         dialect=reading.dialect,
@@ -209,16 +211,28 @@ def _build(
         description=spec.description,
         targets=targets,
         input=convert.inputs(kubernetes.input),
-        quick_sync=convert.quick_sync(kubernetes.quick_sync),
+        quick_sync=quick_sync,
         quick_sync_targets=tuple(kubernetes.quick_sync.multi_targets),
         workloads=tuple(convert.reference(each) for each in kubernetes.workloads),
         service=convert.reference(kubernetes.service),
         variant_label=convert.variant_label(kubernetes.variant_label),
         traffic_routing=routing,
-        pipeline=pipeline.convert(reading, spec.pipeline.stages, routing.method, at),
+        pipeline=stages,
+        strategies=chosen,
         planner=convert.planner(spec.planner),
         commit_matcher=convert.commit_matcher(spec.commit_matcher),
         triggers=trigger.convert(reading, spec.trigger),
         mentions=mentions.convert(reading, spec.notification),
         timeout=spec.timeout,
     )
+
+
+def _stages(
+    reading: shape.Reading,
+    spec: sections.Spec,
+    quick_sync: stage.SyncOptions,
+    method: applications.RoutingMethod,
+) -> tuple[tuple[applications.Strategy, ...], tuple[stage.Stage, ...]]:
+    if isinstance(spec, sections.VolarySpec) and spec.strategies:
+        return strategies.convert(reading, spec.strategies, quick_sync, method)
+    return (), pipeline.convert(reading, spec.pipeline.stages, method, strategies.STAGES)

@@ -3,21 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from volary.config import sections, shape, traffic, values, yaml
+from volary.config import ordering, sections, shape, strategies, values, yaml
 from volary.model import application, stage, variant
 
 _VARIANT_KINDS = ("", "Deployment", "StatefulSet")
-_ROLLOUTS = {
-    variant.Variant.CANARY: stage.StageName.CANARY_ROLLOUT,
-    variant.Variant.BASELINE: stage.StageName.BASELINE_ROLLOUT,
-}
-_CLEANS = {
-    variant.Variant.CANARY: stage.StageName.CANARY_CLEAN,
-    variant.Variant.BASELINE: stage.StageName.BASELINE_CLEAN,
-}
-_PROMOTIONS = (stage.StageName.PRIMARY_ROLLOUT, stage.StageName.SYNC)
-_STAGES: yaml.Path = ("spec", "pipeline", "stages")
 
 
 def check(
@@ -28,9 +19,6 @@ def check(
     directory: str | None,
 ) -> None:
     """Note every problem of the whole application; `base` is where its Kubernetes part is."""
-    written = reading.written(_STAGES)
-    # A stage that could not be read would look like a missing one.
-    is_complete = isinstance(written, list) and len(written) == len(app.pipeline)
     _check_input(reading, app.input, (*base, "input"))
     _check_inside(reading, kubernetes, base, directory)
     _check_names(reading, app.quick_sync_targets, (*base, "quickSync", "multiTargets"))
@@ -38,10 +26,19 @@ def check(
     _check_workloads(reading, app, (*base, "workloads"))
     _check_routing(reading, app, base)
     _check_expressions(reading, app)
-    if is_complete:
-        _check_order(reading, app.pipeline)
-    for each in app.pipeline:
-        _check_names(reading, each.targets, (*_STAGES, each.index, "with", "multiTargets"))
+    for path, stages in strategies.lists(app):
+        _check_stages(reading, stages, path)
+
+
+def _check_stages(reading: shape.Reading, stages: Sequence[stage.Stage], path: yaml.Path) -> None:
+    first = stages[0].index if stages and stages[0].strategy else 0
+    placed = [replace(each, index=each.index - first) for each in stages]
+    written = reading.written(path)
+    # A stage that could not be read would look like a missing one.
+    if isinstance(written, list) and len(written) == len(stages):
+        ordering.check(reading, placed, path)
+    for each in placed:
+        _check_names(reading, each.targets, (*path, each.index, "with", "multiTargets"))
 
 
 def _check_input(reading: shape.Reading, read: application.Input, path: yaml.Path) -> None:
@@ -101,7 +98,7 @@ def _check_variant_label(
         if len(owners) > 1:
             both = " and ".join(owners)
             reading.error(path, f"{both} have the same label value {value!r}")
-    for each, rollout in _ROLLOUTS.items():
+    for each, rollout in ordering.ROLLOUTS.items():
         uses_default = any(
             isinstance(step.options, stage.VariantRolloutOptions)
             and step.name is rollout
@@ -125,7 +122,7 @@ def _is_suffix(text: str) -> bool:
 
 
 def _check_workloads(reading: shape.Reading, app: application.Application, path: yaml.Path) -> None:
-    if not any(step.name in _ROLLOUTS.values() for step in app.pipeline):
+    if not any(step.name in ordering.ROLLOUTS.values() for step in app.pipeline):
         return
     for i, each in enumerate(app.workloads):
         if each.kind not in _VARIANT_KINDS:
@@ -160,63 +157,3 @@ def _check_expressions(reading: shape.Reading, app: application.Application) -> 
             path = ("spec", "commitMatcher", name)
             message = f"not a regular expression: {error}"
             reading.lenient(path, message, then="it never matches")
-
-
-def _check_order(reading: shape.Reading, pipeline: Sequence[stage.Stage]) -> None:
-    for each in _ROLLOUTS:
-        _check_variant_order(reading, pipeline, each)
-    _check_promotion(reading, pipeline)
-    _check_repeated(reading, pipeline)
-
-
-def _check_variant_order(
-    reading: shape.Reading, pipeline: Sequence[stage.Stage], which: variant.Variant
-) -> None:
-    rollout, clean = _ROLLOUTS[which], _CLEANS[which]
-    running = False
-    last: stage.Stage | None = None
-    for step in pipeline:
-        if step.name is rollout:
-            running, last = True, step
-        elif step.name is clean:
-            if not running:
-                reading.warn(_at(step), f"{clean} comes before any {rollout}")
-            running = False
-        elif not running and _share(step, which) > 0:
-            share = f"{_share(step, which)}% of the traffic"
-            message = f"{share} goes to {which.value}, which is not running here"
-            reading.lenient(_at(step), message, f"add {rollout} before it")
-    if running and last is not None:
-        reading.warn(_at(last), f"no {clean} follows: {which.value} keeps running", f"add {clean}")
-
-
-def _check_promotion(reading: shape.Reading, pipeline: Sequence[stage.Stage]) -> None:
-    first = next((s for s in pipeline if s.name is stage.StageName.CANARY_ROLLOUT), None)
-    if first is not None and not any(
-        step.name in _PROMOTIONS and step.index > first.index for step in pipeline
-    ):
-        message = "the new version never becomes primary: no K8S_PRIMARY_ROLLOUT follows"
-        reading.warn(_at(first), message, "add K8S_PRIMARY_ROLLOUT")
-
-
-def _check_repeated(reading: shape.Reading, pipeline: Sequence[stage.Stage]) -> None:
-    """Two equal promotions on the same clusters are a slip; weights and waits may come back."""
-    seen: dict[tuple[object, ...], int] = {}
-    for step in pipeline:
-        if step.name not in _PROMOTIONS:
-            continue
-        same = (step.name, step.options, step.targets)
-        if same in seen:
-            message = f"{step.name} is the same as stage {seen[same] + 1}"
-            reading.warn(_at(step), message, "remove one of them")
-        seen.setdefault(same, step.index)
-
-
-def _share(step: stage.Stage, which: variant.Variant) -> int:
-    if not isinstance(step.options, stage.TrafficOptions):
-        return 0
-    return traffic.share(step.options, which)
-
-
-def _at(step: stage.Stage) -> yaml.Path:
-    return (*_STAGES, step.index)

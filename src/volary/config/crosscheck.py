@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from volary.config import shape, yaml
-from volary.model import application, fleet, problem
-
-_STAGES: yaml.Path = ("spec", "pipeline", "stages")
+from volary.config import shape, strategies, yaml
+from volary.model import application, fleet, problem, stage
 
 
 def against_fleet(
@@ -39,8 +37,7 @@ def chosen(app: application.Application, clusters: fleet.Fleet) -> tuple[fleet.C
     selector = app.targets
     if selector.names:
         return tuple(each for each in clusters.clusters if each.name in selector.names)
-    wanted = selector.match_labels.items()
-    return tuple(each for each in clusters.clusters if wanted <= dict(each.labels).items())
+    return tuple(each for each in clusters.clusters if strategies.matches(selector, each))
 
 
 def deployed(app: application.Application, clusters: fleet.Fleet) -> tuple[fleet.Cluster, ...]:
@@ -76,6 +73,7 @@ def _findings(
         path = (*base, "input", "multiTargets") if app.input.multi_targets else ("spec", "targets")
         yield path, "no cluster is left to deploy to", "", _ERROR
         return
+    yield from _without_strategy(app, targets)
     yield from _empty_stages(app, clusters, targets, base)
 
 
@@ -87,7 +85,7 @@ def _limits(
         yield (*base, "quickSync", "multiTargets"), app.quick_sync_targets
     for each in app.pipeline:
         if each.targets:
-            yield (*_STAGES, each.index, "with", "multiTargets"), each.targets
+            yield (*strategies.where(app, each), "with", "multiTargets"), each.targets
 
 
 def _unknown_names(
@@ -98,6 +96,9 @@ def _unknown_names(
     ]
     for i, entry in enumerate(app.input.multi_targets):
         named.append(((*base, "input", "multiTargets", i, "target", "name"), entry.target))
+    for i, strategy in enumerate(app.strategies):
+        path = (*strategies.PATH, i, "targets", "names")
+        named += [((*path, j), name) for j, name in enumerate(strategy.targets.names)]
     for path, names in _limits(app, base):
         named += [((*path, i), name) for i, name in enumerate(names)]
     for path, name in named:
@@ -127,6 +128,37 @@ def _suspended(targets: Iterable[fleet.Cluster]) -> Iterator[_Finding]:
     names = [each.name for each in targets if each.suspended]
     if names:
         yield (), f"not deployed to {_names(names)}: suspended in the fleet", "", _WARNING
+
+
+def _without_strategy(
+    app: application.Application, targets: tuple[fleet.Cluster, ...]
+) -> Iterator[_Finding]:
+    if not app.strategies:
+        return
+    active = [each for each in targets if not each.suspended]
+    assigned = strategies.assign(app, active)
+    taken = {name for members in assigned.values() for name in members}
+    left = [each.name for each in active if each.name not in taken]
+    if left:
+        hint = "add a last strategy without targets, or limit the application's own targets"
+        yield strategies.PATH, f"no strategy matches {_names(left)}", hint, _ERROR
+    for i, each in enumerate(app.strategies):
+        if not assigned[each.name]:
+            text = f"no cluster is left for the strategy {each.name}"
+            yield (*strategies.PATH, i), text, "", _WARNING
+        own = (step for step in app.pipeline if step.strategy == each.name and step.targets)
+        for step in own:
+            yield from _outside(app, step, assigned[each.name])
+
+
+def _outside(
+    app: application.Application, step: stage.Stage, members: tuple[str, ...]
+) -> Iterator[_Finding]:
+    """A stage's own limit cannot reach clusters that have another strategy."""
+    if members and not set(members).intersection(step.targets):
+        path = (*strategies.where(app, step), "with", "multiTargets")
+        text = f"no cluster is left here: limited to {_names(step.targets)}"
+        yield path, text, f"the clusters of {step.strategy} are {_names(members)}", _ERROR
 
 
 def _empty_stages(

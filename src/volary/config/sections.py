@@ -446,6 +446,24 @@ class Targets(Section):
     )
 
 
+class Strategy(Section):
+    """A pipeline for some of the clusters."""
+
+    name: Annotated[values.DnsLabel, Field(min_length=1)] = Field(
+        description="Shown beside its stages."
+    )
+    targets: Targets = Field(
+        default_factory=Targets,
+        description="Its clusters, among those that no strategy above has taken. Empty: all that "
+        "are left; only the last strategy may leave it out.",
+    )
+    pipeline: Pipeline = Field(
+        default_factory=Pipeline,
+        description="The steps of a rollout on these clusters; empty: a `K8S_SYNC` with the "
+        "options of `quickSync`.",
+    )
+
+
 class VolarySpec(Kubernetes, Spec):
     """``spec`` in Volary's own dialect."""
 
@@ -458,6 +476,12 @@ class VolarySpec(Kubernetes, Spec):
     targets: Targets = Field(
         default_factory=Targets,
         description="Which clusters of the fleet the application is for; empty: all.",
+    )
+    strategies: list[Strategy] = Field(
+        default_factory=list,
+        description="Instead of `pipeline`: clusters by label, each with a pipeline of its own. "
+        "A cluster gets the first strategy that it matches. Strategies are carried out in the "
+        "order they are written: the stages of the second begin when the first has succeeded.",
     )
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from volary.clusters import kubeconfig, pool
 from volary.config import application as application_files
-from volary.config import lint
+from volary.config import lint, strategies
 from volary.controller import last_success, projects, running_commit
 from volary.engine import state
 from volary.model import application as applications
@@ -124,6 +124,7 @@ async def prepare(
         target=manifests,
         subject=project.subject,
         forced=wish.strategy,
+        assigned=strategies.assign(application, selection.targets),
     )
     return Prepared(
         wish,

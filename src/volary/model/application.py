@@ -147,6 +147,15 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
+class Strategy:
+    """A pipeline of its own for some of the clusters; its stages carry its name."""
+
+    name: str
+    #: Among the clusters that no strategy before it has taken.
+    targets: TargetSelector = field(default_factory=TargetSelector)
+
+
+@dataclass(frozen=True, slots=True)
 class Application:
     """One application: a folder in Git with manifests and this description."""
 
@@ -164,7 +173,10 @@ class Application:
     service: ObjectReference = field(default_factory=ObjectReference)
     variant_label: variant.VariantLabel = field(default_factory=variant.VariantLabel)
     traffic_routing: TrafficRouting = field(default_factory=TrafficRouting)
+    #: With `strategies`, those of each one after another, in their order.
     pipeline: tuple[stage.Stage, ...] = ()
+    #: Empty: the pipeline is for every cluster.
+    strategies: tuple[Strategy, ...] = ()
     planner: Planner = field(default_factory=Planner)
     commit_matcher: CommitMatcher = field(default_factory=CommitMatcher)
     triggers: Triggers = field(default_factory=Triggers)

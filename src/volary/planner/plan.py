@@ -1,6 +1,6 @@
 """Puts a plan together: strategy, stages, targets, versions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from volary.manifests import images
 from volary.model import application, plan
@@ -14,10 +14,11 @@ def make(
     target: Mapping[str, comparison.Manifests],
     subject: str = "",
     forced: plan.Strategy | None = None,
+    assigned: Mapping[str, Sequence[str]] | None = None,
 ) -> plan.Plan:
     """Return the plan of a run on the clusters named in `target`, in that order.
 
-    See `strategy.decide` for the arguments.
+    See `strategy.decide` for the arguments, and `stages.build` for `assigned`.
 
     Raises:
         UserError: The pipeline was asked for and there is none, or a stage is left with
@@ -28,7 +29,7 @@ def make(
     return plan.Plan(
         strategy=decision.strategy,
         summary=decision.summary,
-        stages=stages.build(app, decision.strategy, names),
+        stages=stages.build(app, decision.strategy, names, assigned),
         targets=names,
         versions=versions(target),
     )

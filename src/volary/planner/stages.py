@@ -1,6 +1,6 @@
 """The stages of a run. Rollback is the engine's own and never listed here."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -29,14 +29,18 @@ def build(
     app: application.Application,
     strategy: plan.Strategy,
     targets: Sequence[str] | None = None,
+    assigned: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[stage.Stage, ...]:
     """Return the stages in order, each with a description.
+
+    Stages of a strategy are limited to its clusters, and left out when it has none.
 
     Args:
         app: The application at the new commit.
         strategy: What was decided.
         targets: Clusters of the run; limits of stages keep only these, because a
             suspended cluster may be named but is not visited. None: keep limits as written.
+        assigned: Names of the run's clusters by strategy; None: strategies limit nothing.
 
     Raises:
         UserError: A stage is left with no cluster.
@@ -47,18 +51,43 @@ def build(
                 stage.Stage(stage.StageName.SYNC, app.quick_sync, targets=app.quick_sync_targets),
             )
         case plan.Strategy.PIPELINE:
-            chosen = app.pipeline
+            chosen = tuple(_of_strategies(app.pipeline, assigned))
         case _:
             assert_never(strategy)
     return tuple(
         replace(
             each,
             index=index,
-            description=each.description or DESCRIPTIONS[each.name],
+            description=_describe(each),
             targets=_limit(each, targets),
         )
         for index, each in enumerate(chosen)
     )
+
+
+def _of_strategies(
+    pipeline: Sequence[stage.Stage], assigned: Mapping[str, Sequence[str]] | None
+) -> Iterator[stage.Stage]:
+    for each in pipeline:
+        if not each.strategy or assigned is None:
+            yield each
+            continue
+        members = tuple(assigned.get(each.strategy, ()))
+        if not members:
+            continue
+        left = tuple(name for name in members if not each.targets or name in each.targets)
+        if not left:  # an empty limit would mean every cluster
+            raise errors.user_error(
+                f"no cluster is left for the stage {each.name}: it is limited to "
+                f"{', '.join(each.targets)}",
+                hint=f"the clusters of the strategy {each.strategy} are {', '.join(members)}",
+            )
+        yield replace(each, targets=left)
+
+
+def _describe(each: stage.Stage) -> str:
+    text = each.description or DESCRIPTIONS[each.name]
+    return f"{each.strategy}: {text}" if each.strategy else text
 
 
 def _limit(each: stage.Stage, targets: Sequence[str] | None) -> tuple[str, ...]:

@@ -1,0 +1,85 @@
+"""Whether the stages of a pipeline come in an order that makes sense."""
+
+from collections.abc import Sequence
+
+from volary.config import shape, traffic, yaml
+from volary.model import stage, variant
+
+ROLLOUTS = {
+    variant.Variant.CANARY: stage.StageName.CANARY_ROLLOUT,
+    variant.Variant.BASELINE: stage.StageName.BASELINE_ROLLOUT,
+}
+_CLEANS = {
+    variant.Variant.CANARY: stage.StageName.CANARY_CLEAN,
+    variant.Variant.BASELINE: stage.StageName.BASELINE_CLEAN,
+}
+_PROMOTIONS = (stage.StageName.PRIMARY_ROLLOUT, stage.StageName.SYNC)
+
+
+def check(reading: shape.Reading, pipeline: Sequence[stage.Stage], path: yaml.Path) -> None:
+    """Note what is odd about the order of the stages, which are all there.
+
+    `path` is that of their list, in which each stage's index is counted.
+    """
+    for each in ROLLOUTS:
+        _check_variant_order(reading, pipeline, each, path)
+    _check_promotion(reading, pipeline, path)
+    _check_repeated(reading, pipeline, path)
+
+
+def _check_variant_order(
+    reading: shape.Reading,
+    pipeline: Sequence[stage.Stage],
+    which: variant.Variant,
+    path: yaml.Path,
+) -> None:
+    rollout, clean = ROLLOUTS[which], _CLEANS[which]
+    running = False
+    last: stage.Stage | None = None
+    for step in pipeline:
+        if step.name is rollout:
+            running, last = True, step
+        elif step.name is clean:
+            if not running:
+                reading.warn((*path, step.index), f"{clean} comes before any {rollout}")
+            running = False
+        elif not running and _share(step, which) > 0:
+            share = f"{_share(step, which)}% of the traffic"
+            message = f"{share} goes to {which.value}, which is not running here"
+            reading.lenient((*path, step.index), message, f"add {rollout} before it")
+    if running and last is not None:
+        reading.warn(
+            (*path, last.index), f"no {clean} follows: {which.value} keeps running", f"add {clean}"
+        )
+
+
+def _check_promotion(
+    reading: shape.Reading, pipeline: Sequence[stage.Stage], path: yaml.Path
+) -> None:
+    first = next((s for s in pipeline if s.name is stage.StageName.CANARY_ROLLOUT), None)
+    if first is not None and not any(
+        step.name in _PROMOTIONS and step.index > first.index for step in pipeline
+    ):
+        message = "the new version never becomes primary: no K8S_PRIMARY_ROLLOUT follows"
+        reading.warn((*path, first.index), message, "add K8S_PRIMARY_ROLLOUT")
+
+
+def _check_repeated(
+    reading: shape.Reading, pipeline: Sequence[stage.Stage], path: yaml.Path
+) -> None:
+    """Two equal promotions on the same clusters are a slip; weights and waits may come back."""
+    seen: dict[tuple[object, ...], int] = {}
+    for step in pipeline:
+        if step.name not in _PROMOTIONS:
+            continue
+        same = (step.name, step.options, step.targets)
+        if same in seen:
+            message = f"{step.name} is the same as stage {seen[same] + 1}"
+            reading.warn((*path, step.index), message, "remove one of them")
+        seen.setdefault(same, step.index)
+
+
+def _share(step: stage.Stage, which: variant.Variant) -> int:
+    if not isinstance(step.options, stage.TrafficOptions):
+        return 0
+    return traffic.share(step.options, which)

@@ -1,0 +1,109 @@
+"""``strategies``: clusters of one application that take different pipelines.
+
+A cluster gets the first strategy that it matches. A run has one list of stages: those
+of the first strategy, then those of the second, each limited to its own clusters. So a
+release that fails in the first strategy never reaches the clusters of the second, and a
+rollback takes back all that the run has touched.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from volary.config import convert as conversions
+from volary.config import pipeline, sections, shape, yaml
+from volary.model import application, fleet, stage
+
+PATH: yaml.Path = ("spec", "strategies")
+#: Of the stages of an application without strategies.
+STAGES: yaml.Path = ("spec", "pipeline", "stages")
+
+
+def convert(
+    reading: shape.Reading,
+    entries: Sequence[sections.Strategy],
+    quick_sync: stage.SyncOptions,
+    method: application.RoutingMethod,
+) -> tuple[tuple[application.Strategy, ...], tuple[stage.Stage, ...]]:
+    """Return the strategies and the stages of all, one strategy after another."""
+    if reading.written(STAGES[:-1]) is not None:
+        hint = "move the pipeline into a last strategy without targets"
+        reading.error(STAGES[:-1], "pipeline and strategies are both given", hint)
+    strategies: list[application.Strategy] = []
+    stages: list[stage.Stage] = []
+    first = 0
+    for i, entry in enumerate(entries):
+        _check(reading, entries, i)
+        strategies.append(application.Strategy(entry.name, conversions.targets(entry.targets)))
+        for each in _stages(reading, entry, quick_sync, method, i):
+            stages.append(replace(each, index=first + each.index, strategy=entry.name))
+        first += max(1, len(entry.pipeline.stages))
+    return tuple(strategies), tuple(stages)
+
+
+def _stages(
+    reading: shape.Reading,
+    entry: sections.Strategy,
+    quick_sync: stage.SyncOptions,
+    method: application.RoutingMethod,
+    index: int,
+) -> tuple[stage.Stage, ...]:
+    if not entry.pipeline.stages:
+        return (stage.Stage(stage.StageName.SYNC, quick_sync),)
+    return pipeline.convert(reading, entry.pipeline.stages, method, _list(index))
+
+
+def _check(reading: shape.Reading, entries: Sequence[sections.Strategy], index: int) -> None:
+    entry, path = entries[index], (*PATH, index)
+    if entry.name in {each.name for each in entries[:index]}:
+        reading.error((*path, "name"), f"the strategy {entry.name} is listed twice")
+    if entry.targets.names and entry.targets.match_labels:
+        here = (*path, "targets")
+        reading.error(here, "names and matchLabels are both given", "keep one of them")
+    is_open = not entry.targets.names and not entry.targets.match_labels
+    if is_open and index < len(entries) - 1:
+        message = f"{entry.name} takes every cluster, none is left for the strategies below it"
+        reading.error(path, message, "add targets, or move it to the end")
+
+
+def assign(
+    app: application.Application, clusters: Iterable[fleet.Cluster]
+) -> Mapping[str, tuple[str, ...]]:
+    """Return the names of each strategy's clusters, in the given order.
+
+    A cluster is its first matching strategy's; one that matches none is left out.
+    """
+    assigned: dict[str, list[str]] = {each.name: [] for each in app.strategies}
+    for cluster in clusters:
+        found = next((each for each in app.strategies if matches(each.targets, cluster)), None)
+        if found is not None:
+            assigned[found.name].append(cluster.name)
+    return {name: tuple(members) for name, members in assigned.items()}
+
+
+def matches(selector: application.TargetSelector, cluster: fleet.Cluster) -> bool:
+    """Say whether a selector chooses a cluster; an empty one chooses every."""
+    if selector.names:
+        return cluster.name in selector.names
+    return selector.match_labels.items() <= dict(cluster.labels).items()
+
+
+def lists(app: application.Application) -> list[tuple[yaml.Path, tuple[stage.Stage, ...]]]:
+    """Return every list of stages with its path: one, or one of each strategy."""
+    if not app.strategies:
+        return [(STAGES, app.pipeline)]
+    return [
+        (_list(i), tuple(each for each in app.pipeline if each.strategy == strategy.name))
+        for i, strategy in enumerate(app.strategies)
+    ]
+
+
+def where(app: application.Application, each: stage.Stage) -> yaml.Path:
+    """Return the path of a stage of an application whose stages could all be read."""
+    for path, stages in lists(app):
+        if stages and stages[0].strategy == each.strategy:
+            return (*path, each.index - stages[0].index)
+    return (*STAGES, each.index)
+
+
+def _list(index: int) -> yaml.Path:
+    return (*PATH, index, "pipeline", "stages")
