@@ -1,0 +1,208 @@
+"""Calling a webhook: one question to somebody else's HTTP server, bounded in every way.
+
+The body is Flagger's (name, namespace, phase, checksum, metadata) with a few words more, and
+so is the answer: a status of at most 202 is agreement, whatever else is a refusal. No answer
+is a refusal too.
+
+Addresses come out of Git, so what they may reach is limited: never link-local addresses,
+behind which clouds keep credentials, and loopback only where whoever runs Volary allows it.
+It is looked at after the name was resolved, for the very addresses that are connected to.
+Redirects are not followed, so nobody else can choose the address.
+"""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib import parse
+
+import aiohttp
+import msgspec
+from aiohttp import abc, resolver
+
+from volary.model import json, texts, webhook
+
+#: The highest status that is agreement (Flagger).
+AGREEMENT = 202
+_LARGEST_ANSWER = 4096
+_SHOWN = 200
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 10.0
+#: Metadata services that do not live on a link-local address.
+_METADATA = frozenset(
+    ipaddress.ip_address(each) for each in ("100.100.100.200", "fd00:ec2::254", "192.0.0.192")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What webhooks may connect to."""
+
+    #: This machine itself; right for a person's own, wrong for a server of many teams.
+    loopback: bool = True
+
+    def problem(self, address: str) -> str:
+        """Return why `address`, a number, must not be connected to; empty when it may."""
+        found = ipaddress.ip_address(address.partition("%")[0])
+        if isinstance(found, ipaddress.IPv6Address):
+            found = found.ipv4_mapped or found
+        if found.is_loopback:
+            return "" if self.loopback else "it leads to this machine itself"
+        if found.is_link_local or found in _METADATA:
+            return "it leads to a metadata service or another link-local address"
+        if found.is_unspecified or found.is_multicast:
+            return "it leads to no single machine"
+        return ""
+
+
+class _ReachError(OSError):
+    """An address that must not be connected to."""
+
+
+class _Resolver(abc.AbstractResolver):
+    """Resolves names, and refuses those that lead where they must not."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._inner = resolver.ThreadedResolver()
+        self._reach = reach
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[abc.ResolveResult]:
+        """Return the addresses of a host."""
+        found = await self._inner.resolve(host, port, family)
+        for each in found:
+            problem = self._reach.problem(each["host"])
+            if problem:
+                raise _ReachError(problem)
+        return found
+
+    async def close(self) -> None:
+        """Nothing to close."""
+        await self._inner.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a webhook is asked about."""
+
+    #: The application and the namespace of its workloads.
+    name: str
+    namespace: str
+    cluster: str
+    #: Differs between revisions of what is rolled out.
+    checksum: str
+    #: Flagger's word for where the rollout is.
+    phase: str = "Progressing"
+    #: More words, beside Flagger's.
+    details: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back."""
+
+    agreed: bool
+    #: Why not, in one sentence; empty when it agreed.
+    reason: str = ""
+
+
+def payload(
+    hook: webhook.Webhook, subject: Subject, extra: Mapping[str, str] | None = None
+) -> json.JsonObject:
+    """Return the body of a call; `extra` is added to the webhook's metadata."""
+    metadata = {
+        key: value.replace("${CLUSTER}", subject.cluster) for key, value in hook.metadata.items()
+    }
+    return {
+        "name": subject.name,
+        "namespace": subject.namespace,
+        "phase": subject.phase,
+        "checksum": subject.checksum,
+        "metadata": {**metadata, **(extra or {})},
+        "type": hook.type.value,
+        "cluster": subject.cluster,
+        **subject.details,
+    }
+
+
+async def call(
+    hook: webhook.Webhook,
+    subject: Subject,
+    reach: Reach,
+    *,
+    extra: Mapping[str, str] | None = None,
+) -> Answer:
+    """Call a webhook and return its answer; never raises for what the other side does.
+
+    A call takes at most the webhook's timeout; one without an answer, or with an error of
+    the server's own, is repeated as often as the webhook says, with a pause in between.
+    """
+    problem = _literal_problem(hook.url, reach)
+    if problem:
+        return Answer(False, f"is not called: {problem}")
+    body = msgspec.json.encode(payload(hook, subject, extra))
+    pause = _FIRST_PAUSE
+    for left in range(hook.retries, -1, -1):
+        answer, is_final = await _ask(hook, body, reach)
+        if is_final or not left:
+            return answer
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+    raise AssertionError("a call is made at least once")
+
+
+def _literal_problem(url: str, reach: Reach) -> str:
+    """Return why an address given as a number is not called; names are looked at later."""
+    host = parse.urlsplit(url).hostname or ""
+    try:
+        return reach.problem(host)
+    except ValueError:
+        return ""
+
+
+async def _ask(hook: webhook.Webhook, body: bytes, reach: Reach) -> tuple[Answer, bool]:
+    """Ask once; say whether asking again is of no use."""
+    seconds = hook.timeout.total_seconds()
+    connector = aiohttp.TCPConnector(resolver=_Resolver(reach), force_close=True)
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            aiohttp.ClientSession(connector=connector) as session,
+            session.post(
+                hook.url,
+                data=body,
+                headers={"Content-Type": "application/json", "User-Agent": "volary"},
+                ssl=not hook.disable_tls,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=seconds),
+            ) as response,
+        ):
+            said = await response.content.read(_LARGEST_ANSWER)
+            return _judge(response.status, said), response.status < 500
+    except TimeoutError:
+        return Answer(False, f"gave no answer within {seconds:g} seconds"), False
+    except aiohttp.InvalidURL:
+        return Answer(False, "has no address that can be called"), True
+    except (aiohttp.ClientError, OSError) as error:
+        return _unanswered(error)
+
+
+def _unanswered(error: Exception) -> tuple[Answer, bool]:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, _ReachError):
+            return Answer(False, f"is not called: {cause}"), True
+        cause = cause.__cause__ or cause.__context__
+    return Answer(False, f"could not be asked ({type(error).__name__})"), False
+
+
+def _judge(status: int, said: bytes) -> Answer:
+    if status <= AGREEMENT:
+        return Answer(True)
+    if 300 <= status < 400:
+        return Answer(False, f"answered {status}; redirects are not followed")
+    text = texts.printable(" ".join(said.decode("utf-8", "replace").split()))
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
+    return Answer(False, f"answered {status}: {shown}" if shown else f"answered {status}")
