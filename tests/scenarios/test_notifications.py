@@ -101,18 +101,17 @@ async def test_a_request_that_a_newer_one_replaced_says_so_in_its_message(tmp_pa
             running = await given.until_application(lambda each: each.status == "running")
             await given.service.pause(running.run, controller_world.ANA)
             older = given.push("replicas: 2", "replicas: 3")
-            await given.until_application(
-                lambda each: each.waiting is not None and each.waiting.commit == older
-            )
+            await given.until_application(lambda _: bool(_said(heard, older, "was asked for")))
             newest = given.push("simple:v2", "simple:v3")
-            await given.until_application(lambda _: bool(_superseded(heard, older, newest)))
-            [edit] = _superseded(heard, older, newest)
-            posted = [each for each in heard if "was asked for" in str(each)]
+            replaced = f"superseded by {newest[:7]} before it began"
+            await given.until_application(lambda _: bool(_said(heard, older, replaced)))
+            [edit] = _said(heard, older, replaced)
 
+    [posted] = _said(heard, older, "was asked for")
+    assert posted["method"] == "/chat.postMessage"
     assert edit["method"] == "/chat.update"
-    assert any(older[:7] in str(each) for each in posted)
+    assert edit["ts"] == f"{heard.index(posted) + 1}.0"
 
 
-def _superseded(heard: list[dict[str, object]], older: str, newest: str) -> list[dict[str, object]]:
-    said = f"superseded by {newest[:7]} before it began"
-    return [each for each in heard if older[:7] in str(each) and said in str(each)]
+def _said(heard: list[dict[str, object]], commit: str, words: str) -> list[dict[str, object]]:
+    return [each for each in heard if commit[:7] in str(each) and words in str(each)]

@@ -2,25 +2,49 @@
 
 import sys
 from collections.abc import Iterable
+from typing import Any
 
+import msgspec
 from rich import console, markup
+from rich import text as rich_text
 
-from volary.model import problem
+from volary.model import problem, texts
+
+
+class Console(console.Console):
+    """A console whose texts cannot steer the terminal, wherever they come from."""
+
+    def render_str(self, text: str, **options: Any) -> rich_text.Text:
+        """Turn a string into what is shown; every printed string comes through here."""
+        return super().render_str(texts.printable(text), **options)
 
 
 def talk() -> console.Console:
     """Return the console for people: progress, warnings, errors."""
-    return console.Console(stderr=True, highlight=False, soft_wrap=True)
+    return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def data() -> console.Console:
     """Return the console for results, which a pipe may read."""
-    return console.Console(highlight=False, soft_wrap=True)
+    return Console(highlight=False, soft_wrap=True)
 
 
 def write(text: str) -> None:
-    """Write a result to stdout as it is, with a line end."""
+    """Write a result that is encoded (JSON, YAML) to stdout as it is, with a line end."""
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+def write_json(body: object) -> None:
+    """Write one object to stdout as a line of JSON and flush, so that a reader sees it now."""
+    line = texts.escaped(msgspec.json.encode(body).decode()) + "\n"
+    # JSON is UTF-8, whatever the terminal's encoding.
+    sys.stdout.buffer.write(line.encode())
+    sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """Write words to stdout, with a line end and without what steers a terminal."""
+    write(texts.printable(text))
 
 
 def show_problems(target: console.Console, problems: Iterable[problem.Problem]) -> None:

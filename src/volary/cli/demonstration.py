@@ -10,7 +10,17 @@ from pathlib import Path
 
 from rich import console as rich_console
 
-from volary.cli import announcement, demo_repository, exits, running, snapshots, stories, summary
+from volary.cli import (
+    announcement,
+    closing,
+    console,
+    demo_repository,
+    exits,
+    running,
+    snapshots,
+    stories,
+    summary,
+)
 from volary.clusters import pool
 from volary.config import fleet as fleet_files
 from volary.controller import preparation, projects, system_clock
@@ -38,12 +48,13 @@ class _Stage:
 async def run(scenario: str, *, keep: bool) -> int:
     """Tell one story; 0 when it ended as it has to."""
     story = stories.STORIES[scenario]
-    talk = rich_console.Console(highlight=False, soft_wrap=True)
+    talk = console.data()
     with tempfile.TemporaryDirectory(prefix="volary-demo-") as base:
         async with _stage(story, talk, Path(base)) as stage:
             try:
                 right = await _tell(stage)
             except asyncio.CancelledError:
+                closing.undisturbed(talk)
                 return exits.Exit.INTERRUPTED
             if keep:
                 await _keep(stage)
@@ -128,3 +139,4 @@ async def _keep(stage: _Stage) -> None:
     talk.print(f"  git log in {stage.repository}, fleet file {stage.sandbox.path}")
     with contextlib.suppress(asyncio.CancelledError):
         await asyncio.Event().wait()
+    closing.undisturbed(talk)

@@ -10,7 +10,7 @@ import pygit2
 from rich import console as rich_console
 from rich import markup
 
-from volary.cli import demo_repository, demo_server, exits, stories
+from volary.cli import closing, console, demo_repository, demo_server, exits, stories
 from volary.model import errors, json
 from volary.sandbox import fleet
 
@@ -35,7 +35,7 @@ class _Scene:
 
 async def run(*, keep: bool) -> int:
     """Tell the story; 0 when it ended as it has to."""
-    talk = rich_console.Console(highlight=False, soft_wrap=True)
+    talk = console.data()
     with tempfile.TemporaryDirectory(prefix="volary-demo-") as made:
         base = Path(made)
         settings = fleet.Settings(speed=_SPEED)
@@ -47,6 +47,7 @@ async def run(*, keep: bool) -> int:
                     talk.print(f"\n{scene.server.url} and the clusters stay up until Ctrl-C")
                     await asyncio.Event().wait()
             except asyncio.CancelledError:
+                closing.undisturbed(talk)
                 return exits.Exit.INTERRUPTED
             finally:
                 await scene.server.stop()

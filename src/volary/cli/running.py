@@ -3,14 +3,12 @@
 import asyncio
 import contextlib
 import signal
-import sys
 import types
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-import msgspec
 from rich import console as rich_console
 
 from volary.cli import announcement, approving, console, exits, previewing, refusals, summary, views
@@ -67,7 +65,7 @@ async def run(wish: preparation.Wish, mode: Mode) -> int:
         return await _run(wish, mode)
     except errors.UserError as error:
         if mode.as_json:
-            write_line(refusals.to_json(error.problems))
+            console.write_json(refusals.to_json(error.problems))
         raise
 
 
@@ -80,7 +78,7 @@ async def _run(wish: preparation.Wish, mode: Mode) -> int:
             prepared = await preparation.prepare(wish, clusters, project)
             console.show_problems(talk, prepared.warnings)
             if mode.as_json:
-                write_line(announcement.to_json(prepared))
+                console.write_json(announcement.to_json(prepared))
             else:
                 announcement.show(talk, prepared)
             trials = await preflight.look(prepared, clusters)
@@ -119,7 +117,7 @@ def _refuse(refusal: refusals.Refusal | None, talk: rich_console.Console, mode: 
     console.show_problems(talk, refusal.problems)
     talk.print(refusals.NOTHING)
     if mode.as_json and not mode.dry_run:
-        write_line(refusals.to_json(refusal.problems))
+        console.write_json(refusals.to_json(refusal.problems))
     return refusal.code
 
 
@@ -130,12 +128,6 @@ def choose_view(talk: rich_console.Console, *, as_json: bool) -> views.View:
     if talk.is_terminal and not talk.is_dumb_terminal:
         return views.Live(talk, system_clock.SystemClock())
     return views.Lines(talk)
-
-
-def write_line(body: object) -> None:
-    """Write one JSON object as a line of the result."""
-    sys.stdout.buffer.write(msgspec.json.encode(body) + b"\n")
-    sys.stdout.flush()
 
 
 async def carry_out(

@@ -1,14 +1,12 @@
 """Views of a run while it happens: plain lines, JSON lines, or live on a terminal."""
 
-import sys
 from types import TracebackType
 from typing import Protocol, Self
 
-import msgspec
 from rich import console as rich_console
 from rich import live, markup
 
-from volary.cli import cells, grid, matrix, screen
+from volary.cli import cells, console, grid, matrix, screen
 from volary.engine import feed
 from volary.model import clock as clocks
 from volary.model import status as words
@@ -57,9 +55,9 @@ class _Unframed:
 class Lines(_Unframed):
     """A line per event that says something new; for pipes, files and CI logs."""
 
-    def __init__(self, console: rich_console.Console) -> None:
+    def __init__(self, talk: rich_console.Console) -> None:
         self.shown = matrix.Matrix()
-        self._console = console
+        self._console = talk
         self._said: dict[matrix.CellKey, str] = {}
 
     def notify(self, event: feed.RunEvent) -> None:
@@ -148,19 +146,18 @@ class JsonLines(_Unframed):
     def notify(self, event: feed.RunEvent) -> None:
         """Write the event and flush, so that a reader sees it now."""
         self.shown = matrix.fold(self.shown, event)
-        sys.stdout.buffer.write(msgspec.json.encode(feed.to_json(event)) + b"\n")
-        sys.stdout.flush()
+        console.write_json(feed.to_json(event))
 
 
 class Live:
     """The matrix, redrawn in place; what matters stays on the screen at the end."""
 
-    def __init__(self, console: rich_console.Console, clock: clocks.Clock) -> None:
+    def __init__(self, talk: rich_console.Console, clock: clocks.Clock) -> None:
         self.shown = matrix.Matrix()
-        self._console = console
+        self._console = talk
         self._clock = clock
         self._live = live.Live(
-            console=console,
+            console=talk,
             get_renderable=self._render,
             refresh_per_second=8,
             transient=True,

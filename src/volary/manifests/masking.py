@@ -2,7 +2,8 @@
 
 A `Masker` learns the values from Secrets, and from then on cleans whatever is to be
 shown: diffs, logs, events, errors. It masks by value, so it does not matter how the
-value got into the text.
+value got into the text. As everything passes here, characters that steer terminals end here
+too.
 """
 
 import base64
@@ -12,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from volary.manifests import objects, references, tracking
-from volary.model import json, manifest
+from volary.model import json, manifest, texts
 
 MASK = "*****"
 #: Shorter values are words like "on" and "1" that would blot out half of every text.
@@ -42,14 +43,14 @@ class Masker:
                 self.add(*secret_values(item))
 
     def clean(self, text: str) -> str:
-        """Return the text with every known value replaced by ``*****``."""
+        """Return the text with every known value replaced by ``*****``, safe to show."""
         if not self._values:
-            return text
+            return texts.printable(text)
         if self._pattern is None:
             # Longest first: one value may be the beginning of another.
             ordered = sorted(self._values, key=lambda value: (-len(value), value))
             self._pattern = re.compile("|".join(map(re.escape, ordered)))
-        return self._pattern.sub(MASK, text)
+        return texts.printable(self._pattern.sub(MASK, text))
 
 
 def is_secret(item: manifest.Manifest) -> bool:

@@ -15,7 +15,7 @@ from urllib import parse
 import pygit2
 from pygit2.enums import FileMode, FileStatus, ObjectType
 
-from volary.model import errors
+from volary.model import errors, texts
 from volary.sources import tree
 
 _KINDS = {
@@ -158,8 +158,9 @@ class Repository:
             author = found.author
             return Commit(
                 id=str(found.id),
-                message=found.message,
-                author=f"{author.name} <{author.email}>",
+                # Anybody may write anything there; it goes to terminals, logs and pages.
+                message=texts.printable(found.message),
+                author=texts.one_line(f"{author.name} <{author.email}>"),
                 at=datetime.fromtimestamp(found.commit_time, UTC),
             )
 

@@ -48,7 +48,7 @@ async def of_run(target: login.Target, kind: str, run: str, body: json.JsonObjec
     async with client.Client.open(target) as server:
         found = await looking.run_of(server, run)
         asked = await server.post("runs", found["summary"]["id"], kind, body=_filled(body))
-    console.write(f"{asked['run']}: {asked['reason'] or 'taken'}")
+    console.say(f"{asked['run']}: {asked['reason'] or 'taken'}")
     return exits.Exit.DONE
 
 

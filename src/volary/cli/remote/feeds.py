@@ -8,7 +8,7 @@ from typing import get_type_hints
 import msgspec
 
 from volary.engine import feed
-from volary.model import json
+from volary.model import json, texts
 
 
 def _kinds(base: type[feed.RunEvent]) -> Iterator[type[feed.RunEvent]]:
@@ -28,7 +28,7 @@ def read(document: json.JsonObject) -> feed.RunEvent | None:
     if kind is None:
         return None
     hints = get_type_hints(kind)
-    given = {_CAPITAL.sub("_", key).lower(): value for key, value in document.items()}
+    given = {_CAPITAL.sub("_", key).lower(): _shown(value) for key, value in document.items()}
     try:
         values = {
             each.name: msgspec.convert(given[each.name], hints[each.name])
@@ -38,6 +38,17 @@ def read(document: json.JsonObject) -> feed.RunEvent | None:
         return kind(**values)
     except (msgspec.ValidationError, TypeError):
         return None
+
+
+def _shown(value: object) -> object:
+    """Return a field without what steers terminals: a server may be of any version."""
+    match value:
+        case str():
+            return texts.printable(value)
+        case list():
+            return [_shown(each) for each in value]
+        case _:
+            return value
 
 
 def line(entry: json.JsonObject, run: str) -> feed.RunEvent | None:

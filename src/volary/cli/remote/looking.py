@@ -98,7 +98,7 @@ async def watch(target: login.Target, run: str, *, as_json: bool) -> int:
                 if event is not None:
                     view.notify(event)
     if not as_json:
-        console.write(f"{view.shown.status.value}: {view.shown.reason}")
+        console.say(f"{view.shown.status.value}: {view.shown.reason}")
     return code_of(view.shown.status.value)
 
 
@@ -133,7 +133,7 @@ def _say(line: json.JsonObject, form: output.Form) -> None:
     if form is output.Form.JSON:
         output.show_line(line)
     else:
-        console.write(f"{line['at'][:19]}Z  {line['target']}  {line['stage']}  {line['text']}")
+        console.say(f"{line['at'][:19]}Z  {line['target']}  {line['stage']}  {line['text']}")
 
 
 async def status(target: login.Target, run: str, *, wait: bool, form: output.Form) -> int:
@@ -146,7 +146,7 @@ async def status(target: login.Target, run: str, *, wait: bool, form: output.For
     if form in (output.Form.JSON, output.Form.YAML):
         output.show(summary, form)
     else:
-        console.write(f"{summary['id']}  {summary['status']}: {summary['reason']}")
+        console.say(f"{summary['id']}  {summary['status']}: {summary['reason']}")
     if found["held"] or found["wantedApproval"]:
         return exits.Exit.WAITING
     return code_of(summary["status"])

@@ -9,7 +9,7 @@ import yaml
 from rich import markup
 
 from volary.cli import console
-from volary.model import json
+from volary.model import json, texts
 
 
 class Form(StrEnum):
@@ -76,7 +76,7 @@ def show_list(noun: Noun, items: Sequence[json.JsonObject], form: Form) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        console.write("  ".join(padded).rstrip())
+        console.say("  ".join(padded).rstrip())
 
 
 def show(body: Any, form: Form) -> None:
@@ -84,12 +84,12 @@ def show(body: Any, form: Form) -> None:
     if form is Form.YAML:
         console.write(yaml.safe_dump(body, sort_keys=False, allow_unicode=True))
     else:
-        console.write(msgspec.json.format(msgspec.json.encode(body)).decode())
+        console.write(texts.escaped(msgspec.json.format(msgspec.json.encode(body)).decode()))
 
 
 def show_line(body: json.JsonObject) -> None:
     """Write one object as a line of JSON."""
-    console.write(msgspec.json.encode(body).decode())
+    console.write_json(body)
 
 
 def _cell(key: str, value: object, form: Form) -> str:
@@ -155,4 +155,4 @@ def describe_application(found: json.JsonObject) -> None:
 
 def _pair(name: str, value: object) -> None:
     if value:
-        console.write(f"{name + ':':<14} {value}")
+        console.say(f"{name + ':':<14} {value}")

@@ -11,16 +11,24 @@ from pathlib import Path
 
 from volary.cli import console, exits
 from volary.controller import system_clock
-from volary.model import controller, errors
+from volary.model import controller, errors, texts
 from volary.server import hosting, tokens
+
+
+class Formatter(logging.Formatter):
+    """Writes records that cannot steer the terminal of whoever reads the log."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record's line, and its trace on further ones."""
+        return texts.printable(super().format(record))
 
 
 async def serve(config: str) -> int:
     """Run the controller with its server until SIGINT or SIGTERM."""
     settings = hosting.read_settings(config)
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     for chatty in ("alembic", "uvicorn"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     talk = console.talk()
