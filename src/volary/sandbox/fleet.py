@@ -9,6 +9,7 @@ block frees the ports and ends every task.
 
 import asyncio
 import contextlib
+import dataclasses
 import secrets
 import tempfile
 import time
@@ -23,6 +24,7 @@ from volary.model import errors, json
 from volary.sandbox import fault_middleware, faults, kubeconfig, registry, seeds, status, verbs
 from volary.sandbox.controllers import liveview, loop, moment
 from volary.sandbox.controllers.kubelet import containers, lifecycle
+from volary.sandbox.dataplane import blocks, plane
 from volary.sandbox.http import server, users
 
 #: The file that names the clusters.
@@ -55,6 +57,11 @@ class Settings:
     tls: bool = True
     #: For names, addresses and chances; None for different ones at each start.
     seed: int | None = None
+    #: Pods are real servers, with a proxy before them (`sandbox.dataplane`); Linux only.
+    traffic: bool = False
+    #: Real seconds that pods serve on when their deletion begins, at least, with `traffic`:
+    #: real proxies need a moment to follow, however fast the sandbox runs.
+    drain: float = 0.6
 
 
 class Cluster:
@@ -69,6 +76,7 @@ class Cluster:
         kubeconfig_path: Path,
         switchboard: faults.Switchboard,
         controllers: loop.Loop,
+        traffic: plane.Plane | None = None,
     ) -> None:
         self.name = name
         #: ``https://127.0.0.1:6443``.
@@ -81,6 +89,7 @@ class Cluster:
         #: What is wrong with it; to be switched at any time.
         self.faults = switchboard
         self.registry = served.registry
+        self._traffic = traffic
         self._server = served
         self._controllers = controllers
         self._stopped = False
@@ -94,6 +103,19 @@ class Cluster:
     def view(self) -> liveview.LiveView:
         """Its objects, for tests and for `sandbox.traffic`."""
         return self._controllers.seen
+
+    @property
+    def traffic(self) -> plane.Plane:
+        """Its real traffic.
+
+        Raises:
+            UserError: The fleet was started without.
+        """
+        if self._traffic is None:
+            raise errors.user_error(
+                f'cluster "{self.name}" has no real traffic', hint="start the fleet with it"
+            )
+        return self._traffic
 
     async def until(
         self, holds: Callable[[liveview.LiveView], bool], *, timeout: float = 10.0
@@ -129,6 +151,8 @@ class Cluster:
         self.faults.set(faults.NONE)  # lets requests go that a fault holds
         self._task.cancel()
         await asyncio.wait([self._task])
+        if self._traffic is not None:
+            await self._traffic.close()
         await self._server.stop()
         if not self._task.cancelled():
             self._task.result()  # a mistake in a controller has ended it: say so
@@ -206,6 +230,7 @@ async def _open(name: str, number: int, port: int, directory: Path, settings: Se
     switchboard = faults.Switchboard(seed=seed or 0)
     token = secrets.token_urlsafe(24)
     middleware = fault_middleware.FaultMiddleware(switchboard, token=token)
+    block = blocks.claim() if settings.traffic else None
     try:
         served = await server.start(
             held,
@@ -219,6 +244,8 @@ async def _open(name: str, number: int, port: int, directory: Path, settings: Se
             ),
         )
     except OSError as problem:
+        if block is not None:
+            block.close()
         raise errors.user_error(
             f'cluster "{name}" cannot listen on {settings.host}:{port}: {problem.strerror}',
             hint="choose other ports, or none for free ones",
@@ -227,12 +254,21 @@ async def _open(name: str, number: int, port: int, directory: Path, settings: Se
         held,
         clock,
         loop.Settings(
-            lifecycle.Setting(switchboard.images, settings.timing),
+            lifecycle.Setting(switchboard.images, _timing(settings)),
             speed=settings.speed,
             cluster_number=number,
             certificate=served.certificate_authority,
+            pod_address=block.take if block is not None else None,
         ),
     )
+    traffic = None
+    if block is not None:
+        seen = controllers.seen
+        try:
+            traffic = await plane.start(name, held, seen, switchboard.images, block, seed=seed)
+        except errors.UserError:
+            await served.stop()
+            raise
     return Cluster(
         name,
         served=served,
@@ -240,7 +276,15 @@ async def _open(name: str, number: int, port: int, directory: Path, settings: Se
         kubeconfig_path=directory / f"{name}.kubeconfig",
         switchboard=switchboard,
         controllers=controllers,
+        traffic=traffic,
     )
+
+
+def _timing(settings: Settings) -> containers.Timing:
+    if not settings.traffic:
+        return settings.timing
+    stop = max(settings.timing.stop, settings.drain * settings.speed)
+    return dataclasses.replace(settings.timing, stop=stop)
 
 
 def _seed(cluster: Cluster, settings: Settings) -> None:

@@ -59,6 +59,8 @@ class Settings:
     cluster_number: int = 0
     #: The CA in PEM, for ``kube-root-ca.crt``.
     certificate: str = ""
+    #: Gives a new pod its address; None for one that nothing answers on.
+    pod_address: Callable[[], str] | None = None
 
 
 class Loop:
@@ -70,7 +72,11 @@ class Loop:
         self._settings = settings
         self._known = liveview.LiveView(cluster)
         self._carrier = carrier.Carrier(cluster)
-        self._nodes = node.Nodes(settings.nodes, cluster_number=settings.cluster_number)
+        self._nodes = node.Nodes(
+            settings.nodes,
+            cluster_number=settings.cluster_number,
+            address=settings.pod_address,
+        )
         self._queue: dict[routing.Task, None] = {}
         self._later: list[tuple[float, int, routing.Task]] = []
         self._wanted: dict[routing.Task, float] = {}

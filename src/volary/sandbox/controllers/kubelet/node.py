@@ -1,6 +1,7 @@
 """The nodes' part in the shared loop: keeps the pods' lives and reports them."""
 
 import ipaddress
+from collections.abc import Callable
 from dataclasses import replace
 
 from volary.model import json
@@ -19,8 +20,16 @@ class Nodes:
     because dates in a status are too coarse to measure by.
     """
 
-    def __init__(self, setting: lifecycle.Setting, *, cluster_number: int) -> None:
+    def __init__(
+        self,
+        setting: lifecycle.Setting,
+        *,
+        cluster_number: int,
+        address: Callable[[], str] | None = None,
+    ) -> None:
         self.setting = setting
+        #: Gives a new pod its address; None for made-up ones.
+        self._address = address or self._invent
         self._lives: dict[str, lifecycle.Life] = {}
         self._next_address = int(_POD_RANGE[0]) + (cluster_number + 1) * _PODS_PER_CLUSTER + 2
 
@@ -86,9 +95,12 @@ class Nodes:
         return plan.Plan((*writes, plan.Delete(pod, grace_seconds=0)))
 
     def _welcome(self, at: moment.Moment) -> lifecycle.Life:
+        return lifecycle.Life(self._address(), at.stamp)
+
+    def _invent(self) -> str:
         address = str(ipaddress.ip_address(self._next_address))
         self._next_address += 1
-        return lifecycle.Life(address, at.stamp)
+        return address
 
 
 def address_of(cluster: view.View, node: str) -> str:

@@ -20,7 +20,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What a container does; durations in sandbox seconds."""
+    """What a container does; durations in sandbox seconds but for the latency."""
 
     #: The image cannot be pulled.
     pull_fails: bool = False
@@ -36,9 +36,9 @@ class Traits:
     run_for: float | None = None
     #: From the request to stop until it is gone, at most the grace period.
     stop_delay: float | None = None
-    #: Share of requests that fail, 0 to 1; told by `sandbox.traffic`.
+    #: Share of requests that fail, 0 to 1.
     error_rate: float = 0.0
-    #: Seconds an answer takes; told by `sandbox.traffic`.
+    #: Seconds an answer takes; real ones, as clients and Prometheus measure those.
     latency: float = 0.0
 
 
@@ -59,6 +59,8 @@ class ImageRules:
 
     def __init__(self) -> None:
         self._rules: dict[str, tuple[str, Traits]] = {}
+        #: Grows with each change.
+        self.version = 0
 
     def add(self, pattern: str, behaviour: str) -> None:
         """Make images that match `pattern` behave so from their next start on.
@@ -69,16 +71,20 @@ class ImageRules:
         Raises:
             UserError: The behaviour is not known.
         """
+        read = parse(behaviour)
         self._rules.pop(pattern, None)
-        self._rules[pattern] = (behaviour, parse(behaviour))
+        self._rules[pattern] = (behaviour, read)
+        self.version += 1
 
     def remove(self, pattern: str) -> None:
         """Forget the rule for `pattern`, if there is one."""
         self._rules.pop(pattern, None)
+        self.version += 1
 
     def clear(self) -> None:
         """Forget all rules."""
         self._rules.clear()
+        self.version += 1
 
     def as_text(self) -> dict[str, str]:
         """The rules as they were given, pattern to behaviour."""

@@ -1,0 +1,85 @@
+"""Real traffic in one cluster: its pods' servers and the built-in proxy before them."""
+
+from volary.model import errors
+from volary.sandbox import registry, storage
+from volary.sandbox.controllers import view
+from volary.sandbox.controllers.kubelet import traits
+from volary.sandbox.dataplane import blocks, pods, proxy, serving
+
+
+class Plane:
+    """The servers of a cluster; made by `start`."""
+
+    def __init__(
+        self,
+        cluster: registry.Registry,
+        servers: pods.Pods,
+        front: proxy.Proxy,
+        block: blocks.Block,
+    ) -> None:
+        self.pods = servers
+        self._front = front
+        self._block = block
+        self._listener: serving.Listener | None = None
+        self._unsubscribe = cluster.subscribe(self._note)
+
+    @property
+    def address(self) -> str:
+        """Where the cluster's proxies listen."""
+        return self._block.gateway
+
+    @property
+    def gateway(self) -> str:
+        """The built-in proxy: ``http://127.1.16.1:8080``; the host says which Service."""
+        return f"http://{self.address}:{proxy.PORT}"
+
+    async def open(self) -> None:
+        """Let the proxy listen.
+
+        Raises:
+            UserError: It cannot.
+        """
+        try:
+            self._listener = serving.bind(self.address, proxy.PORT, self._front.handle)
+        except OSError as problem:
+            raise errors.user_error(
+                f"the proxy cannot listen on {self.address}:{proxy.PORT}: {problem.strerror}"
+            ) from problem
+        await self._listener.start()
+
+    async def close(self) -> None:
+        """End all servers and give the addresses back."""
+        self._unsubscribe()
+        if self._listener is not None:
+            self._listener.abort()
+        await self._front.close()
+        await self.pods.close()
+        self._block.close()
+
+    def _note(self, change: storage.Change) -> None:
+        self.pods.note(change)
+        self._front.note(change)
+
+
+async def start(
+    name: str,
+    cluster: registry.Registry,
+    seen: view.View,
+    rules: traits.ImageRules,
+    block: blocks.Block,
+    *,
+    seed: int | None,
+) -> Plane:
+    """Let the pods of a cluster be real from now on; `block` is where they get addresses.
+
+    Raises:
+        UserError: The proxy cannot listen.
+    """
+    servers = pods.Pods(name, seen, rules, block, seed=seed)
+    made = Plane(cluster, servers, proxy.Proxy(seen, seed=seed), block)
+    try:
+        await made.open()
+    except errors.UserError:
+        await made.close()
+        raise
+    return made
