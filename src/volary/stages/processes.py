@@ -1,0 +1,220 @@
+"""A user's script as a process: its output line by line, and its end with all its children.
+
+The script is the user's own text, out of Git, given to ``/bin/sh -l -c`` (that is PipeCD's
+contract). It gets a process group of its own, nothing on its standard input, and an
+environment that holds nothing of ours but the search path.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+
+from volary.model import errors, texts
+
+SHELL = "/bin/sh"
+#: Longer lines are cut.
+LONGEST_LINE = 4000
+#: Beyond that the output is read, so that the script does not block, but not shown.
+MOST_LINES = 5000
+_CHUNK = 64 * 1024
+#: How long the children of a script that has ended may keep its output open.
+_LINGER = 1.0
+_LONGEST_DEATH = 5.0
+_DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class End(StrEnum):
+    """Why a script is over."""
+
+    EXITED = "exited"
+    #: Its time was over.
+    LATE = "late"
+    #: Somebody asked to stop.
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a script ended."""
+
+    end: End
+    #: The exit status; negative: the signal that ended it.
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long a script may take."""
+
+    timeout: timedelta
+    #: Between the polite signal and the one that cannot be refused.
+    grace: timedelta = timedelta(seconds=5)
+
+
+async def run(
+    script: str,
+    *,
+    directory: Path,
+    home: Path,
+    environment: Mapping[str, str],
+    limits: Limits,
+    say: Callable[[str], None],
+    stop: Callable[[], Awaitable[None]],
+    started: Callable[[int], Awaitable[None]] | None = None,
+) -> Ended:
+    """Run a script to its end; when it is late or has to stop, end it with its children.
+
+    Args:
+        script: What the shell is given.
+        directory: Where it runs.
+        home: A directory of its own for ``HOME`` and temporary files.
+        environment: What it is told, beside the search path and the home.
+        limits: How long it may take.
+        say: Gets each line of its output, both streams in the order they come.
+        stop: Returns when the script has to stop.
+        started: Told the number of the process group before anything is waited for.
+
+    Raises:
+        UserError: The shell cannot be started.
+    """
+    reader, output = await _pipe()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(SHELL, "-l", "-c", script),
+            cwd=directory,
+            env={**_environment(home), **environment},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        reader.close()
+        raise errors.user_error(f"the script cannot be started: {error}") from error
+    finally:
+        os.close(output)
+    try:
+        async with asyncio.TaskGroup() as group:
+            reading = group.create_task(_read(reader.stream, say))
+            if started is not None:
+                await started(process.pid)
+            end = await _wait(process, limits, stop)
+            if end is not End.EXITED:
+                await _end(process, limits.grace)
+            # Children that outlive the shell do not hold it up.
+            await asyncio.wait((reading,), timeout=_LINGER)
+            _kill(process.pid)
+            reading.cancel()
+    finally:
+        # Also when we are broken off: nobody else knows about its children.
+        _kill(process.pid)
+        reader.close()
+        await asyncio.shield(_reap(process))
+    return Ended(end, process.returncode if process.returncode is not None else -signal.SIGKILL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Our end of a pipe. asyncio's own pipes would make waiting for the shell wait for its
+    children as well.
+    """
+
+    stream: asyncio.StreamReader
+    transport: asyncio.ReadTransport
+
+    def close(self) -> None:
+        self.transport.close()
+
+
+async def _pipe() -> tuple[_Reader, int]:
+    """Return our end of a new pipe, and the number of the script's end."""
+    ours, theirs = os.pipe()
+    stream = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(ours, "rb", buffering=0)
+    )
+    return _Reader(stream, transport), theirs
+
+
+async def _wait(
+    process: asyncio.subprocess.Process, limits: Limits, stop: Callable[[], Awaitable[None]]
+) -> End:
+    """Wait until the script has exited, is late, or has to stop."""
+
+    async def stopping() -> None:
+        await stop()
+
+    async with asyncio.TaskGroup() as group:
+        exit_ = group.create_task(process.wait())
+        asked = group.create_task(stopping())
+        done, waiting = await asyncio.wait(
+            (exit_, asked),
+            timeout=max(0.0, limits.timeout.total_seconds()),
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        for each in waiting:
+            each.cancel()
+    if exit_ in done:
+        return End.EXITED
+    return End.STOPPED if asked in done else End.LATE
+
+
+async def _end(process: asyncio.subprocess.Process, grace: timedelta) -> None:
+    """Ask the whole group to end, and wait as long as that may take."""
+    _signal(process.pid, signal.SIGTERM)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(grace.total_seconds()):
+            await process.wait()
+
+
+def _kill(group: int) -> None:
+    _signal(group, signal.SIGKILL)
+
+
+async def _reap(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LONGEST_DEATH):
+            await process.wait()
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+async def _read(stream: asyncio.StreamReader, say: Callable[[str], None]) -> None:
+    """Pass on the output line by line, within bounds; read the rest and drop it."""
+    pending, count = b"", 0
+    while chunk := await stream.read(_CHUNK):
+        *lines, pending = (pending + chunk).split(b"\n")
+        if len(pending) > LONGEST_LINE:
+            lines, pending = [*lines, pending], b""
+        for line in lines:
+            count += 1
+            _tell(line, count, say)
+    if pending:
+        _tell(pending, count + 1, say)
+
+
+def _tell(line: bytes, number: int, say: Callable[[str], None]) -> None:
+    if number > MOST_LINES:
+        return
+    text = texts.printable(line[: 4 * LONGEST_LINE].decode("utf-8", "replace").rstrip("\r"))
+    say(text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]} …")
+    if number == MOST_LINES:
+        say(f"more than {MOST_LINES} lines: the rest of the output is not shown")
+
+
+def _environment(home: Path) -> dict[str, str]:
+    return {
+        "PATH": os.environ.get("PATH") or _DEFAULT_PATH,
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "LANG": "C.UTF-8",
+    }
