@@ -99,3 +99,17 @@ async def test_a_sandbox_ends_cleanly_on_sigterm(tmp_path: Path) -> None:
 
     assert ended.code == 0, ended
     assert "Traceback" not in ended.err
+
+
+async def test_impatience_does_not_break_off_the_end_of_a_demo(tmp_path: Path) -> None:
+    typing = shell(tmp_path)
+    async with typing.start("demo", "--keep") as started:
+        await started.until("the clusters stay up until Ctrl-C")
+        for _ in range(3):
+            started.interrupt(signal.SIGINT)
+            await asyncio.sleep(0.004)
+        ended = await started.ended()
+
+    assert "Traceback" not in ended.err
+    assert "destroyed" not in ended.err
+    assert list((tmp_path / "tmp").iterdir()) == []
