@@ -65,6 +65,12 @@ class TaskContext:
     attempt: int
     #: When the engine raises `stop` by itself.
     deadline: datetime
+    #: Stages that were begun on this cluster before, in order; on the way back its last one too.
+    begun: tuple[stages.Stage, ...] = ()
+    #: No stage follows on this cluster.
+    is_last: bool = False
+    #: When the run was planned.
+    created: datetime | None = None
     stop: StopFlag = field(default_factory=StopFlag, compare=False)
 
 

@@ -30,6 +30,7 @@ from volary.engine import (
 from volary.model import clock as clocks
 from volary.model import errors
 from volary.model import outcome as outcomes
+from volary.model import stage as stages
 from volary.model import status as words
 
 _LOG = logging.getLogger(__name__)
@@ -173,6 +174,9 @@ class Runner:
             target=command.target,
             attempt=command.attempt,
             deadline=command.deadline,
+            begun=_begun(self._run, command),
+            is_last=_is_last(self._run, command),
+            created=self._run.created,
         )
         voice = reporting.Voice(
             self._run.id, stage.stage.name.value, command, self._clock, self._tell, self._post
@@ -246,6 +250,22 @@ class Runner:
             event, answer = self._inbox.get_nowait()
             if answer is not None and not answer.done():
                 answer.set_result(machine.advance(self._run, event).refusal)
+
+
+def _begun(run: state.Run, command: commands.StartTask) -> tuple[stages.Stage, ...]:
+    """Return the stages that were begun on the command's cluster, in order."""
+    tasks = ((each, each.task(command.target)) for each in run.stages)
+    return tuple(
+        each.stage
+        for each, task in tasks
+        if task is not None and task.attempt and (each.id != command.stage or command.returning)
+    )
+
+
+def _is_last(run: state.Run, command: commands.StartTask) -> bool:
+    """Say whether no stage follows on the command's cluster."""
+    ids = [each.id for each in run.stages if each.task(command.target) is not None]
+    return bool(ids) and command.stage == ids[-1]
 
 
 class _Alarm:

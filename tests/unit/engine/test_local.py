@@ -332,3 +332,26 @@ async def test_a_channel_can_be_closed_without_an_end() -> None:
     reader.close()
 
     assert [event.event async for event in reader] == ["run-changed"]
+
+
+@pytest.mark.looptime
+async def test_a_task_knows_what_was_begun_before_it_on_its_cluster(planned_run: Make) -> None:
+    known: dict[tuple[str, str], tuple[list[str], bool]] = {}
+
+    async def note(task: executor.TaskContext, _: executor.Reporter) -> outcome.Outcome:
+        known[task.stage_id, task.target] = ([each.name for each in task.begun], task.is_last)
+        failed = (task.stage_id[0], task.target) == ("2", "eu")
+        return done(TaskStatus.FAILED if failed else TaskStatus.SUCCEEDED)
+
+    class Noting(Clusters):
+        async def execute(
+            self, task: executor.TaskContext, report: executor.Reporter
+        ) -> outcome.Outcome:
+            return await note(task, report)
+
+    await carry_out(planned_run(), Noting())
+
+    assert known["1-K8S_CANARY_ROLLOUT", "us"] == ([], False)
+    assert known["2-K8S_PRIMARY_ROLLOUT", "us"] == (["K8S_CANARY_ROLLOUT"], True)
+    both = ["K8S_CANARY_ROLLOUT", "K8S_PRIMARY_ROLLOUT"]
+    assert known["rollback", "us"] == (both, False)
