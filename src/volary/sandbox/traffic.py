@@ -1,19 +1,17 @@
 """Where requests to a Service would go right now, without sending any.
 
-Follows what a mesh and kube-proxy look at: an Istio VirtualService for the host
-if there is one, then the published EndpointSlices. What reaches no ready pod is
+Follows what a mesh, a gateway and kube-proxy look at: the objects of routers if there are
+any (`sandbox.routes`), then the published EndpointSlices. What reaches no ready pod is
 lost, and so is what a pod's error rate drops; scenarios assert that it stays 0.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from volary.model import json
 from volary.sandbox.controllers import objects, pods, selectors, view
 from volary.sandbox.controllers.kubelet import traits
-
-VIRTUAL_SERVICE = "VirtualService.networking.istio.io"
-DESTINATION_RULE = "DestinationRule.networking.istio.io"
+from volary.sandbox.routes import finding, matching, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +59,6 @@ class Traffic:
         return shares
 
 
-@dataclass(frozen=True, slots=True)
-class _Route:
-    weight: float
-    service: str
-    namespace: str
-    #: Labels the pods must have; None when the subset is not defined.
-    subset: Mapping[str, str] | None
-
-
 def resolve(
     cluster: view.View,
     namespace: str,
@@ -79,18 +68,25 @@ def resolve(
 ) -> Traffic:
     """Return where requests to a Service go, as seen from within its namespace.
 
+    `service` may also be a host that a route names. The rule for requests without special
+    headers counts.
+
     `rules` are the cluster's image rules (`faults.Switchboard.images`): they decide
     about error rates too.
     """
     flows: list[Flow] = []
     unrouted, reasons = 0.0, list[str]()
-    for route in _routes(cluster, namespace, service):
+    routes = _shares(cluster, namespace, service)
+    if isinstance(routes, str):
+        return Traffic((), 1.0, (routes,))
+    total = sum(each.weight for each in routes)
+    for route in routes:
         backends = _backends(cluster, route)
         if isinstance(backends, str):
-            unrouted += route.weight
+            unrouted += route.weight / total
             reasons.append(backends)
             continue
-        part = route.weight / len(backends)
+        part = route.weight / total / len(backends)
         for pod in backends:
             if pod is None:
                 unrouted += part
@@ -105,67 +101,22 @@ def resolve(
     return Traffic(tuple(flows), unrouted, tuple(reasons))
 
 
-def _routes(cluster: view.View, namespace: str, service: str) -> list[_Route]:
-    """The destinations with their share of all requests."""
-    for each in cluster.list(VIRTUAL_SERVICE, namespace):
-        hosts = objects.spec(each).get("hosts") or ()
-        if any(_named(str(host), namespace) == (service, namespace) for host in hosts):
-            return _weighted(cluster, namespace, _default_route(each))
-    return [_Route(1.0, service, namespace, {})]
+def _shares(cluster: view.View, namespace: str, host: str) -> tuple[words.Backend, ...] | str:
+    """The backends of requests without anything special; a sentence when there are none."""
+    routes = finding.find(cluster, host, namespace)
+    if routes is None:
+        return f"there is no Service {namespace}/{host}"
+    rule = matching.choose(routes, "GET", "/", ())
+    if rule is None and routes.falls_through:
+        return finding.plain(*words.service_of(host, namespace)).rules[0].backends
+    used = tuple(each for each in rule.backends if each.weight) if rule is not None else ()
+    kind = routes.source.partition(" ")[0]
+    return used or f"the {kind} has no route with a weight for every request"
 
 
-def _default_route(virtual_service: json.JsonObject) -> Sequence[json.JsonObject]:
-    """The destinations of the first HTTP route that takes every request."""
-    for route in objects.spec(virtual_service).get("http") or ():
-        if not route.get("match"):
-            return list(route.get("route") or ())
-    return ()
-
-
-def _weighted(
-    cluster: view.View, namespace: str, destinations: Sequence[json.JsonObject]
-) -> list[_Route]:
-    # Istio: a single destination needs no weight, among several a missing one is 0.
-    weights = [float(each.get("weight") or 0) for each in destinations]
-    if len(destinations) == 1 and not weights[0]:
-        weights = [100.0]
-    total = sum(weights)
-    if not total:
-        return [_Route(1.0, "", namespace, None)]
-    routes = []
-    for each, weight in zip(destinations, weights, strict=True):
-        target = each.get("destination") or {}
-        name, place = _named(str(target.get("host", "")), namespace)
-        subset = target.get("subset")
-        labels = _subset(cluster, place, name, str(subset)) if subset else {}
-        if weight:
-            routes.append(_Route(weight / total, name, place, labels))
-    return routes
-
-
-def _subset(
-    cluster: view.View, namespace: str, service: str, subset: str
-) -> Mapping[str, str] | None:
-    for rule in cluster.list(DESTINATION_RULE, namespace):
-        if _named(str(objects.spec(rule).get("host", "")), namespace) != (service, namespace):
-            continue
-        for each in objects.spec(rule).get("subsets") or ():
-            if each.get("name") == subset:
-                return dict(each.get("labels") or {})
-    return None
-
-
-def _named(host: str, namespace: str) -> tuple[str, str]:
-    """Service and namespace of ``web``, ``web.shop`` or ``web.shop.svc.cluster.local``."""
-    name, _, rest = host.partition(".")
-    return name, rest.partition(".")[0] or namespace
-
-
-def _backends(cluster: view.View, route: _Route) -> list[json.JsonObject | None] | str:
+def _backends(cluster: view.View, route: words.Backend) -> list[json.JsonObject | None] | str:
     """The pods of a destination, None for one that does not answer, or why there are none."""
     title = f"{route.namespace}/{route.service}"
-    if not route.service:
-        return "the VirtualService has no route with a weight for every request"
     if cluster.get("Service", route.namespace, route.service) is None:
         return f"there is no Service {title}"
     if route.subset is None:

@@ -8,6 +8,7 @@ import sandbox_world as world
 from volary.model import json
 from volary.sandbox import traffic
 from volary.sandbox.controllers.kubelet import traits
+from volary.sandbox.routes import istio
 
 SERVICE: json.JsonObject = {
     "kind": "Service",
@@ -46,7 +47,7 @@ def _slice(*names: str) -> json.JsonObject:
 
 def _virtual_service(*routes: dict[str, Any]) -> json.JsonObject:
     return {
-        "kind": traffic.VIRTUAL_SERVICE,
+        "kind": istio.VIRTUAL_SERVICE,
         "metadata": {"name": "web", "namespace": "shop"},
         "spec": {"hosts": ["web"], "http": [{"route": list(routes)}]},
     }
@@ -61,7 +62,7 @@ def _to(subset: str, weight: int) -> dict[str, Any]:
 
 def _rule(*subsets: str) -> json.JsonObject:
     return {
-        "kind": traffic.DESTINATION_RULE,
+        "kind": istio.DESTINATION_RULE,
         "metadata": {"name": "web", "namespace": "shop"},
         "spec": {
             "host": "web",
