@@ -8,11 +8,13 @@ from volary.clusters import client as clients
 from volary.engine import executor, state
 from volary.model import application as applications
 from volary.model import manifest, stage, variant
+from volary.stages import circumstances
 
 #: Renders a source for the stage's target; may be called more than once.
 Loader = Callable[[], Awaitable[list[manifest.Manifest]]]
 #: Percent of the traffic by variant.
 Shares = Mapping[variant.Variant, int]
+Stages = tuple[stage.Stage, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,14 @@ class StageContext:
     allow_mass_deletion: bool = False
     #: How long an image that cannot be pulled may stay so before the wait gives up.
     image_grace: timedelta = timedelta(seconds=20)
+
+    #: Stages that were begun on this cluster before, in order.
+    begun: Stages = ()
+    #: No stage follows on this cluster.
+    is_last: bool = False
+    task: circumstances.Task = field(default_factory=circumstances.Task)
+    run: circumstances.Circumstances = field(default_factory=circumstances.Circumstances)
+    permissions: circumstances.Permissions = field(default_factory=circumstances.Permissions)
 
     def log(self, line: str) -> None:
         """Say a line for people."""

@@ -15,8 +15,8 @@ from volary.engine import executor
 from volary.model import application as applications
 from volary.model import clock as clocks
 from volary.model import manifest, outcome, status
+from volary.stages import circumstances, registry
 from volary.stages import context as contexts
-from volary.stages import registry
 
 #: Renders the application for a target at a commit: (commit, target) -> manifests.
 Render = Callable[[str, str], Awaitable[list[manifest.Manifest]]]
@@ -30,6 +30,7 @@ class Options:
     allow_mass_deletion: bool = False
     #: How long an image that cannot be pulled may stay so before a rollout gives up.
     image_grace: timedelta = timedelta(seconds=20)
+    permissions: circumstances.Permissions = field(default_factory=circumstances.Permissions)
 
 
 @dataclass(slots=True)
@@ -41,6 +42,7 @@ class ClusterExecutor:
     render: Render
     clock: clocks.Clock
     options: Options = field(default_factory=Options)
+    run: circumstances.Circumstances = field(default_factory=circumstances.Circumstances)
     _locks: dict[tuple[str, str], asyncio.Lock] = field(default_factory=dict, init=False)
     _known: dict[tuple[str, str], list[manifest.Manifest]] = field(default_factory=dict, init=False)
 
@@ -70,6 +72,11 @@ class ClusterExecutor:
                 namespaces=member.namespaces if member else (),
                 allow_mass_deletion=self.options.allow_mass_deletion,
                 image_grace=self.options.image_grace,
+                begun=task.begun,
+                is_last=task.is_last,
+                task=circumstances.Task(task.run_id, task.stage_id, task.attempt, task.created),
+                run=self.run,
+                permissions=self.options.permissions,
             )
         )
 

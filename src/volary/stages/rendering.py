@@ -103,6 +103,10 @@ def variant_of(name: stage.StageName) -> variant.Variant | None:
             stage.StageName.CANARY_CLEAN
             | stage.StageName.BASELINE_CLEAN
             | stage.StageName.TRAFFIC_ROUTING
+            | stage.StageName.PROGRESSIVE_TRAFFIC
+            | stage.StageName.BLUE_GREEN
+            | stage.StageName.WEBHOOK_GATE
+            | stage.StageName.SCRIPT_RUN
             | stage.StageName.WAIT
             | stage.StageName.WAIT_APPROVAL
         ):
