@@ -93,6 +93,11 @@ def _expire_stage(run: state.Run, now: datetime) -> state.Run:
     return _stop_overdue(run, f"timed out after {wording.span(stage.stage.timeout)}", now)
 
 
+def _open_targets(stage: state.StageState) -> list[str]:
+    """Return the clusters that the stage's limit is about: a way back has its own."""
+    return [task.target for task in stage.tasks if not task.is_final and not task.returning]
+
+
 def _expire_run(run: state.Run, now: datetime) -> state.Run:
     """Fail a run that did not end within its timeout; the rollback has its own."""
     over = run.deadline is not None and now >= run.deadline
@@ -161,7 +166,7 @@ def next_time(run: state.Run) -> datetime | None:
     if group is not None:
         times.append(group.expires)
     if run.clock_stopped is None:
-        if run.current.status is words.TaskStatus.RUNNING:
+        if run.current.status is words.TaskStatus.RUNNING and _open_targets(run.current):
             times.append(run.current.deadline)
         if run.ending is None and run.rollback is None:
             times.append(run.deadline)

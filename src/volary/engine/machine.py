@@ -26,6 +26,11 @@ The rules, in words:
     pauses never hold up the way back. Nobody is asked before a rollback.
 9.  Limits of the run and its stage stand still while a person is waited for and nothing runs.
 10. A final run never changes. Facts that come too late are ignored; requests are refused.
+11. In waves one step (a stage of a wave) follows the other. A cluster that fails within the
+    budgets of its wave and of the run is left out and taken back at once, before the step ends;
+    one that cannot be reached is tried again for as long as its wave says. One failure more than
+    the budget allows fails the step, and its wave's rule decides: stop, hold, take back the wave,
+    or everything, the last wave first.
 
 The table says which events are taken in which status, by which function, and which
 statuses may follow. After the function wrote down the event, `settle` decides everything
@@ -86,7 +91,8 @@ _LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] =
         events.SkipCluster: (RunStatus.PLANNED,),
         events.Cancel: (RunStatus.CANCELLED,),
     },
-    # A running run has running tasks: requests wait for them to come to rest.
+    # Requests wait for running tasks to come to rest; there may be none while it only waits
+    # for clusters that could not be reached.
     RunStatus.RUNNING: {
         events.TaskProgressed: (RunStatus.RUNNING,),
         events.TaskFinished: (
@@ -102,9 +108,9 @@ _LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] =
             RunStatus.CANCELLED,
             *_FAILED,
         ),
-        events.Cancel: (RunStatus.RUNNING,),
+        events.Cancel: (RunStatus.RUNNING, RunStatus.CANCELLED, RunStatus.ROLLING_BACK),
         events.PauseAsked: (RunStatus.WAITING,),
-        events.SkipCluster: (RunStatus.RUNNING,),
+        events.SkipCluster: (RunStatus.RUNNING, RunStatus.WAITING, *_FAILED),
     },
     # Waiting for a person: paused (tasks may still be finishing), held, or asked to approve.
     RunStatus.WAITING: {

@@ -1,6 +1,8 @@
 """No sequence of events, in whatever order people and clusters send them, breaks the rules."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -51,7 +53,7 @@ REPORTS = (
 Key = tuple[str, str, int]
 
 
-class AnyConversation(RuleBasedStateMachine):
+class Conversation(RuleBasedStateMachine):
     """Plays clusters, people and time against the machine, and keeps its own books."""
 
     def __init__(self) -> None:
@@ -63,22 +65,6 @@ class AnyConversation(RuleBasedStateMachine):
         self.wrote: set[str] = set()
         self.back: set[str] = set()
         self.releases = 0
-
-    @initialize(
-        groups=st.sampled_from(GROUPS),
-        on_failure=st.sampled_from(state.OnFailure),
-        on_unreachable=st.sampled_from(state.OnUnreachable),
-        timeout=st.sampled_from((timedelta(minutes=15), timedelta(hours=6))),
-    )
-    def planned(self, groups, on_failure, on_unreachable, timeout) -> None:
-        policy = state.Policy(
-            on_failure=on_failure,
-            on_unreachable=on_unreachable,
-            timeout=timeout,
-            grace=timedelta(minutes=2),
-        )
-        made = plan.Plan("shop", "new", groups, STAGES, "old", policy)
-        self.run = plan.new_run("run-1", made, BEGINNING)
 
     def send(self, event: events.Event) -> machine.Step:
         before = self.run
@@ -152,11 +138,14 @@ class AnyConversation(RuleBasedStateMachine):
                 self.report(key, TaskStatus.SUCCEEDED, touched=True)
 
     def report(self, key: Key, status: TaskStatus, touched: bool) -> None:
-        del self.running[key]
-        if touched:
+        order = self.running.pop(key)
+        if touched and not order.returning:
             self.wrote.add(key[1])
-        if key[0] == state.ROLLBACK_ID and status in (TaskStatus.SUCCEEDED, TaskStatus.ROLLED_BACK):
-            self.back.add(key[1])
+        if status in (TaskStatus.SUCCEEDED, TaskStatus.ROLLED_BACK):
+            if key[0] == state.ROLLBACK_ID:
+                self.back.add(key[1])
+            elif order.returning:
+                self.wrote.discard(key[1])
         told = outcome.Outcome(status, "so it was", touched=touched)
         self.send(events.TaskFinished(self.now, *key, told))
 
@@ -224,7 +213,8 @@ class AnyConversation(RuleBasedStateMachine):
             assert each.status is not TaskStatus.RUNNING or each.deadline
         if self.run.status in (RunStatus.RUNNING, RunStatus.ROLLING_BACK):
             assert self.run.deadline
-            assert self.running, "a run that waits for nobody must be doing something"
+            waited_for = any(task.status is TaskStatus.WAITING for task in self.run.current.tasks)
+            assert self.running or waited_for, "a run that waits for nobody must do something"
             assert self.wake, "nobody would wake it"
 
     @invariant()
@@ -233,7 +223,7 @@ class AnyConversation(RuleBasedStateMachine):
             if each is not self.run.current:
                 assert not each.running
         for group in self.run.current.groups:
-            count = sum(task.is_running for task in group.tasks)
+            count = sum(task.is_running and not task.returning for task in group.tasks)
             assert not group.concurrency or count <= group.concurrency
             assert not count or group.is_open
 
@@ -298,10 +288,124 @@ class AnyConversation(RuleBasedStateMachine):
         self.a_final_run_has_let_go_of_everything()
 
 
-AnyConversation.TestCase.settings = settings(
-    max_examples=150,
-    stateful_step_count=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
+class AnyConversation(Conversation):
+    """A run whose clusters move together."""
+
+    @initialize(
+        groups=st.sampled_from(GROUPS),
+        on_failure=st.sampled_from(state.OnFailure),
+        on_unreachable=st.sampled_from(state.OnUnreachable),
+        timeout=st.sampled_from((timedelta(minutes=15), timedelta(hours=6))),
+    )
+    def planned(self, groups, on_failure, on_unreachable, timeout) -> None:
+        policy = state.Policy(
+            on_failure=on_failure,
+            on_unreachable=on_unreachable,
+            timeout=timeout,
+            grace=timedelta(minutes=2),
+        )
+        made = plan.Plan("shop", "new", groups, STAGES, "old", policy)
+        self.run = plan.new_run("run-1", made, BEGINNING)
+
+
+class AnyWaves(Conversation):
+    """A run in two or three waves, each with a budget."""
+
+    @initialize(
+        cuts=st.sets(st.integers(1, 3), min_size=1, max_size=2),
+        over_stages=st.booleans(),
+        failures=st.lists(st.integers(0, 2), min_size=3, max_size=3),
+        unreachable=st.lists(st.integers(0, 1), min_size=3, max_size=3),
+        concurrency=st.integers(0, 2),
+        on_failure=st.sampled_from(state.OnFailure),
+        on_unreachable=st.sampled_from(state.OnUnreachable),
+        total=st.sampled_from((None, 1)),
+        limit=st.sampled_from((None, timedelta(minutes=3))),
+    )
+    def planned(
+        self,
+        cuts,
+        over_stages,
+        failures,
+        unreachable,
+        concurrency,
+        on_failure,
+        on_unreachable,
+        total,
+        limit,
+    ) -> None:
+        edges = (0, *sorted(cuts), len(NAMES))
+        rules = tuple(
+            state.WaveRule(
+                f"wave-{position}",
+                NAMES[first:last],
+                failures[position],
+                unreachable[position],
+                on_failure,
+                on_unreachable,
+                concurrency,
+            )
+            for position, (first, last) in enumerate(pairwise(edges))
+        )
+        numbered = [replace(each, index=index) for index, each in enumerate(STAGES)]
+        pairs = (
+            [(each, wave) for each in numbered for wave in rules]
+            if over_stages
+            else [(each, wave) for wave in rules for each in numbered]
+        )
+        steps = tuple(
+            plan.Step(
+                each,
+                plan.Group(wave.targets, wave.name, concurrency, progress_deadline=limit),
+                wave.name,
+            )
+            for each, wave in pairs
+        )
+        policy = state.Policy(
+            grace=timedelta(minutes=2), failures=total, again_after=timedelta(minutes=1)
+        )
+        made = plan.Plan("shop", "new", (plan.Group(NAMES),), STAGES, "old", policy, rules, steps)
+        self.run = plan.new_run("run-1", made, BEGINNING)
+
+    @invariant()
+    def budgets_are_never_exceeded(self) -> None:
+        spent = {
+            kind: {each.name for each in self.run.clusters if each.left_out_for is kind}
+            for kind in state.LeftOut
+        }
+        for wave in self.run.waves:
+            members = set(wave.targets)
+            assert len(spent[state.LeftOut.FAILED] & members) <= wave.failures
+            assert len(spent[state.LeftOut.UNREACHABLE] & members) <= wave.unreachable
+        if self.run.policy.failures is not None:
+            assert len(spent[state.LeftOut.FAILED]) <= self.run.policy.failures
+
+    @invariant()
+    def no_step_starts_before_the_one_before_it_is_done(self) -> None:
+        for earlier, later in pairwise(self.run.stages):
+            if any(task.attempt for task in later.tasks):
+                assert earlier.is_final
+                assert earlier.status is not TaskStatus.FAILED
+                good = (TaskStatus.SUCCEEDED, TaskStatus.SKIPPED)
+                for task in earlier.tasks:
+                    cluster = self.run.cluster(task.target)
+                    assert cluster is not None
+                    assert task.status in good or cluster.left_out
+
+    @invariant()
+    def a_rollback_of_one_wave_leaves_the_others_alone(self) -> None:
+        if self.run.rollback is None or self.run.ending is None or not self.run.ending.wave:
+            return
+        (wave,) = (each for each in self.run.waves if each.name == self.run.ending.wave)
+        assert {task.target for task in self.run.rollback.tasks} <= set(wave.targets)
+
+
+for _machine in (AnyConversation, AnyWaves):
+    _machine.TestCase.settings = settings(
+        max_examples=150,
+        stateful_step_count=40,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
 TestAnyConversation = AnyConversation.TestCase
+TestAnyWaves = AnyWaves.TestCase
