@@ -1,6 +1,7 @@
 """Definitions of custom resources that a fleet can start with."""
 
 from volary.model import json
+from volary.sandbox import gateway_crds
 
 _ISTIO = "networking.istio.io"
 _ISTIO_VERSIONS = ("v1", "v1beta1", "v1alpha3")
@@ -29,6 +30,11 @@ def istio() -> tuple[json.JsonObject, ...]:
             (("Host", ".spec.host", "The name of a service from the service registry"),),
         ),
     )
+
+
+def gateway_api() -> tuple[json.JsonObject, ...]:
+    """The Gateway API's kinds, with their defaults (`gateway_crds`)."""
+    return gateway_crds.gateway_api()
 
 
 def _definition(
