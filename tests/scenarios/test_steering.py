@@ -160,10 +160,15 @@ async def test_sync_plan_and_rollback_of_an_application(tmp_path: Path) -> None:
         await given.synced(second)
         plan_view = await given.service.plan("simple", ANA, commit=first.head)
         assert plan_view.strategy == "pipeline"
-        (target,) = plan_view.targets
-        assert [key for action, key in target.changes if action == "configured"] == [
-            "apps:Deployment:default:simple"
-        ]
+        (cluster_plan,) = plan_view.clusters
+        assert (cluster_plan.status, cluster_plan.changed, plan_view.failed) == (
+            "changes",
+            1,
+            False,
+        )
+        (changed,) = cluster_plan.objects
+        assert changed.object == "apps:Deployment:default:simple"
+        assert {each["new"] for each in changed.differences} == {V1}
         asked = await given.service.sync("simple", ANA, strategy="quick")
         await given.ended(asked.run)
         back = await given.service.rollback("simple", BEN)

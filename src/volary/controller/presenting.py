@@ -1,12 +1,8 @@
 """From what is kept to what people see. Pure."""
 
-from dataclasses import replace
-
-from volary.controller import origins, preflight, preparation, standings, views, wants
+from volary.controller import origins, preview, preview_json, standings, views, wants
 from volary.engine import codec, describe, limits, state
-from volary.manifests import masking
 from volary.model import record
-from volary.planner import targets as target_choice
 from volary.store import records
 
 
@@ -144,33 +140,50 @@ def _wanted_approval(run: state.Run) -> views.WantedApprovalView | None:
     )
 
 
-def of_plan(prepared: preparation.Prepared, trials: tuple[preflight.Trial, ...]) -> views.PlanView:
-    """Return what a prepared run would do."""
-    plan = prepared.plan
+def of_plan(shown: preview.Preview) -> views.PlanView:
+    """Return what a prepared run would do; it is masked already."""
     return views.PlanView(
-        application=prepared.project.application.name,
-        commit=prepared.project.commit,
-        running_commit=prepared.running.commit,
-        strategy=plan.strategy.value,
-        reason=plan.summary,
+        application=shown.application,
+        commit=shown.commit,
+        subject=shown.subject,
+        running_commit=shown.running_commit,
+        running_reason=shown.running_reason,
+        strategy=shown.strategy.value,
+        reason=shown.reason,
+        images=shown.images,
+        has_changes=shown.has_changes,
+        failed=shown.failed,
         stages=tuple(
-            views.PlannedStageView(
-                each.name.value, each.description, target_choice.of_stage(each, plan.targets)
-            )
-            for each in plan.stages
+            views.PlannedStageView(each.name, each.description, each.targets, each.skipped)
+            for each in shown.stages
         ),
-        targets=tuple(
-            views.TargetPlanView(
-                target=each.target,
-                changes=tuple(
-                    (change.action.value, str(change.key)) for change in each.changes.changes
-                ),
-                problems=tuple(str(problem) for problem in each.problems),
-                silence=each.silence,
+        clusters=tuple(map(_planned_cluster, shown.targets)),
+        warnings=shown.warnings,
+    )
+
+
+def _planned_cluster(each: preview.TargetPreview) -> views.PlannedClusterView:
+    return views.PlannedClusterView(
+        name=each.target,
+        status=each.standing.value,
+        created=each.count(preview.Verb.CREATED),
+        changed=each.count(preview.Verb.CHANGED),
+        pruned=each.count(preview.Verb.PRUNED),
+        kept=each.count(preview.Verb.KEPT),
+        unchanged=each.unchanged,
+        objects=tuple(
+            views.PlannedObjectView(
+                object=str(item.key),
+                action=item.verb.value,
+                reason=item.reason,
+                differences=tuple(map(preview_json.difference, item.differences)),
+                omitted=item.omitted,
             )
-            for each in trials
+            for item in each.objects
         ),
-        warnings=tuple(str(each) for each in prepared.warnings),
+        problems=each.problems,
+        silence=each.silence,
+        warnings=each.warnings,
     )
 
 
@@ -227,20 +240,4 @@ def of_audit(kept: records.AuditRecord) -> views.AuditView:
         application=kept.application,
         run=kept.run_id,
         document=kept.document,
-    )
-
-
-def clean_plan(masker: masking.Masker, view: views.PlanView) -> views.PlanView:
-    """Return the plan without secret values in what clusters and renderers said."""
-
-    def clean(texts: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(masker.clean, texts))
-
-    return replace(
-        view,
-        targets=tuple(
-            replace(each, problems=clean(each.problems), silence=masker.clean(each.silence))
-            for each in view.targets
-        ),
-        warnings=clean(view.warnings),
     )

@@ -50,12 +50,13 @@ def _object(item: preview.ObjectPreview) -> json.JsonObject:
         "object": str(item.key),
         "action": item.verb.value,
         "reason": item.reason,
-        "differences": [_difference(each) for each in item.differences],
+        "differences": [difference(each) for each in item.differences],
         "omitted": item.omitted,
     }
 
 
-def _difference(item: diff.Item) -> json.JsonObject:
+def difference(item: diff.Item) -> json.JsonObject:
+    """Return one difference; a side that is absent has no key."""
     body: json.JsonObject = {"path": list(item.path), "operation": item.operation.value}
     if item.old is not diff.ABSENT:
         body["old"] = item.old

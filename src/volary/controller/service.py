@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from volary.clusters import pool
 from volary.controller import (
     asking,
-    preflight,
     presenting,
+    preview,
     pulse,
     refusals,
     releases,
@@ -293,9 +293,13 @@ class Service:
             strategy=strategy,
         )
         prepared = await releases.prepare(self.desk, place, want, known.running_commit)
-        trials = await preflight.look(prepared, self.desk.clusters)
-        masker = releases.masker(self.desk, prepared.manifests, prepared.old_manifests)
-        return presenting.clean_plan(masker, presenting.of_plan(prepared, trials))
+        shown = await preview.look(
+            prepared,
+            self.desk.clusters,
+            secrets=self.desk.secrets,
+            patience=self.desk.patience,
+        )
+        return presenting.of_plan(shown)
 
     async def _application(self, name: str) -> records.ApplicationRecord:
         found = await self.store.applications.get(name)

@@ -240,36 +240,69 @@ class AskedView:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStageView:
-    """A stage that would run."""
+    """A stage of the run to be."""
 
     name: str
     description: str
-    targets: tuple[str, ...]
+    clusters: tuple[str, ...]
+    #: Why it is left out; empty: it is not.
+    skipped: str
 
 
 @dataclass(frozen=True, slots=True)
-class TargetPlanView:
-    """What would change on one cluster."""
+class PlannedObjectView:
+    """What would happen to one object."""
 
-    target: str
-    #: Action (``created``, ``configured``, ``unchanged``, ``deleted``, ``skipped``) and object.
-    changes: tuple[tuple[str, str], ...]
+    object: str
+    #: ``created``, ``changed``, ``pruned`` or ``kept``.
+    action: str
+    reason: str
+    #: Each with ``path``, ``operation`` and, where there is one, the ``old`` and ``new`` value;
+    #: masked and bounded.
+    differences: tuple[json.JsonObject, ...]
+    #: Differences beyond the bound.
+    omitted: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedClusterView:
+    """What one cluster would do."""
+
+    name: str
+    #: ``changes``, ``unchanged``, ``refused`` or ``unreachable``.
+    status: str
+    created: int
+    changed: int
+    pruned: int
+    kept: int
+    unchanged: int
+    objects: tuple[PlannedObjectView, ...]
+    #: Why it would refuse.
     problems: tuple[str, ...]
-    #: Why the cluster could not be asked; empty: it could.
+    #: Why it could not be asked; empty: it could.
     silence: str
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """What a sync would do now."""
+    """What a sync would do now: the same as ``volary plan --output json`` says."""
 
     application: str
     commit: str
+    subject: str
     running_commit: str
+    #: How the running commit is known.
+    running_reason: str
     strategy: str
+    #: Why this strategy.
     reason: str
+    images: tuple[str, ...]
+    has_changes: bool
+    #: A cluster would refuse, or could not be asked.
+    failed: bool
     stages: tuple[PlannedStageView, ...]
-    targets: tuple[TargetPlanView, ...]
+    clusters: tuple[PlannedClusterView, ...]
     warnings: tuple[str, ...] = ()
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.controller import (
+    presenting,
     preview,
     preview_json,
     preview_lines,
@@ -17,6 +18,7 @@ from volary.controller import (
 )
 from volary.manifests import diff, masking
 from volary.model import plan, resource
+from volary.server import encoding
 
 CASES = Path(__file__).parents[2] / "cases/preview"
 
@@ -175,3 +177,9 @@ def test_a_long_value_is_cut_and_says_so() -> None:
     (found,) = preview.differences(before, after, masking.Masker())
 
     assert str(found.new).endswith("y … (1000 characters more)")
+
+
+def test_the_api_says_the_same_as_the_command_line() -> None:
+    answered = json.loads(encoding.encode(encoding.plain(presenting.of_plan(SHOWN))))
+
+    assert answered == json.loads(json.dumps(preview_json.render(SHOWN)))
