@@ -215,6 +215,7 @@ def _build(
         quick_sync_targets=tuple(kubernetes.quick_sync.multi_targets),
         workloads=tuple(convert.reference(each) for each in kubernetes.workloads),
         service=convert.reference(kubernetes.service),
+        made_service=convert.made_service(kubernetes.service.create),
         variant_label=convert.variant_label(kubernetes.variant_label),
         traffic_routing=routing,
         pipeline=stages,

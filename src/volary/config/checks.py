@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from volary.config import ordering, sections, shape, strategies, values, yaml
+from volary.config import made, ordering, sections, shape, strategies, values, yaml
 from volary.model import application, stage, variant
 
 _VARIANT_KINDS = ("", "Deployment", "StatefulSet")
@@ -21,6 +21,7 @@ def check(
     """Note every problem of the whole application; `base` is where its Kubernetes part is."""
     _check_input(reading, app.input, (*base, "input"))
     _check_inside(reading, kubernetes, base, directory)
+    made.check(reading, app, base)
     _check_names(reading, app.quick_sync_targets, (*base, "quickSync", "multiTargets"))
     _check_variant_label(reading, app, (*base, "variantLabel"))
     _check_workloads(reading, app, (*base, "workloads"))

@@ -14,6 +14,7 @@ def inputs(read: sections.Input) -> application.Input:
         kustomize_options=read.kustomize_options,
         helm_chart=application.HelmChart(chart.path) if chart else None,
         helm_options=_helm_options(read.helm_options),
+        objects=tuple(read.objects),
         multi_targets=tuple(_target_input(each) for each in read.multi_targets),
     )
 
@@ -57,6 +58,24 @@ def variant_label(read: sections.VariantLabel) -> variant.VariantLabel:
         primary_value=read.primary_value,
         canary_value=read.canary_value,
         baseline_value=read.baseline_value,
+        on_pods=read.on_pods,
+    )
+
+
+def made_service(read: sections.MadeService | None) -> application.MadeService | None:
+    """Return the Service to make."""
+    if read is None:
+        return None
+    return application.MadeService(
+        ports=tuple(
+            application.ServicePort(each.port, each.name, each.target_port, each.app_protocol)
+            for each in read.ports
+        ),
+        discover_ports=read.discover_ports,
+        headless=read.headless,
+        traffic_distribution=read.traffic_distribution,
+        labels=read.labels,
+        annotations=read.annotations,
     )
 
 

@@ -38,6 +38,41 @@ class ObjectReference(Section):
     name: str = Field(default="", description="Name; empty: any.")
 
 
+class ServicePort(Section):
+    """A port of a Service that is made."""
+
+    port: Annotated[int, Field(ge=1, le=65535, strict=True)] = Field(description="Its number.")
+    name: str = Field(default="", description="Its name.")
+    target_port: int | str = Field(
+        default="", description="Number or name of the pods' port; empty: `port`."
+    )
+    app_protocol: str = Field(default="", description="Protocol, such as `http`.")
+
+
+class MadeService(Section):
+    """A Service that leads to primary's pods of the workload."""
+
+    ports: list[ServicePort] = Field(min_length=1, description="Its ports.")
+    discover_ports: pydantic.StrictBool = Field(
+        default=False,
+        description="Add the ports of the workload's containers, but for those of mesh proxies.",
+    )
+    headless: pydantic.StrictBool = Field(default=False, description="Without a cluster IP.")
+    traffic_distribution: str = Field(default="", description="`PreferClose` and the like.")
+    labels: dict[str, str] = Field(default_factory=dict, description="Its labels.")
+    annotations: dict[str, str] = Field(default_factory=dict, description="Its annotations.")
+
+
+class ServiceReference(ObjectReference):
+    """Points at the Service that carries the traffic, or says how it is made."""
+
+    create: MadeService | None = Field(
+        default=None,
+        description="Make the Service of that `name` when the manifests have none. It selects "
+        "primary's pods, so `variantLabel.onPods` goes with it.",
+    )
+
+
 class HelmChart(Section):
     """A chart in the repository."""
 
@@ -133,6 +168,11 @@ class Input(Section):
     helm_options: HelmOptions = Field(
         default_factory=HelmOptions, description="How the chart is rendered."
     )
+    objects: list[dict[str, object]] = Field(
+        default_factory=list,
+        description="Kubernetes objects written here, added to the others; for the few that are "
+        "about the release rather than the application, such as routes.",
+    )
     multi_targets: list[TargetInput] = Field(
         default_factory=list,
         description="What single clusters render differently. When it is not empty, only the "
@@ -168,6 +208,11 @@ class VariantLabel(Section):
     )
     baseline_value: values.LabelValue = Field(
         default="baseline", description="Value for baseline.", min_length=1
+    )
+    on_pods: pydantic.StrictBool = Field(
+        default=False,
+        description="Put primary's label on the pods of its workloads, but not into their "
+        "selectors: those of workloads that exist cannot be changed.",
     )
 
 
@@ -217,8 +262,8 @@ class Kubernetes(Section):
         description="Workloads that get variants; empty kind: `Deployment`. Empty list: every "
         "Deployment; when there is none, every StatefulSet.",
     )
-    service: ObjectReference = Field(
-        default_factory=ObjectReference,
+    service: ServiceReference = Field(
+        default_factory=ServiceReference,
         description="The Service that carries the traffic; empty: the first.",
     )
     variant_label: VariantLabel = Field(

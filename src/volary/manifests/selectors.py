@@ -39,6 +39,22 @@ def label_workloads(
     return [label_workload(item, key, value) if item in chosen else item for item in manifests]
 
 
+def label_pods(
+    manifests: Sequence[manifest.Manifest],
+    chosen: Sequence[manifest.Manifest],
+    key: str,
+    value: str,
+) -> list[manifest.Manifest]:
+    """Return the manifests with the label on the pods of those of them that are `chosen`."""
+    return [_label_pods(item, key, value) if item in chosen else item for item in manifests]
+
+
+def _label_pods(item: manifest.Manifest, key: str, value: str) -> manifest.Manifest:
+    body = objects.duplicate(item.body)
+    objects.branch(body, *_POD_LABELS)[key] = value
+    return item.with_body(body)
+
+
 def unlabelled(
     chosen: Sequence[manifest.Manifest], key: str, value: str
 ) -> list[manifest.Manifest]:

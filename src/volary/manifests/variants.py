@@ -43,12 +43,15 @@ def primary(
         # PipeCD forgets `workloads` in the primary's rollout.
         chosen = workloads.find(result, app.workloads)
         result = selectors.label_workloads(result, chosen, label.key, label.primary_value)
+    elif label.on_pods:
+        chosen = workloads.find(result, app.workloads)
+        result = selectors.label_pods(result, chosen, label.key, label.primary_value)
     if isinstance(options, stage.PrimaryRolloutOptions) and options.create_service:
         suffix = options.suffix or label.primary_value
         copies = _services(manifests, app, Variant.PRIMARY, suffix)
         check_free(copies, manifests)
         result += copies
-    never_pipecds = app.dialect is application.Dialect.VOLARY
+    never_pipecds = app.dialect is not application.Dialect.PIPECD
     return hashing.annotate(result, include_projected=never_pipecds)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
-from volary.model import stage, variant
+from volary.model import json, stage, variant
 
 
 class Dialect(StrEnum):
@@ -17,6 +17,8 @@ class Dialect(StrEnum):
 
     PIPECD = "pipecd.dev/v1beta1"
     VOLARY = "volary.dev/v1"
+    #: A Canary; its own objects are read and never applied.
+    FLAGGER = "flagger.app/v1beta1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class Input:
     kustomize_options: Mapping[str, str] = field(default_factory=dict)
     helm_chart: HelmChart | None = None
     helm_options: HelmOptions = field(default_factory=HelmOptions)
+    #: Written in the application file itself; added to the others.
+    objects: tuple[json.JsonObject, ...] = ()
     #: Not empty: only these targets are deployed to (PipeCD: Resolve).
     multi_targets: tuple[TargetInput, ...] = ()
 
@@ -80,11 +84,48 @@ class ObjectReference:
     name: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ServicePort:
+    """A port of a Service that is made."""
+
+    port: int
+    name: str = ""
+    #: Number or name; empty: `port`.
+    target_port: int | str = ""
+    app_protocol: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeService:
+    """The Service that leads to the workload, when Git has none (Flagger: apex Service)."""
+
+    ports: tuple[ServicePort, ...]
+    #: Add the ports of the workload's containers, but for those of mesh proxies.
+    discover_ports: bool = False
+    headless: bool = False
+    traffic_distribution: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
 class RoutingMethod(StrEnum):
     """How traffic is divided between variants."""
 
     POD_SELECTOR = "podselector"
     ISTIO = "istio"
+    GATEWAY_API = "gatewayapi"
+    SMI = "smi"
+    NGINX = "nginx"
+    TRAEFIK = "traefik"
+
+
+@dataclass(frozen=True, slots=True)
+class VariantServices:
+    """Names of the Services that lead to one variant each; empty: made from ``service.name``."""
+
+    primary: str = ""
+    canary: str = ""
+    baseline: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +137,66 @@ class IstioRouting:
     #: The destination host that carries the variants; empty: ``service.name``.
     host: str = ""
     virtual_service: ObjectReference = field(default_factory=ObjectReference)
+    #: Of a VirtualService that is made; empty: the mesh alone.
+    gateways: tuple[str, ...] = ()
+    #: Of a VirtualService that is made; empty: `host`.
+    hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ParentReference:
+    """What a route is attached to: a Gateway, or a Service in a mesh."""
+
+    name: str
+    kind: str = "Gateway"
+    #: Empty: the core group for a Service, else the Gateway API's.
+    group: str = ""
+    namespace: str = ""
+    section_name: str = ""
+    #: 0: any.
+    port: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayRouting:
+    """Options of the Gateway API router."""
+
+    #: An HTTPRoute or a GRPCRoute; empty parts: an HTTPRoute, the first that fits.
+    route: ObjectReference = field(default_factory=ObjectReference)
+    #: Names of rules that may be changed, ``#1`` for the first; empty: all.
+    editable_routes: tuple[str, ...] = ()
+    #: Of a route that is made; empty: the application's Service, as in a mesh.
+    gateway_refs: tuple[ParentReference, ...] = ()
+    #: Of a route that is made.
+    hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SmiRouting:
+    """Options of the SMI router."""
+
+    traffic_split: ObjectReference = field(default_factory=ObjectReference)
+    #: Of a TrafficSplit that is made: ``v1alpha1`` to ``v1alpha4``.
+    version: str = "v1alpha2"
+
+
+@dataclass(frozen=True, slots=True)
+class NginxRouting:
+    """Options of the NGINX Ingress router."""
+
+    #: The Ingress that leads to primary; empty name: the first that leads to the Service.
+    ingress: ObjectReference = field(default_factory=ObjectReference)
+    annotation_prefix: str = "nginx.ingress.kubernetes.io"
+    #: Of an Ingress that is made.
+    class_name: str = "nginx"
+    hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TraefikRouting:
+    """Options of the Traefik router."""
+
+    service: ObjectReference = field(default_factory=ObjectReference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +205,13 @@ class TrafficRouting:
 
     method: RoutingMethod = RoutingMethod.POD_SELECTOR
     istio: IstioRouting = field(default_factory=IstioRouting)
+    #: Make the route objects and the variants' Services that are missing in Git.
+    create: bool = False
+    services: VariantServices = field(default_factory=VariantServices)
+    gateway_api: GatewayRouting = field(default_factory=GatewayRouting)
+    smi: SmiRouting = field(default_factory=SmiRouting)
+    nginx: NginxRouting = field(default_factory=NginxRouting)
+    traefik: TraefikRouting = field(default_factory=TraefikRouting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +279,8 @@ class Application:
     #: Empty: every Deployment; when there is none, every StatefulSet.
     workloads: tuple[ObjectReference, ...] = ()
     service: ObjectReference = field(default_factory=ObjectReference)
+    #: None: the Service is in Git.
+    made_service: MadeService | None = None
     variant_label: variant.VariantLabel = field(default_factory=variant.VariantLabel)
     traffic_routing: TrafficRouting = field(default_factory=TrafficRouting)
     #: With `strategies`, those of each one after another, in their order.

@@ -24,6 +24,9 @@ class VariantLabel:
     primary_value: str = "primary"
     canary_value: str = "canary"
     baseline_value: str = "baseline"
+    #: Put primary's label on the pods of its workloads, and not into their selectors: those
+    #: of workloads that exist cannot be changed.
+    on_pods: bool = False
 
     def value(self, variant: Variant) -> str:
         """Return the label's value for `variant`."""

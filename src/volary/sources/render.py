@@ -15,11 +15,12 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import assert_never
 
-from volary.manifests import load, namespaces
+from volary.manifests import load, made, namespaces
 from volary.model import application, errors, manifest, problem
 from volary.sources import helm, kustomization, kustomize, plain, programs, tree, workspace
 
 _REMEMBERED = 256
+_FLAGGER = "flagger.app"
 
 
 class Method(StrEnum):
@@ -81,7 +82,7 @@ class Renderer:
         method = await asyncio.to_thread(_method, files, described, directory, wanted)
         whole = directory if method is Method.PLAIN else ""
         identity = await asyncio.to_thread(files.identity, whole)
-        key = (identity, directory, described.name, method, wanted, repr(described.input))
+        key = (identity, directory, described.name, method, wanted, _of_file(described))
         lock = self._busy.setdefault(key, asyncio.Lock())
         try:
             async with lock:
@@ -118,6 +119,7 @@ class Renderer:
                 found = await self._helm(files, described, directory)
             case _:
                 assert_never(method)
+        found = made.add(_without_settings(found, described), described)
         if not found:
             raise errors.user_error(
                 f"the application renders to no object at all ({method.value})",
@@ -202,6 +204,31 @@ def _method(
             where=problem.Location(built),
         )
     return Method.PLAIN
+
+
+def _of_file(described: application.Application) -> str:
+    """Return everything of the application file that renderings depend on."""
+    parts = (
+        described.dialect,
+        described.input,
+        described.workloads,
+        described.service,
+        described.made_service,
+        described.variant_label,
+    )
+    return repr(parts)
+
+
+def _without_settings(
+    found: list[manifest.Manifest], described: application.Application
+) -> list[manifest.Manifest]:
+    """Leave out a Canary and what belongs to it, where it is what describes the application.
+
+    Applied, it would set Flagger to work on the same Deployment, if it is installed.
+    """
+    if described.dialect is not application.Dialect.FLAGGER:
+        return found
+    return [each for each in found if each.group != _FLAGGER]
 
 
 def _digest(manifests: list[manifest.Manifest]) -> str:

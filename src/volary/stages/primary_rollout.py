@@ -67,6 +67,8 @@ def _check_selectors(
         return
     label = application.variant_label
     written = f"{label.key}: {label.primary_value}"
+    pods = ("template", "metadata", "labels")
+    paths = (pods,) if label.on_pods else (("selector", "matchLabels"), pods)
     problems = [
         problem.Problem(
             f'missing "{written}" in selector of workload {item.name}',
@@ -75,7 +77,7 @@ def _check_selectors(
             " addVariantLabelToSelector (selectors of live workloads cannot be changed)",
         )
         for item in workloads.find(rendered, application.workloads)
-        for path in (("selector", "matchLabels"), ("template", "metadata", "labels"))
+        for path in paths
         if objects.text(item.body, "spec", *path, label.key) != label.primary_value
     ]
     if problems:
