@@ -14,12 +14,13 @@ _NUMBER: json.JsonObject = {"type": "integer", "format": "int32"}
 
 
 def gateway_api() -> tuple[json.JsonObject, ...]:
-    """GatewayClass, Gateway, HTTPRoute, GRPCRoute, ReferenceGrant and BackendTLSPolicy."""
+    """The standard channel: classes, Gateways, routes for HTTP, gRPC and TLS, and grants."""
     return (
         _definition("GatewayClass", "gatewayclasses", ("v1",), _open(), short="gc", cluster=True),
         _definition("Gateway", "gateways", ("v1",), _gateway(), short="gtw"),
         _definition("HTTPRoute", "httproutes", ("v1", "v1beta1"), _route(_http_rule())),
         _definition("GRPCRoute", "grpcroutes", ("v1",), _route(_grpc_rule())),
+        _definition("TLSRoute", "tlsroutes", ("v1",), _route(_list(_open()))),
         _definition("ReferenceGrant", "referencegrants", ("v1beta1",), _open(), short="refgrant"),
         _definition("BackendTLSPolicy", "backendtlspolicies", ("v1",), _open(), short="btlspolicy"),
     )
@@ -57,7 +58,7 @@ def _definition(
                 "api-approved.kubernetes.io": (
                     "https://github.com/kubernetes-sigs/gateway-api/pull/3328"
                 ),
-                "gateway.networking.k8s.io/bundle-version": "v1.4.0",
+                "gateway.networking.k8s.io/bundle-version": "v1.5.0",
                 "gateway.networking.k8s.io/channel": "standard",
             },
         },
@@ -125,7 +126,7 @@ def _gateway() -> json.JsonObject:
     )
     listeners = {
         "type": "array",
-        "items": listener,
+        "items": {**listener, "required": ["name"]},
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["name"],
     }
