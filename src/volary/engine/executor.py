@@ -69,6 +69,8 @@ class TaskContext:
     begun: tuple[stages.Stage, ...] = ()
     #: No stage follows on this cluster.
     is_last: bool = False
+    #: Clusters on which this very stage has succeeded already, in order.
+    succeeded: tuple[str, ...] = ()
     #: When the run was planned.
     created: datetime | None = None
     stop: StopFlag = field(default_factory=StopFlag, compare=False)

@@ -55,5 +55,7 @@ class Task:
     stage_id: str = ""
     #: Counted from 1; above 1 it was begun before.
     attempt: int = 1
+    #: Clusters on which this very stage has succeeded already.
+    succeeded: tuple[str, ...] = ()
     #: When the run was planned.
     created: datetime | None = None

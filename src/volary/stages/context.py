@@ -7,8 +7,12 @@ from datetime import timedelta
 from volary.clusters import client as clients
 from volary.engine import executor, state
 from volary.model import application as applications
+from volary.model import clock as clocks
 from volary.model import manifest, stage, variant
+from volary.stages import assembly as assemblies
 from volary.stages import circumstances
+from volary.stages import memory as memories
+from volary.stages import once as onces
 
 #: Renders a source for the stage's target; may be called more than once.
 Loader = Callable[[], Awaitable[list[manifest.Manifest]]]
@@ -47,9 +51,17 @@ class StageContext:
     begun: Stages = ()
     #: No stage follows on this cluster.
     is_last: bool = False
+    #: None: times are not known (a stage that is tried by itself).
+    clock: clocks.Clock | None = None
     task: circumstances.Task = field(default_factory=circumstances.Task)
     run: circumstances.Circumstances = field(default_factory=circumstances.Circumstances)
+    #: Shared by all tasks of the run.
+    once: onces.Once = field(default_factory=onces.Once)
     permissions: circumstances.Permissions = field(default_factory=circumstances.Permissions)
+    #: What this attempt remembers over a restart.
+    memory: memories.TaskMemory = field(default_factory=memories.TaskMemory)
+    #: The same stage on the other clusters.
+    assembly: assemblies.Assembly = field(default_factory=assemblies.Assembly)
 
     def log(self, line: str) -> None:
         """Say a line for people."""

@@ -15,8 +15,10 @@ from volary.engine import executor
 from volary.model import application as applications
 from volary.model import clock as clocks
 from volary.model import manifest, outcome, status
-from volary.stages import circumstances, registry
+from volary.stages import assembly as assemblies
+from volary.stages import circumstances, once, registry
 from volary.stages import context as contexts
+from volary.stages import memory as memories
 
 #: Renders the application for a target at a commit: (commit, target) -> manifests.
 Render = Callable[[str, str], Awaitable[list[manifest.Manifest]]]
@@ -43,19 +45,38 @@ class ClusterExecutor:
     clock: clocks.Clock
     options: Options = field(default_factory=Options)
     run: circumstances.Circumstances = field(default_factory=circumstances.Circumstances)
+    keeper: memories.Keeper = field(default_factory=memories.InProcess)
+    _once: once.Once = field(default_factory=once.Once, init=False)
     _locks: dict[tuple[str, str], asyncio.Lock] = field(default_factory=dict, init=False)
     _known: dict[tuple[str, str], list[manifest.Manifest]] = field(default_factory=dict, init=False)
+    #: By the id of the stage.
+    _assemblies: dict[str, assemblies.Assembly] = field(default_factory=dict, init=False)
 
     async def execute(
         self, task: executor.TaskContext, report: executor.Reporter
     ) -> outcome.Outcome:
         """Carry out one stage on one cluster and say how it ended."""
+        # First of all: those that begin in the same moment have to see each other.
+        assembly = self._assemblies.setdefault(task.stage_id, assemblies.Assembly())
+        assembly.join(task.target)
+        try:
+            return await self._execute(task, report, assembly)
+        finally:
+            assembly.leave(task.target)
+
+    async def _execute(
+        self,
+        task: executor.TaskContext,
+        report: executor.Reporter,
+        assembly: assemblies.Assembly,
+    ) -> outcome.Outcome:
         client = await self.clients.client(task.target)
         if isinstance(client, pool.Unavailable):
             details = tuple(line for each in client.problems for line in str(each).splitlines())
             return outcome.Outcome(status.TaskStatus.FAILED, client.reason, details)
         member = self.clients.member(task.target)
         running = task.running_commit
+        place = memories.Place(task.run_id, task.stage_id, task.target, task.attempt)
         return await registry.run(
             contexts.StageContext(
                 application=self.application,
@@ -72,9 +93,19 @@ class ClusterExecutor:
                 namespaces=member.namespaces if member else (),
                 allow_mass_deletion=self.options.allow_mass_deletion,
                 image_grace=self.options.image_grace,
+                memory=memories.TaskMemory(place, task.application, self.keeper),
+                assembly=assembly,
                 begun=task.begun,
                 is_last=task.is_last,
-                task=circumstances.Task(task.run_id, task.stage_id, task.attempt, task.created),
+                clock=self.clock,
+                task=circumstances.Task(
+                    run_id=task.run_id,
+                    stage_id=task.stage_id,
+                    attempt=task.attempt,
+                    succeeded=task.succeeded,
+                    created=task.created,
+                ),
+                once=self._once,
                 run=self.run,
                 permissions=self.options.permissions,
             )

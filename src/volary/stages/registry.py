@@ -4,15 +4,18 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from volary.model import outcome, stage
 from volary.stages import (
+    aftermath,
     baseline_rollout,
     canary_rollout,
     clean,
     primary_rollout,
     rollback,
+    script_run,
     sync,
     traffic_routing,
     wait,
     wait_approval,
+    webhook_gate,
 )
 from volary.stages import context as contexts
 
@@ -29,9 +32,12 @@ RUNS: Mapping[stage.StageName, Run] = {
     stage.StageName.ROLLBACK: rollback.run,
     stage.StageName.WAIT: wait.run,
     stage.StageName.WAIT_APPROVAL: wait_approval.run,
+    stage.StageName.WEBHOOK_GATE: webhook_gate.run,
+    stage.StageName.SCRIPT_RUN: script_run.run,
 }
 
 
 async def run(context: contexts.StageContext) -> outcome.Outcome:
     """Carry out the context's stage on its cluster and say how it ended."""
-    return await RUNS[context.stage.name](context)
+    ended = await RUNS[context.stage.name](context)
+    return await aftermath.follow(context, ended)

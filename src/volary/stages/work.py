@@ -6,9 +6,10 @@ in one place, together with what had been done by then.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TypeVar
 
 from volary.clusters import apply, belongings, inventories, inventory, placing, prune, removal, wait
 from volary.model import change, errors, manifest, outcome, problem, status, variant
@@ -17,6 +18,7 @@ from volary.stages import context as contexts
 _TOLD = (change.Action.CREATED, change.Action.CONFIGURED, change.Action.DELETED)
 #: How long a new kind may take to be served, or an object that is replaced to go.
 _PATIENCE = timedelta(minutes=5)
+T = TypeVar("T")
 #: More changes than this are counted, not listed.
 _MOST_LINES = 25
 
@@ -71,6 +73,36 @@ class Work:
         """
         if self.context.stop.is_raised:
             raise StoppedError(self.stop_reason)
+
+    async def pause(self, duration: timedelta) -> None:
+        """Do nothing for a while.
+
+        Raises:
+            StoppedError: when asked to stop meanwhile.
+        """
+        try:
+            async with asyncio.timeout(duration.total_seconds()):
+                await self.context.stop.wait()
+        except TimeoutError:
+            return
+        raise StoppedError(f"{self.stop_reason}; no longer waiting")
+
+    async def unless_stopped(self, doing: Coroutine[object, object, T]) -> T:
+        """Do something that may be broken off at any moment, as a question to somebody.
+
+        Raises:
+            StoppedError: when asked to stop meanwhile.
+        """
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(doing)
+            stopping = group.create_task(self.context.stop.wait())
+            await asyncio.wait((task, stopping), return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+            if not task.done():
+                task.cancel()
+        if task.cancelled():
+            raise StoppedError(f"{self.stop_reason}; no longer waiting")
+        return task.result()
 
     @property
     def stop_reason(self) -> str:
@@ -225,12 +257,15 @@ Run = Callable[[Work], Awaitable[str]]
 async def carry_out(context: contexts.StageContext, run: Run) -> outcome.Outcome:
     """Run a stage to its end and say how it ended; a cluster's failure is no exception."""
     work = Work(context, asyncio.get_running_loop().time() + context.timeout.total_seconds())
+    context.assembly.join(context.target)
     try:
         reason = await run(work)
     except StoppedError as stopped:
         return _outcome(work, status.TaskStatus.CANCELLED, str(stopped))
     except errors.VolaryError as error:
         return _failed(work, error)
+    finally:
+        context.assembly.leave(context.target)
     return _outcome(work, status.TaskStatus.SUCCEEDED, reason)
 
 

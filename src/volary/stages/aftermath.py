@@ -1,0 +1,77 @@
+"""What follows a stage beside its own work: scripts that are undone, and reports of the end.
+
+After the last stage on a cluster its run has gone well there, so ``post-rollout`` webhooks are
+told ``Succeeded``; after a rollback they are told ``Failed``. Before that, the scripts of
+stages that had begun get their way back: once the cluster runs the old version again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from volary.model import errors, outcome, stage, status, webhook
+from volary.stages import context as contexts
+from volary.stages import inquiries, script_run, work
+
+
+async def follow(context: contexts.StageContext, ended: outcome.Outcome) -> outcome.Outcome:
+    """Return how a stage ended, after all that follows it."""
+    if context.stage.name is stage.StageName.ROLLBACK:
+        after = await _undo_scripts(context, ended)
+        await _report(context, "Failed")
+        return after
+    if context.is_last and ended.status is status.TaskStatus.SUCCEEDED:
+        await _report(context, "Succeeded")
+    return ended
+
+
+async def _undo_scripts(context: contexts.StageContext, ended: outcome.Outcome) -> outcome.Outcome:
+    """Run the scripts' way back; one that fails makes the rollback a failure."""
+    options = [each.options for each in context.begun]
+    if not any(isinstance(each, stage.ScriptOptions) and each.on_rollback for each in options):
+        return ended
+    problems: list[str] = []
+
+    async def run(doing: work.Work) -> str:
+        problems.extend(await script_run.undo(doing, context.begun))
+        return "scripts undone"
+
+    undone = await work.carry_out(context, run)
+    lines = (*ended.details, *undone.details)
+    if ended.status is not status.TaskStatus.SUCCEEDED:
+        return replace(ended, details=lines, touched=True)
+    if undone.status is not status.TaskStatus.SUCCEEDED:
+        return replace(undone, details=lines, touched=True)
+    if problems:
+        reason = f"{ended.reason}; but {problems[0]}"
+        return outcome.Outcome(status.TaskStatus.FAILED, reason, lines, touched=True)
+    return replace(ended, details=lines, touched=True)
+
+
+def hooks(options: stage.StageOptions) -> tuple[webhook.Webhook, ...]:
+    """Return the webhooks of a stage."""
+    return getattr(options, "webhooks", ())
+
+
+def _reported(context: contexts.StageContext) -> Iterator[webhook.Webhook]:
+    for each in (*context.begun, context.stage):
+        for hook in hooks(each.options):
+            if hook.type is webhook.WebhookType.POST_ROLLOUT:
+                yield hook
+
+
+async def _report(context: contexts.StageContext, phase: str) -> None:
+    """Call the ``post-rollout`` webhooks of all stages that had begun; the answer is logged."""
+    asked = tuple(_reported(context))
+    if not asked:
+        return
+
+    async def run(doing: work.Work) -> str:
+        try:
+            source = await doing.load(context.target_source)
+        except errors.UserError:
+            source = []
+        about = inquiries.subject(context, source, phase=phase)
+        await inquiries.Inquirer(doing, asked, about).inform(webhook.WebhookType.POST_ROLLOUT)
+        return "reported"
+
+    await work.carry_out(context, run)
