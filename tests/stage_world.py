@@ -166,9 +166,12 @@ async def world(
     application: applications.Application | None = None,
     namespaces: Mapping[str, tuple[str, ...]] | None = None,
     istio: bool = False,
+    settings: fleet.Settings | None = None,
 ) -> AsyncIterator[World]:
     """Start clusters, and describe a shop in two versions."""
-    settings = fleet.Settings(speed=SPEED, tls=False, seed=1, crds=crds.istio() if istio else ())
+    settings = settings or fleet.Settings(
+        speed=SPEED, tls=False, seed=1, crds=crds.istio() if istio else ()
+    )
     async with (
         fleet.start(names, settings=settings) as running,
         pool.open_pool(_members(running, namespaces or {}), clock=Clock()) as clients,
