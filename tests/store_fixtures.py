@@ -13,6 +13,7 @@ from volary.model import record
 from volary.model.status import RunStatus, TaskStatus
 from volary.store import opening, protocol, records
 
+LIMITS = records.Limits(lines_per_task=10, findings_per_task=6, line_length=20, page=7)
 BEGINNING = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
@@ -99,8 +100,7 @@ def empty_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def store(store_address: str, turned_clock: TurnedClock) -> AsyncIterator[protocol.Store]:
-    limits = records.Limits(lines_per_task=10, line_length=20, page=7)
-    async with opening.open_store(store_address, clock=turned_clock, limits=limits) as opened:
+    async with opening.open_store(store_address, clock=turned_clock, limits=LIMITS) as opened:
         yield opened
 
 
@@ -176,7 +176,7 @@ def first(run: str = "run-1", **changes: object) -> record.Transition:
         document={"schema": 1},
         stages=(stage(),),
         tasks=(task("us", 0), task("eu", 1)),
-        event={"event": "Start"},
+        events=({"event": "Start"},),
         commands=(
             record.CommandRecord("start us", {"command": "StartTask", "target": "us"}),
             record.CommandRecord("wake", {"command": "WakeAt"}),
@@ -190,3 +190,12 @@ def line(
     text: str, target: str = "us", *, run: str = "run-1", minutes: float = 0
 ) -> records.LogLine:
     return records.LogLine(run, "1-K8S_SYNC", target, 1, at(minutes), "info", text)
+
+
+def finding(
+    number: int, target: str = "us", *, run: str = "run-1", metric: str = "errors"
+) -> records.Finding:
+    document = {"values": [number / 2], "query": "sum(errors)"}
+    return records.Finding(
+        run, "1-K8S_SYNC", target, 1, at(number), "measurement", metric, document
+    )

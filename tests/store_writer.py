@@ -73,7 +73,7 @@ async def drive(store: protocol.Store, dice: random.Random, *, step: bool) -> No
         done = machine.advance(run, event)
         if done.run is run:
             continue
-        kept = transitions.of_step(run, event, done, version)
+        kept = transitions.of_step(run, (event,), done, version)
         version = (await store.keep_transition(kept, fence=lease.fence)).version
         run = done.run
         say("kept", version)

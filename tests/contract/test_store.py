@@ -12,6 +12,7 @@ from volary.model.status import RunStatus, TaskStatus
 from volary.store import faults, protocol, records
 
 MINUTE = timedelta(minutes=1)
+TASK = records.TaskKey("run-1", "1-K8S_SYNC", "us", 1)
 
 
 async def test_a_new_run_comes_back_whole(store: protocol.Store) -> None:
@@ -38,7 +39,7 @@ async def test_what_a_transition_does_not_name_stays(store: protocol.Store) -> N
         expected_version=1,
         at=given.at(1),
         tasks=(done,),
-        event={"event": "TaskFinished"},
+        events=({"event": "TaskFinished"},),
         settled=("start us", "never there"),
         commands=(record.CommandRecord("wake", {"at": "later"}),),
         feed=(given.told("task-finished", 1),),
@@ -122,7 +123,7 @@ async def test_a_transition_from_another_version_is_refused(
 async def test_of_two_who_saw_the_same_version_one_wins(store: protocol.Store) -> None:
     await store.keep_transition(given.first(), fence=None)
     steps = [
-        record.Transition(given.head(), 1, given.at(1), event={"event": str(number)})
+        record.Transition(given.head(), 1, given.at(1), events=({"event": str(number)},))
         for number in range(5)
     ]
 
@@ -379,6 +380,93 @@ async def test_lines_of_unknown_runs_are_left_out(store: protocol.Store) -> None
     assert [each.line.text for each in await store.logs.after("run-1", 0)] == ["kept"]
 
 
+# Findings and memories.
+
+
+async def test_findings_are_numbered_per_task_and_found_by_what_they_are_about(
+    store: protocol.Store,
+) -> None:
+    await store.keep_transition(given.first(), fence=None)
+    verdict = replace(given.finding(3), kind="verdict", document={"result": "pass"})
+    unknown = given.finding(9, run="run-9")
+    await store.findings.append([given.finding(1), given.finding(1, "eu"), unknown], fence=None)
+    await store.findings.append([given.finding(2, metric="latency"), verdict], fence=None)
+    every = await store.findings.after("run-1", 0)
+
+    assert [(each.finding.target, each.number) for each in every] == [
+        ("us", 1),
+        ("eu", 1),
+        ("us", 2),
+        ("us", 3),
+    ]
+    assert every[0].finding == given.finding(1)
+    assert every[3].finding == verdict
+    assert await store.findings.after("run-1", every[1].position) == every[2:]
+    assert await store.findings.after("run-1", 0, limit=1) == every[:1]
+    for wanted, found in (
+        (records.FindingFilter(target="eu"), every[1:2]),
+        (records.FindingFilter(metric="latency"), every[2:3]),
+        (records.FindingFilter(kind="verdict"), every[3:]),
+        (records.FindingFilter(stage="other"), ()),
+    ):
+        assert await store.findings.after("run-1", 0, wanted=wanted) == found
+
+
+async def test_of_many_findings_the_newest_are_kept(store: protocol.Store) -> None:
+    await store.keep_transition(given.first(), fence=None)
+    most = given.LIMITS.findings_per_task
+    for start in range(0, most + 3, 4):
+        batch = [given.finding(start + offset) for offset in range(4)]
+        await store.findings.append([*batch, given.finding(start, "eu")], fence=None)
+    kept = await store.findings.after("run-1", 0, wanted=records.FindingFilter(target="us"))
+
+    assert len(kept) == most
+    assert kept[-1].finding == given.finding(kept[-1].number - 1)
+
+
+async def test_a_task_remembers_its_newest_attempt_only(store: protocol.Store) -> None:
+    await store.keep_transition(given.first(), fence=None)
+    again = replace(TASK, attempt=2)
+    await store.memories.save(TASK, {"looks": 1}, fence=None)
+    await store.memories.save(TASK, {"looks": 2, "name": "\x00"}, fence=None)
+
+    assert await store.memories.load(TASK) == {"looks": 2, "name": "\x00"}
+    assert await store.memories.load(again) == {}
+    assert await store.memories.load(replace(TASK, target="eu")) == {}
+    await store.memories.save(again, {"looks": 1}, fence=None)
+    assert await store.memories.load(again) == {"looks": 1}
+    assert await store.memories.load(TASK) == {}
+
+
+async def test_a_task_of_an_unknown_run_remembers_nothing(store: protocol.Store) -> None:
+    await store.memories.save(TASK, {"looks": 1}, fence=None)
+
+    assert await store.memories.load(TASK) == {}
+
+
+async def test_an_application_remembers_by_cluster_and_name(store: protocol.Store) -> None:
+    await store.memories.keep("shop", "us", "analysis", {"started": 1}, fence=None)
+    await store.memories.keep("shop", "us", "analysis", {"started": 2}, fence=None)
+
+    assert await store.memories.recall("shop", "us", "analysis") == {"started": 2}
+    assert await store.memories.recall("shop", "eu", "analysis") == {}
+    assert await store.memories.recall("shop", "us", "other") == {}
+
+
+async def test_what_belongs_to_a_run_goes_with_it(store: protocol.Store) -> None:
+    done = given.first(status=RunStatus.FAILED, finished=1)
+    await store.keep_transition(done, fence=None)
+    await store.findings.append([given.finding(1)], fence=None)
+    await store.memories.save(TASK, {"looks": 1}, fence=None)
+    await store.prune(records.Retention(given.at(100), 0), fence=None)
+    gone = (await store.findings.after("run-1", 0), await store.memories.load(TASK))
+    await store.keep_transition(done, fence=None)
+
+    assert gone == ((), {})
+    assert await store.memories.load(TASK) == {}
+    assert await store.findings.after("run-1", 0) == ()
+
+
 # Leases.
 
 
@@ -484,6 +572,9 @@ async def test_who_was_overtaken_can_write_nothing(
         store.keep_transition(given.first("run-2"), fence=stale),
         store.runs.settle("run-1", ["wake"], fence=stale),
         store.logs.append([given.line("late")], fence=stale),
+        store.findings.append([given.finding(1)], fence=stale),
+        store.memories.save(TASK, {"looks": 1}, fence=stale),
+        store.memories.keep("shop", "us", "analysis", {"started": 1}, fence=stale),
         store.applications.keep(records.ApplicationRecord("shop"), fence=stale),
         store.commits.keep(records.CommitRecord("shop", "new", given.at(0)), fence=stale),
         store.inventory.replace("shop", "us", [records.InventoryItem(key)], fence=stale),
@@ -499,6 +590,9 @@ async def test_who_was_overtaken_can_write_nothing(
     assert (run.version, len(run.commands)) == (1, 2)
     assert await store.runs.load("run-2") is None
     assert await store.logs.after("run-1", 0) == ()
+    assert await store.findings.after("run-1", 0) == ()
+    assert await store.memories.load(TASK) == {}
+    assert await store.memories.recall("shop", "us", "analysis") == {}
     assert await store.applications.get("shop") is None
     assert await store.commits.get("shop", "new") is None
     assert await store.inventory.list("shop", "us") == ()

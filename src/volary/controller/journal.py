@@ -50,7 +50,7 @@ class StoreJournal:
             faults.Overtaken: Another process drives now; this one must stop.
             faults.VersionConflict: Another process has driven this run on.
         """
-        made = transitions.of_step(self._run, record.event, record.step, self._version)
+        made = transitions.of_step(self._run, record.happened, record.step, self._version)
         clean = masked.clean_transition(self._masker, made)
 
         async def write() -> records.Kept:

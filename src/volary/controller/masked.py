@@ -61,7 +61,7 @@ def clean_transition(masker: masking.Masker, transition: record.Transition) -> r
         document=_clean_optional(masker, transition.document),
         stages=tuple(_clean_piece(masker, each) for each in transition.stages),
         tasks=tuple(_clean_piece(masker, each) for each in transition.tasks),
-        event=_clean_optional(masker, transition.event),
+        events=tuple(clean_document(masker, each) for each in transition.events),
         commands=tuple(
             replace(each, document=clean_document(masker, each.document))
             for each in transition.commands

@@ -14,7 +14,8 @@ from volary.engine import events, machine, state
 class Record:
     """One transition: what happened, what became of the run, what had to be done."""
 
-    event: events.Event
+    #: In order; one event, or several that arrived while the one before was being kept.
+    happened: tuple[events.Event, ...]
     step: machine.Step
 
 

@@ -40,6 +40,10 @@ _LONGEST_SLEEP = timedelta(seconds=60)
 
 _Key = tuple[str, str, int]
 _Answer = asyncio.Future[str]
+_Letter = tuple[events.Event, _Answer | None]
+
+#: Reports that are taken in one step at most.
+_MOST_AT_ONCE = 200
 
 
 class Runner:
@@ -68,7 +72,9 @@ class Runner:
         self._journal: journal.Journal = keeper or journal.MemoryJournal()
         self._observers = list(observers)
         # Not bounded by itself: each task has at most two events in it, each person one.
-        self._inbox: asyncio.Queue[tuple[events.Event, _Answer | None]] = asyncio.Queue()
+        self._inbox: asyncio.Queue[_Letter] = asyncio.Queue()
+        #: Taken out of the inbox, and next.
+        self._held: _Letter | None = None
         self._tasks: dict[_Key, asyncio.Task[None]] = {}
         self._flags: dict[_Key, executor.StopFlag] = {}
         self._reporters: dict[_Key, reporting.TaskReporter] = {}
@@ -92,8 +98,7 @@ class Runner:
             else:
                 self._carry_out_commands(group, machine.outstanding(self._run))
             while not self._run.is_final:
-                event, answer = await self._inbox.get()
-                await self._take(group, event, answer)
+                await self._take(group, await self._next())
             alarm.cancel()
             # Only tasks that were counted as lost can be left; they are broken off again.
             for task in self._tasks.values():
@@ -126,24 +131,45 @@ class Runner:
     def _post(self, event: events.Event) -> None:
         self._inbox.put_nowait((event, None))
 
-    async def _take(
-        self, group: asyncio.TaskGroup, event: events.Event, answer: _Answer | None
-    ) -> None:
-        if isinstance(event, events.TaskProgressed):
-            reporter = self._reporters.get((event.stage, event.target, event.attempt))
-            event = reporter.newest(event) if reporter else event
+    async def _next(self) -> list[_Letter]:
+        """Return what is to be taken next: one event, or all reports that are waiting.
+
+        While a step is being kept, many tasks may report. Each report is taken by itself, in
+        order, but what follows from all of them is one step, so that a run on a thousand
+        clusters does not cost a thousand transactions for each stage.
+        """
+        first, self._held = self._held or await self._inbox.get(), None
+        found = [first]
+        while _is_report(first) and not self._inbox.empty() and len(found) < _MOST_AT_ONCE:
+            letter = self._inbox.get_nowait()
+            if not _is_report(letter):
+                self._held = letter
+                break
+            found.append(letter)
+        return found
+
+    async def _take(self, group: asyncio.TaskGroup, letters: Sequence[_Letter]) -> None:
         before = self._run
-        step = machine.advance(before, event)
+        happened, step = machine.advance_all(before, map(self._newest, letters))
         if step.run is not before:
-            await self._journal.keep(journal.Record(event, step))
+            await self._journal.keep(journal.Record(happened, step))
             self._run = step.run
+        (last, _), (_, answer) = letters[-1], letters[0]
         if answer is not None and not answer.done():
             answer.set_result(step.refusal)
         if step.refusal:
-            self._tell(feed.RequestRefused(at=event.at, run=before.id, reason=step.refusal))
-        for told in narration.between(before, step.run, event.at):
+            self._tell(feed.RequestRefused(at=last.at, run=before.id, reason=step.refusal))
+        for told in narration.between(before, step.run, last.at):
             self._tell(told)
         self._carry_out_commands(group, step.commands)
+
+    def _newest(self, letter: _Letter) -> events.Event:
+        """Return the event; of a task's progress what it said last."""
+        event, _ = letter
+        if not isinstance(event, events.TaskProgressed):
+            return event
+        reporter = self._reporters.get((event.stage, event.target, event.attempt))
+        return reporter.newest(event) if reporter else event
 
     def _carry_out_commands(self, group: asyncio.TaskGroup, orders: machine.Commands) -> None:
         for command in orders:
@@ -176,6 +202,11 @@ class Runner:
             deadline=command.deadline,
             begun=_begun(self._run, command),
             is_last=_is_last(self._run, command),
+            succeeded=tuple(
+                each.target
+                for each in stage.tasks
+                if each.status is words.TaskStatus.SUCCEEDED and not command.returning
+            ),
             created=self._run.created,
         )
         voice = reporting.Voice(
@@ -246,8 +277,9 @@ class Runner:
 
     def _refuse_the_rest(self) -> None:
         """Answer those who asked after the end."""
-        while not self._inbox.empty():
-            event, answer = self._inbox.get_nowait()
+        held, self._held = self._held, None
+        while held or not self._inbox.empty():
+            (event, answer), held = held or self._inbox.get_nowait(), None
             if answer is not None and not answer.done():
                 answer.set_result(machine.advance(self._run, event).refusal)
 
@@ -266,6 +298,10 @@ def _is_last(run: state.Run, command: commands.StartTask) -> bool:
     """Say whether no stage follows on the command's cluster."""
     ids = [each.id for each in run.stages if each.task(command.target) is not None]
     return bool(ids) and command.stage == ids[-1]
+
+
+def _is_report(letter: _Letter) -> bool:
+    return isinstance(letter[0], events.TaskProgressed | events.TaskFinished)
 
 
 class _Alarm:

@@ -37,7 +37,7 @@ statuses may follow. After the function wrote down the event, `settle` decides e
 that follows by itself, and `orders` derives the commands from the difference.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -170,6 +170,23 @@ def advance(run: state.Run, event: events.Event) -> Step:
     if after is not run and after.status not in transition.leads_to:
         raise AssertionError(f"{run.status} must not become {after.status} by {event}")
     return Step(after, orders.between(run, after))
+
+
+def advance_all(
+    run: state.Run, happened: Iterable[events.Event]
+) -> tuple[tuple[events.Event, ...], Step]:
+    """Take events one after another; return those that changed something, and one step.
+
+    The step's commands are what is to be done after all of them: nobody hears of a command
+    that a later event of the same lot has settled. Its refusal is that of the last event.
+    """
+    before, taken, refusal = run, [], ""
+    for event in happened:
+        step = advance(run, event)
+        if step.run is not run:
+            taken.append(event)
+        run, refusal = step.run, step.refusal
+    return tuple(taken), Step(run, orders.between(before, run), refusal)
 
 
 def outstanding(run: state.Run) -> Commands:

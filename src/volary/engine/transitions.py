@@ -5,7 +5,7 @@ commands outstanding after all transitions are those of `machine.outstanding`; t
 the two together.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
 
@@ -19,10 +19,11 @@ def of_new(run: state.Run, origin: json.JsonObject, at: datetime) -> record.Tran
 
 
 def of_step(
-    before: state.Run, event: events.Event, step: machine.Step, version: int
+    before: state.Run, happened: Sequence[events.Event], step: machine.Step, version: int
 ) -> record.Transition:
-    """Return the transition of a step that `event` led to, from the run's `version`."""
-    return _between(before, step.run, version, event.at, step.commands, event=event)
+    """Return the transition of a step that events led to, from the run's `version`."""
+    at = happened[-1].at
+    return _between(before, step.run, version, at, step.commands, happened=happened)
 
 
 def key(command: commands.Command) -> str:
@@ -60,7 +61,7 @@ def _between(
     at: datetime,
     orders: machine.Commands,
     *,
-    event: events.Event | None = None,
+    happened: Sequence[events.Event] = (),
     origin: json.JsonObject | None = None,
 ) -> record.Transition:
     changed = tuple(_changed(before, after))
@@ -77,7 +78,7 @@ def _between(
             if old is None or not _is_same_stage(old, stage)
         ),
         tasks=tuple(task for _, old, stage in changed for task in _tasks(old, stage)),
-        event=_event(event),
+        events=tuple(_events(happened)),
         commands=tuple(
             record.CommandRecord(key(command), codec.write_command(command))
             for command in (*orders, *_postponed(changed))
@@ -88,7 +89,7 @@ def _between(
             *(key(command) for command in orders if command == never),
         ),
         feed=tuple(map(_feed, narration.between(before, after, at))),
-        approvals=tuple(_approvals(before, after, event)),
+        approvals=tuple(_approvals(before, after, happened)),
         origin=origin or {},
     )
 
@@ -175,11 +176,11 @@ def _postponed(changed: Iterable[_Changed]) -> Iterator[commands.Command]:
                 yield commands.StartTask(after.id, task.target, task.attempt, task.deadline, back)
 
 
-def _event(event: events.Event | None) -> json.JsonObject | None:
-    # How far a task is stands in its record; a journal of it would only grow.
-    if event is None or isinstance(event, events.TaskProgressed):
-        return None
-    return codec.write_event(event)
+def _events(happened: Iterable[events.Event]) -> Iterator[json.JsonObject]:
+    for event in happened:
+        # How far a task is stands in its record; a journal of it would only grow.
+        if not isinstance(event, events.TaskProgressed):
+            yield codec.write_event(event)
 
 
 def _feed(event: feed.RunEvent) -> record.EventRecord:
@@ -195,9 +196,10 @@ def _feed(event: feed.RunEvent) -> record.EventRecord:
 
 
 def _approvals(
-    before: state.Run | None, after: state.Run, event: events.Event | None
+    before: state.Run | None, after: state.Run, happened: Sequence[events.Event]
 ) -> Iterable[record.ApprovalRecord]:
-    """Return what a person decided by `event`, with the group it was about."""
+    """Return what a person decided, with the group it was about; nothing comes with it."""
+    event = happened[0] if len(happened) == 1 else None
     if before is None or not isinstance(event, events.Approve | events.Reject):
         return
     waiting = limits.waiting_group(before)

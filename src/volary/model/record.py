@@ -121,8 +121,8 @@ class Transition:
     #: Only those that are new or changed.
     stages: tuple[StageRecord, ...] = ()
     tasks: tuple[TaskRecord, ...] = ()
-    #: What the step was caused by; None: not worth remembering (a task's progress).
-    event: json.JsonObject | None = None
+    #: What the step was caused by, in order; a task's progress is not worth remembering.
+    events: tuple[json.JsonObject, ...] = ()
     #: To be done from now on.
     commands: tuple[CommandRecord, ...] = ()
     #: Keys of commands that nobody has to carry out any more.
@@ -132,6 +132,11 @@ class Transition:
     approvals: tuple[ApprovalRecord, ...] = ()
     #: Of a new run only: why it exists (trigger, person, plan, commit's subject).
     origin: json.JsonObject = field(default_factory=dict)
+
+    @property
+    def version(self) -> int:
+        """The run's version afterwards: each event that is remembered has one of its own."""
+        return self.expected_version + max(1, len(self.events))
 
 
 @dataclass(frozen=True, slots=True)

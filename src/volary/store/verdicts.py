@@ -45,7 +45,7 @@ def check_transition(
     version = standing.version if standing else 0
     if version == transition.expected_version:
         return None
-    if standing and version == transition.expected_version + 1 and standing.digest == digest:
+    if standing and version == transition.version and standing.digest == digest:
         return record.Kept(version, standing.last_event)
     raise faults.VersionConflict(
         f"run {transition.head.id} is at version {version}, "

@@ -5,10 +5,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hypothesis import HealthCheck, settings
-from hypothesis.stateful import invariant
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, precondition, rule
 
 from unit.engine import test_machine_invariants as invariants
-from volary.engine import codec, events, machine, transitions
+from volary.engine import codec, events, machine, state, transitions
+from volary.model.status import TaskStatus
 from volary.store import records
 from volary.store.memory import store as memory
 
@@ -42,7 +44,7 @@ class StoredConversation(invariants.AnyConversation):
         before = self.run
         step = super().send(event)
         if step.run is not before:
-            kept = transitions.of_step(before, event, step, self.version)
+            kept = transitions.of_step(before, (event,), step, self.version)
             self.version = at_once(self.store.keep_transition(kept, fence=None)).version
         assert codec.read_event(codec.write_event(event)) == event
         for command in step.commands:
@@ -73,10 +75,57 @@ class StoredConversation(invariants.AnyConversation):
             assert set(counted) <= {(each.by, each.at) for each in given if each.approved}
 
 
-StoredConversation.TestCase.settings = settings(
+class ConversationInLots(StoredConversation):
+    """Reports that come together are one step, and lead to the same as one after another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lot: list[events.Event] = []
+        self.before: state.Run | None = None
+
+    def send(self, event: events.Event) -> machine.Step:
+        if not isinstance(event, events.TaskFinished | events.TaskProgressed):
+            self.keep_the_lot()
+            return super().send(event)
+        if not self.lot:
+            StoredConversation.everything_is_stored(self)
+            self.before = self.run
+        self.lot.append(event)
+        return invariants.AnyConversation.send(self, event)
+
+    def keep_the_lot(self) -> None:
+        if self.before is None:
+            return
+        happened, step = machine.advance_all(self.before, self.lot)
+        assert step.run == self.run
+        if step.run is not self.before:
+            kept = transitions.of_step(self.before, happened, step, self.version)
+            version = at_once(self.store.keep_transition(kept, fence=None)).version
+            remembered = [each for each in happened if isinstance(each, events.TaskFinished)]
+            assert version == self.version + max(1, len(remembered))
+            self.version = version
+        self.lot, self.before = [], None
+
+    @precondition(lambda self: self.running)
+    @rule(statuses=st.lists(st.sampled_from(invariants.REPORTS), min_size=2, max_size=4))
+    def several_report(self, statuses: list[TaskStatus]) -> None:
+        for status, key in zip(statuses, sorted(self.running), strict=False):
+            if key in self.running:
+                self.report(key, status, touched=True)
+
+    @invariant()
+    def everything_is_stored(self) -> None:
+        self.keep_the_lot()
+        super().everything_is_stored()
+
+
+SETTINGS = settings(
     max_examples=40,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
+StoredConversation.TestCase.settings = SETTINGS
+ConversationInLots.TestCase.settings = SETTINGS
 TestStoredConversation = StoredConversation.TestCase
+TestConversationInLots = ConversationInLots.TestCase

@@ -103,7 +103,7 @@ def _age(run: shelves.RunShelf) -> tuple[object, ...]:
 
 def _change(run: shelves.RunShelf, transition: record.Transition, digest: str) -> None:
     run.head = transition.head
-    run.version = transition.expected_version + 1
+    run.version = transition.version
     run.digest = digest
     if transition.document is not None:
         run.document = transition.document
@@ -113,8 +113,8 @@ def _change(run: shelves.RunShelf, transition: record.Transition, digest: str) -
         run.commands.pop(key, None)
     run.commands |= {command.key: command for command in transition.commands}
     run.approvals += transition.approvals
-    if transition.event is not None:
-        run.journal.append((run.version, transition.at, transition.event))
+    for version, event in enumerate(transition.events, transition.expected_version + 1):
+        run.journal.append((version, transition.at, event))
 
 
 def _is_wanted(head: record.RunHead, wanted: records.RunFilter) -> bool:

@@ -47,9 +47,7 @@ async def write_all(connection: sa_async.AsyncConnection, writes: Sequence[Write
         if verdict is None:
             last = standing.last_event if standing else 0
             accepted.append((write, last))
-            verdict = record.Kept(
-                write.transition.expected_version + 1, last + len(write.transition.feed)
-            )
+            verdict = record.Kept(write.transition.version, last + len(write.transition.feed))
         results.append(verdict)
     if accepted:
         await _write(connection, accepted)
@@ -117,7 +115,7 @@ async def _write_runs(
     for write, last in accepted:
         transition = write.transition
         values = rows.of_head(transition.head) | {
-            "version": transition.expected_version + 1,
+            "version": transition.version,
             "last_event": last + len(transition.feed),
             "digest": write.digest,
         }
@@ -152,12 +150,12 @@ async def _write_history(
         [
             {
                 "run_id": each.head.id,
-                "version": each.expected_version + 1,
+                "version": version,
                 "at": each.at,
-                "event": each.event,
+                "event": event,
             }
             for each in transitions
-            if each.event is not None
+            for version, event in enumerate(each.events, each.expected_version + 1)
         ],
     )
     await _many(
