@@ -14,7 +14,7 @@ from volary.model import errors
 from volary.store.sql import database
 
 #: The newest revision; `migrations/versions` holds one file for each.
-HEAD = "0001"
+HEAD = "0002"
 
 #: Held in PostgreSQL while migrating; any number that nobody else uses.
 _LOCK = 0x766F6C617279

@@ -84,6 +84,57 @@ class Logs(Protocol):
         ...
 
 
+class Findings(Protocol):
+    """What analyses measured and concluded, bounded: of each task the newest are kept."""
+
+    async def append(
+        self, findings: Sequence[records.Finding], *, fence: record.Fence | None
+    ) -> None:
+        """Keep findings in order; those of unknown runs are left out."""
+        ...
+
+    async def after(
+        self,
+        run_id: str,
+        position: int,
+        *,
+        wanted: records.FindingFilter | None = None,
+        limit: int = 500,
+    ) -> tuple[records.KeptFinding, ...]:
+        """Return a run's findings after `position`, those that are wanted, in order."""
+        ...
+
+
+class Memories(Protocol):
+    """What tasks remember over a restart, and applications over their runs."""
+
+    async def load(self, key: records.TaskKey) -> json.JsonObject:
+        """Return what this attempt saved last; empty: nothing."""
+        ...
+
+    async def save(
+        self, key: records.TaskKey, document: json.JsonObject, *, fence: record.Fence | None
+    ) -> None:
+        """Keep it instead of what the task saved before; of an unknown run nothing is kept."""
+        ...
+
+    async def recall(self, application: str, target: str, name: str) -> json.JsonObject:
+        """Return what was kept under a name; empty: nothing."""
+        ...
+
+    async def keep(
+        self,
+        application: str,
+        target: str,
+        name: str,
+        document: json.JsonObject,
+        *,
+        fence: record.Fence | None,
+    ) -> None:
+        """Keep it under a name instead of what was there."""
+        ...
+
+
 class Leases(Protocol):
     """Who may drive. Whether a lease has expired is judged by the store's clock."""
 
@@ -222,6 +273,16 @@ class Store(Protocol):
     @property
     def logs(self) -> Logs:
         """Logs."""
+        ...
+
+    @property
+    def findings(self) -> Findings:
+        """What analyses measured."""
+        ...
+
+    @property
+    def memories(self) -> Memories:
+        """What tasks remember."""
         ...
 
     @property

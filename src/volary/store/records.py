@@ -78,6 +78,53 @@ class KeptLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that an analysis measured or concluded."""
+
+    run_id: str
+    stage: str
+    target: str
+    attempt: int
+    at: datetime
+    #: ``measurement`` or ``verdict``.
+    kind: str
+    #: Name of the metric; empty: it is about all of them.
+    metric: str
+    document: json.JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFinding:
+    """A finding as it was kept."""
+
+    #: Grows over all runs, with gaps; where a reader goes on.
+    position: int
+    #: Counts up by one within the task; a gap: some were dropped there.
+    number: int
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class FindingFilter:
+    """Which findings a list shows; what is empty does not narrow it."""
+
+    stage: str = ""
+    target: str = ""
+    metric: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskKey:
+    """One attempt at one stage on one cluster."""
+
+    run_id: str
+    stage: str
+    target: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
     """The right to drive something, until it expires or somebody takes it over."""
 
@@ -213,7 +260,7 @@ class Retention:
 
     before: datetime
     keep_runs_per_application: int = 20
-    #: Events and logs of finished runs go earlier; None: with their run.
+    #: Events and logs (and findings, as logs) of finished runs go earlier; None: with their run.
     events_before: datetime | None = None
     logs_before: datetime | None = None
     #: None: the audit is kept for ever.
@@ -238,6 +285,8 @@ class Limits:
 
     #: Newest lines kept of each task's log.
     lines_per_task: int = 5_000
+    #: Newest findings kept of each task.
+    findings_per_task: int = 5_000
     #: Characters of a log line; what is longer is cut and says so.
     line_length: int = 4_000
     #: Items of a page.

@@ -90,6 +90,14 @@ async def test_what_a_released_version_wrote_is_read(empty_address: str, revisio
         assert len((await store.audit.list(records.AuditFilter())).items) == 1
         assert lease is not None
         assert lease.number == 8
+        findings = await store.findings.after("run-1", 0)
+        stage = stored.tasks[0].stage
+        remembered = await store.memories.load(records.TaskKey("run-1", stage, "us", 1))
+        recalled = await store.memories.recall("shop", "us", "analysis")
+        since = revision >= "0002"
+        assert [each.finding.metric for each in findings] == (["errors"] if since else [])
+        assert remembered == ({"looks": 3} if since else {})
+        assert recalled == ({"started": 1} if since else {})
 
 
 async def test_the_schema_is_the_one_the_queries_know(empty_address: str) -> None:

@@ -21,6 +21,7 @@ def prune(shelf: shelves.Shelves, rule: records.Retention) -> records.Pruned:
     for kept in shelf.runs.values():
         if kept.head.finished is not None:
             logs += _drop(kept.logs, lambda each: each.line.at, rule.logs_before)
+            _drop(kept.findings, lambda each: each.finding.at, rule.logs_before)
             events += _drop(kept.events, lambda each: each.record.at, rule.events_before)
             _drop(kept.journal, lambda each: each[1], rule.events_before)
     return records.Pruned(

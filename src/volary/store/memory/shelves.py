@@ -33,6 +33,9 @@ class RunShelf:
     journal: list[tuple[int, datetime, json.JsonObject]] = field(default_factory=list)
     events: list[records.FeedEvent] = field(default_factory=list)
     logs: list[records.KeptLine] = field(default_factory=list)
+    findings: list[records.KeptFinding] = field(default_factory=list)
+    #: Attempt and document, by stage and target.
+    memories: dict[tuple[str, str], tuple[int, json.JsonObject]] = field(default_factory=dict)
 
     @property
     def standing(self) -> verdicts.Standing:
@@ -53,6 +56,8 @@ class Shelves:
         default_factory=dict
     )
     requests: dict[str, records.RequestRecord] = field(default_factory=dict)
+    #: By application, target and name.
+    memories: dict[tuple[str, str, str], json.JsonObject] = field(default_factory=dict)
     audit: list[records.AuditRecord] = field(default_factory=list)
     positions: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     #: Of the newest event of any run.

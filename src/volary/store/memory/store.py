@@ -8,9 +8,11 @@ from volary.store.memory import (
     audit,
     commits,
     events,
+    findings,
     inventory,
     leases,
     logs,
+    memories,
     requests,
     retention,
     runs,
@@ -26,6 +28,8 @@ class MemoryStore:
         self.runs = runs.Runs(self._shelf, limits)
         self.events = events.Events(self._shelf, limits)
         self.logs = logs.Logs(self._shelf, limits)
+        self.findings = findings.Findings(self._shelf, limits)
+        self.memories = memories.Memories(self._shelf)
         self.leases = leases.Leases(self._shelf, clock)
         self.applications = applications.Applications(self._shelf, limits)
         self.commits = commits.Commits(self._shelf, limits)

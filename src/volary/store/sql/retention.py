@@ -28,6 +28,7 @@ class Retention:
         finished = sa.select(tables.runs.c.id).where(tables.runs.c.finished.is_not(None))
         if rule.logs_before is not None:
             logs += await self._prune_old(tables.logs, rule.logs_before, finished)
+            await self._prune_old(tables.findings, rule.logs_before, finished)
         if rule.events_before is not None:
             events += await self._prune_old(tables.events, rule.events_before, finished)
             await self._prune_old(tables.transitions, rule.events_before, finished)
@@ -53,6 +54,7 @@ class Retention:
             # The large tables first: a cascade over all of it at once would take long.
             logs += await self._delete(tables.logs, tables.logs.c.run_id.in_(chunk))
             events += await self._delete(tables.events, tables.events.c.run_id.in_(chunk))
+            await self._delete(tables.findings, tables.findings.c.run_id.in_(chunk))
             runs += await self._delete(tables.runs, tables.runs.c.id.in_(chunk))
         return runs, events, logs
 

@@ -11,10 +11,12 @@ from volary.store.sql import (
     commits,
     database,
     events,
+    findings,
     group,
     inventory,
     leases,
     logs,
+    memories,
     requests,
     retention,
     runs,
@@ -33,6 +35,8 @@ class SqlStore:
         self.runs = runs.Runs(base, limits)
         self.events = events.Events(base, limits)
         self.logs = logs.Logs(base, limits)
+        self.findings = findings.Findings(base, limits)
+        self.memories = memories.Memories(base)
         self.leases = leases.Leases(base, clock)
         self.applications = applications.Applications(base, limits)
         self.commits = commits.Commits(base, limits)

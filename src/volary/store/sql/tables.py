@@ -185,6 +185,47 @@ logs = sa.Table(
     sqlite_autoincrement=True,
 )
 
+#: What analyses measured and concluded.
+findings = sa.Table(
+    "findings",
+    METADATA,
+    _position(),
+    _run(),
+    _words("stage_id"),
+    _words("target"),
+    _number("attempt"),
+    _number("number"),
+    _at("at"),
+    _words("kind", default=None),
+    _words("metric"),
+    _document(),
+    sa.Index("findings_by_task", "run_id", "stage_id", "target", "number", unique=True),
+    sa.Index("findings_by_run", "run_id", "position"),
+    sa.Index("findings_by_time", "at"),
+    sqlite_autoincrement=True,
+)
+
+#: What tasks remember over a restart: of each the newest attempt.
+task_memories = sa.Table(
+    "task_memories",
+    METADATA,
+    _run(primary_key=True),
+    _key("stage_id"),
+    _key("target"),
+    _number("attempt"),
+    _document(),
+)
+
+#: What applications remember over their runs.
+application_memories = sa.Table(
+    "application_memories",
+    METADATA,
+    _key("application"),
+    _key("target"),
+    _key("name"),
+    _document(),
+)
+
 commands = sa.Table(
     "commands",
     METADATA,

@@ -1,0 +1,141 @@
+"""What analyses measured and concluded, in a database."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext import asyncio as sa_async
+
+from volary.model import record
+from volary.store import pages, records
+from volary.store.sql import database, fences, tables
+
+#: Run, stage and target.
+_Task = tuple[str, str, str]
+
+
+class Findings:
+    """See `protocol.Findings`."""
+
+    def __init__(self, base: database.Database, limits: records.Limits) -> None:
+        self._base = base
+        self._limits = limits
+
+    @database.finished
+    async def append(
+        self, findings: Sequence[records.Finding], *, fence: record.Fence | None
+    ) -> None:
+        """Keep findings in order; those of unknown runs are left out."""
+        if not findings:
+            return
+        async with self._base.writing() as connection:
+            await fences.check(connection, fence)
+            wanted = sorted({each.run_id for each in findings})
+            query = sa.select(tables.runs.c.id).where(tables.runs.c.id.in_(wanted))
+            known = set((await connection.execute(query)).scalars())
+            kept = [each for each in findings if each.run_id in known]
+            if kept:
+                await self._append(connection, kept)
+
+    async def _append(
+        self, connection: sa_async.AsyncConnection, findings: Sequence[records.Finding]
+    ) -> None:
+        tasks = dict.fromkeys(map(_task, findings))
+        last = Counter({task: await _last(connection, task) for task in tasks})
+        values = []
+        for each in findings:
+            last[_task(each)] += 1
+            values.append(_values(each, last[_task(each)]))
+        await connection.execute(sa.insert(tables.findings), values)
+        columns = tables.findings.c
+        await connection.execute(
+            sa.delete(tables.findings).where(
+                columns.run_id == sa.bindparam("of_run"),
+                columns.stage_id == sa.bindparam("of_stage"),
+                columns.target == sa.bindparam("of_target"),
+                columns.number <= sa.bindparam("up_to"),
+            ),
+            [
+                {
+                    "of_run": run,
+                    "of_stage": stage,
+                    "of_target": target,
+                    "up_to": number - self._limits.findings_per_task,
+                }
+                for (run, stage, target), number in last.items()
+            ],
+        )
+
+    @database.finished
+    async def after(
+        self,
+        run_id: str,
+        position: int,
+        *,
+        wanted: records.FindingFilter | None = None,
+        limit: int = 500,
+    ) -> tuple[records.KeptFinding, ...]:
+        """Return a run's findings after `position`, those that are wanted, in order."""
+        findings = tables.findings
+        query = (
+            sa.select(findings)
+            .where(findings.c.run_id == run_id, findings.c.position > position)
+            .order_by(findings.c.position)
+            .limit(pages.bounded(limit, self._limits.page))
+        )
+        chosen = wanted or records.FindingFilter()
+        for column, value in (
+            (findings.c.stage_id, chosen.stage),
+            (findings.c.target, chosen.target),
+            (findings.c.metric, chosen.metric),
+            (findings.c.kind, chosen.kind),
+        ):
+            if value:
+                query = query.where(column == value)
+        async with self._base.reading() as connection:
+            return tuple(map(_kept, await connection.execute(query)))
+
+
+def _values(finding: records.Finding, number: int) -> dict[str, Any]:
+    return {
+        "run_id": finding.run_id,
+        "stage_id": finding.stage,
+        "target": finding.target,
+        "attempt": finding.attempt,
+        "number": number,
+        "at": finding.at,
+        "kind": finding.kind,
+        "metric": finding.metric,
+        "document": finding.document,
+    }
+
+
+def _kept(row: sa.Row[Any]) -> records.KeptFinding:
+    finding = records.Finding(
+        run_id=row.run_id,
+        stage=row.stage_id,
+        target=row.target,
+        attempt=row.attempt,
+        at=row.at,
+        kind=row.kind,
+        metric=row.metric,
+        document=row.document,
+    )
+    return records.KeptFinding(row.position, row.number, finding)
+
+
+def _task(finding: records.Finding) -> _Task:
+    return finding.run_id, finding.stage, finding.target
+
+
+async def _last(connection: sa_async.AsyncConnection, task: _Task) -> int:
+    """Return the number of the task's last finding."""
+    findings = tables.findings.c
+    run, stage, target = task
+    found = await connection.execute(
+        sa.select(sa.func.coalesce(sa.func.max(findings.number), 0)).where(
+            findings.run_id == run, findings.stage_id == stage, findings.target == target
+        )
+    )
+    return int(found.scalar_one())
