@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import types
 import uuid
@@ -13,6 +14,7 @@ from rich import console as rich_console
 
 from volary.cli import announcement, approving, console, exits, previewing, refusals, summary, views
 from volary.clusters import pool
+from volary.config import remotes
 from volary.controller import (
     last_success,
     masked,
@@ -27,6 +29,7 @@ from volary.engine import plan as engine_plan
 from volary.manifests import masking
 from volary.model import errors
 from volary.model import status as words
+from volary.stages import circumstances
 from volary.stages import executor as stage_executor
 
 #: Wraps the executor, for those who want to look in between (the demo).
@@ -156,6 +159,12 @@ async def carry_out(
         stage_executor.Options(
             allow_mass_deletion=prepared.wish.allow_mass_deletion, image_grace=chosen.image_grace
         ),
+        circumstances.Circumstances(
+            commander=chosen.approve_as or os.environ.get("USER", ""),
+            repository=remotes.mask(prepared.project.source.repository),
+            summary=prepared.plan.summary,
+            checkout=prepared.rendering.checkout,
+        ),
     )
     approver = approving.Approver(chosen.approve_as, clock)
     observers: tuple[feed.Observer, ...] = (masked.Masked(masker, (view,)), approver)
@@ -185,12 +194,15 @@ def _interruptible(runner: local.Runner, talk: rich_console.Console) -> Iterator
         runner.interrupt(name)
 
     caught = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
+    before = {each: signal.getsignal(each) for each in caught}
     for each, name in caught.items():
         loop.add_signal_handler(each, interrupt, name)
 
     def release() -> None:
         for each in caught:
             loop.remove_signal_handler(each)
+            # What the loop puts back is not what was there: asyncio.run cancels politely.
+            signal.signal(each, before[each])
 
     try:
         yield

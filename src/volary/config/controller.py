@@ -78,6 +78,8 @@ def _convert(
         repositories=repositories,
         applications=_applications(reading, read),
         supersede=read.supersede,
+        scripts=read.scripts == "allow",
+        local_webhooks=read.local_webhooks == "allow",
         retention=controller.Retention(read.retention.runs, timedelta(days=read.retention.days)),
         auth=_auth(reading, read.auth, directory),
         roles=tuple(_role(reading, each, i) for i, each in enumerate(read.roles)),

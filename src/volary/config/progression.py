@@ -86,7 +86,7 @@ def _checks(
     asked = webhooks.convert(reading, read.webhooks, (*path, "webhooks"), allowed=_CHECKING)
     if not asked:
         reading.error(path, "nothing is checked", "add metrics or webhooks")
-    return stage.Checks(read.interval, read.count, read.threshold, asked)
+    return stage.Checks(read.interval, read.count, read.threshold, webhooks=asked)
 
 
 def check_interval(reading: shape.Reading, read: timedelta, path: yaml.Path) -> None:

@@ -251,6 +251,15 @@ class ControllerFile(sections.Section):
         description="What a newer commit does to a run under way: wait, or cancel it as long as "
         "nothing touched primary.",
     )
+    scripts: Literal["allow", "deny"] = Field(
+        default="deny",
+        description="Whether scripts of applications (`SCRIPT_RUN`) are run, with this process' "
+        "user and network. Who may push to a watched repository then runs programs here.",
+    )
+    local_webhooks: Literal["allow", "deny"] = Field(
+        default="deny",
+        description="Whether webhooks of applications may reach this machine itself (loopback).",
+    )
     retention: Retention = Field(default_factory=Retention, description="How much history is kept.")
     auth: Auth = Field(default_factory=Auth, description="Who is let in.")
     roles: list[RoleBinding] = Field(default_factory=list, description="Who may do what.")

@@ -1,7 +1,8 @@
 """From a wish to a plan: sources opened, manifests rendered, the running commit known."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -16,7 +17,8 @@ from volary.planner import plan as plans
 from volary.planner import skipping
 from volary.planner import targets as target_choice
 from volary.sources import render as renderers
-from volary.sources import tree
+from volary.sources import tree, workspace
+from volary.stages import circumstances
 
 Manifests = list[manifest.Manifest]
 
@@ -69,6 +71,18 @@ class Rendering:
             side.files, side.application, directory=side.directory, target=target
         )
         return list(rendered.manifests)
+
+    @asynccontextmanager
+    async def checkout(self, commit: str) -> AsyncIterator[circumstances.Workspace]:
+        """Put the application's directory at a commit into a fresh private one, for a script.
+
+        Raises:
+            errors.UserError: It cannot be read, or is too large.
+        """
+        side = self.sides[commit]
+        limits = workspace.Limits()
+        async with workspace.private(side.files, (side.directory,), limits) as (home, root):
+            yield circumstances.Workspace(home, root / side.directory)
 
 
 @dataclass(frozen=True, slots=True)

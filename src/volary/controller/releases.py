@@ -1,7 +1,7 @@
 """From a want to a run that can begin, and from a stored run to one that goes on."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from volary.clusters import pool
@@ -18,8 +18,9 @@ from volary.engine import plan as engine_plan
 from volary.manifests import masking
 from volary.model import application as applications
 from volary.model import clock as clocks
-from volary.model import errors, manifest, plan
+from volary.model import errors, manifest, plan, stage
 from volary.sources import render as renderers
+from volary.stages import circumstances
 from volary.stages import executor as stage_executor
 
 _LONGEST_ROLLBACK = timedelta(minutes=30)
@@ -54,6 +55,8 @@ class Desk:
     #: How long a cluster may take to answer while a run is prepared.
     patience: timedelta = preflight.PATIENCE
     executor_options: stage_executor.Options = field(default_factory=stage_executor.Options)
+    #: Where repositories are, by name, as scripts may know it.
+    addresses: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,27 @@ async def prepare(
         remembered=remembered,
         patience=desk.patience,
     )
-    return await preparation.prepare(wish, desk.clusters, project, renderer=desk.renderer)
+    prepared = await preparation.prepare(wish, desk.clusters, project, renderer=desk.renderer)
+    refuse_scripts(prepared.plan.stages, allowed=desk.executor_options.permissions.scripts)
+    return prepared
+
+
+def refuse_scripts(stages: Sequence[stage.Stage], *, allowed: bool) -> None:
+    """Refuse a plan with scripts where none are run; a stage is not left out in silence.
+
+    Raises:
+        errors.UserError: There is one.
+    """
+    if allowed:
+        return
+    found = [each.index + 1 for each in stages if each.name is stage.StageName.SCRIPT_RUN]
+    if found:
+        raise errors.user_error(
+            f"stage {found[0]} is a {stage.StageName.SCRIPT_RUN.value}, and this server runs no"
+            " scripts",
+            hint="remove the stage, or let who runs the server write `scripts: allow` into its"
+            " settings: whoever may push then runs programs there",
+        )
 
 
 async def try_out(desk: Desk, prepared: preparation.Prepared) -> tuple[preflight.Trial, ...]:
@@ -129,7 +152,12 @@ async def release(
     both = (prepared.manifests, prepared.old_manifests)
     return Release(
         run,
-        _performer(desk, prepared.project.application, prepared.rendering),
+        _performer(
+            desk,
+            prepared.project.application,
+            prepared.rendering,
+            around(desk, place.repository, want.by or want.author, prepared.plan.summary),
+        ),
         masker(desk, *both),
         await _origin(desk, place, want, prepared),
     )
@@ -147,7 +175,12 @@ async def take_up(desk: Desk, name: str, run: state.Run, origin: origins.Origin)
     again = await preparation.reopen(project, run.running_commit, run.targets, desk.renderer)
     return Release(
         run,
-        _performer(desk, project.application, again.rendering),
+        _performer(
+            desk,
+            project.application,
+            again.rendering,
+            around(desk, origin.repository, origin.by or origin.author, origin.summary),
+        ),
         masker(desk, again.manifests, again.old_manifests),
         origin,
     )
@@ -239,11 +272,27 @@ def wanted_strategy(word: str) -> plan.Strategy | None:
     return known[word]
 
 
+def around(
+    desk: Desk, repository: str, commander: str, summary: str
+) -> circumstances.Circumstances:
+    """Return what scripts are told about a run."""
+    address = desk.addresses.get(repository, repository)
+    return circumstances.Circumstances(commander, address, summary)
+
+
 def _performer(
-    desk: Desk, application: applications.Application, rendering: preparation.Rendering
+    desk: Desk,
+    application: applications.Application,
+    rendering: preparation.Rendering,
+    run: circumstances.Circumstances,
 ) -> executor.StageExecutor:
     return stage_executor.ClusterExecutor(
-        application, desk.clusters, rendering.render, desk.clock, desk.executor_options
+        application,
+        desk.clusters,
+        rendering.render,
+        desk.clock,
+        desk.executor_options,
+        replace(run, checkout=rendering.checkout),
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from volary.clusters import pool
+from volary.config import remotes
 from volary.controller import (
     asking,
     inputs,
@@ -26,6 +27,7 @@ from volary.model import clock as clocks
 from volary.model import controller, fleet, record
 from volary.notifying import notifier as notifiers
 from volary.notifying import outbox, senders
+from volary.stages import circumstances, webhooks
 from volary.stages import executor as stage_executor
 from volary.store import opening, protocol
 
@@ -69,7 +71,8 @@ class Controller:
             parts.clock,
             secrets=parts.rules.secrets,
             patience=parts.rules.patience,
-            executor_options=parts.executor_options,
+            executor_options=replace(parts.executor_options, permissions=_permissions(settings)),
+            addresses={each.name: remotes.mask(each.url) for each in settings.repositories},
         )
         listed = {
             (each.repository, each.path.rstrip("/"))
@@ -117,6 +120,12 @@ class Controller:
                 )
         finally:
             self.drives = False
+
+
+def _permissions(settings: controller.Settings) -> circumstances.Permissions:
+    """Return what applications may do on this machine, which belongs to all of them."""
+    reach = webhooks.Reach(loopback=settings.local_webhooks)
+    return circumstances.Permissions(scripts=settings.scripts, reach=reach)
 
 
 @asynccontextmanager

@@ -235,6 +235,10 @@ class Settings:
     repositories: tuple[Repository, ...] = ()
     applications: tuple[ListedApplication, ...] = ()
     supersede: Supersede = Supersede.QUEUE
+    #: Run the scripts of applications (``SCRIPT_RUN``) on this machine.
+    scripts: bool = False
+    #: Let webhooks of applications reach this machine itself.
+    local_webhooks: bool = False
     retention: Retention = field(default_factory=Retention)
     auth: Auth = field(default_factory=Auth)
     roles: tuple[RoleBinding, ...] = ()
