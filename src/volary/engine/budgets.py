@@ -68,9 +68,7 @@ def _go_without(
         progress=None,
         returning=why,
     )
-    return update.current(
-        run, update.tasks(run.current, lambda each: back if each is task else each)
-    )
+    return update.current(run, update.task(run.current, back))
 
 
 def conclude_return(

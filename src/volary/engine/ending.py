@@ -36,7 +36,7 @@ def hold(run: state.Run, _: datetime) -> state.Run:
     """Wait for a person after a failure, where the policy says so."""
     failed = run.current.status is words.TaskStatus.FAILED
     wanted = budgets.on_failure(run) is state.OnFailure.HOLD and not run.held
-    if not failed or not wanted or run.ending or run.current.running:
+    if not failed or not wanted or run.ending or run.current.is_busy:
         return run
     return replace(run, held=True)
 
@@ -83,7 +83,7 @@ def _dropped(stage: state.StageState, why: str, now: datetime) -> state.StageSta
         return replace(task, status=words.TaskStatus.CANCELLED, reason=why, finished=now)
 
     stage = update.tasks(stage, drop)
-    if stage.is_final or stage.running:
+    if stage.is_final or stage.is_busy:
         return stage
     reason = why if stage.started is None else why.removeprefix("not started: ")
     return replace(stage, status=words.TaskStatus.CANCELLED, reason=reason, finished=now)
@@ -91,7 +91,7 @@ def _dropped(stage: state.StageState, why: str, now: datetime) -> state.StageSta
 
 def begin_rollback(run: state.Run, now: datetime) -> state.Run:
     """Once everything has come to rest, roll back what was touched, or finish."""
-    if run.ending is None or run.rollback or run.current.running:
+    if run.ending is None or run.rollback or run.current.is_busy:
         return run
     if run.ending.rollback and plan.to_take_back(run):
         return replace(run, rollback=plan.rollback(run), clock_stopped=None)
@@ -111,7 +111,7 @@ def _remains(run: state.Run) -> str:
 def finish_rollback(run: state.Run, now: datetime) -> state.Run:
     """End the run when every rollback task has ended; back only if all are proven."""
     stage = run.rollback
-    if stage is None or not all(task.is_final for task in stage.tasks):
+    if stage is None or not all(group.is_final for group in stage.groups):
         return run
     proven = all(task.status is words.TaskStatus.SUCCEEDED for task in stage.tasks)
     open_ones = failures.not_back(run)

@@ -98,10 +98,7 @@ def _running(
 
 
 def _with_task(run: state.Run, changed: state.TaskState) -> state.Run:
-    stage = update.tasks(
-        run.current, lambda task: changed if task.target == changed.target else task
-    )
-    return update.current(run, stage)
+    return update.current(run, update.task(run.current, changed))
 
 
 def _judge(

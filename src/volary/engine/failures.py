@@ -1,6 +1,6 @@
 """Which tasks make a stage or run a failure, and the sentence about it."""
 
-from volary.engine import state, wording
+from volary.engine import roster, state, tally, wording
 from volary.model import status as words
 
 _MOST_REASONS = 3
@@ -13,18 +13,17 @@ def of_stage(run: state.Run) -> tuple[state.TaskState, ...]:
     (a task that stops by itself is recorded as failed). Nor are those of clusters
     the run goes on without.
     """
-    failed = (words.TaskStatus.FAILED, words.TaskStatus.UNREACHABLE)
     return tuple(
-        task
-        for task in run.current.tasks
-        if task.status in failed and (run.rollback or not is_left_out(run, task.target))
+        group.tasks[place]
+        for group in run.current.groups
+        for place in tally.of(group.tasks).failing
+        if run.rollback or not is_left_out(run, group.tasks[place].target)
     )
 
 
 def is_left_out(run: state.Run, name: str) -> bool:
     """Say whether the run goes on without the cluster."""
-    cluster = run.cluster(name)
-    return cluster is not None and bool(cluster.left_out)
+    return name in roster.of(run.clusters).left_out
 
 
 def sentence(failed: tuple[state.TaskState, ...]) -> str:

@@ -7,7 +7,7 @@ does not keep the others from being taken back.
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine import failures, limits, state, update, wording
+from volary.engine import failures, limits, roster, state, tally, update, wording
 from volary.model import status as words
 
 
@@ -26,8 +26,8 @@ def pass_over(run: state.Run, now: datetime) -> state.Run:
     """Skip the queued tasks of clusters the run goes on without."""
     if run.rollback or run.current.is_final:
         return run
-    reasons = {each.name: each.left_out for each in run.clusters if each.left_out}
-    if not reasons:
+    reasons = roster.of(run.clusters).left_out
+    if not reasons or not any(tally.of(group.tasks).pending for group in run.current.groups):
         return run
 
     def skip(task: state.TaskState) -> state.TaskState:
@@ -80,23 +80,25 @@ def start_tasks(run: state.Run, now: datetime) -> state.Run:
     deadline = _task_deadline(run)
     if deadline is None or run.current.status is not words.TaskStatus.RUNNING:
         return run
-    free = len(group.tasks)
-    if group.concurrency:
-        free = group.concurrency - sum(
-            task.is_running and not task.returning for task in group.tasks
-        )
-    if all(task.status is not words.TaskStatus.PENDING for task in group.tasks):
+    tasks, counts = group.tasks, tally.of(group.tasks)
+    free = group.concurrency - (counts.running - counts.returning)
+    if not group.concurrency and counts.pending:
+        tasks = tuple(_begun(task, group, now, deadline) for task in tasks)
+    while group.concurrency and free > 0 and (place := tally.next_pending(tasks)) is not None:
+        tasks = tally.replaced(tasks, place, _begun(tasks[place], group, now, deadline))
+        free -= 1
+    if tasks is group.tasks:
         return run
-    tasks = []
-    for task in group.tasks:
-        if free > 0 and task.status is words.TaskStatus.PENDING:
-            tasks.append(_started(task, now, _sooner(group, now, deadline)))
-            free -= 1
-        else:
-            tasks.append(task)
-    if all(new is old for new, old in zip(tasks, group.tasks, strict=True)):
-        return run
-    return update.current(run, update.group(run.current, group, replace(group, tasks=tuple(tasks))))
+    return update.current(run, update.group(run.current, group, replace(group, tasks=tasks)))
+
+
+def _begun(
+    task: state.TaskState, group: state.GroupState, now: datetime, deadline: datetime
+) -> state.TaskState:
+    """Return a pending task as started; another one as it is."""
+    if task.status is not words.TaskStatus.PENDING:
+        return task
+    return _started(task, now, _sooner(group, now, deadline))
 
 
 def _task_deadline(run: state.Run) -> datetime | None:
@@ -128,7 +130,7 @@ def complete_stage(run: state.Run, now: datetime) -> state.Run:
     stage = run.current
     if run.rollback or run.ending or stage.is_final or _open_group(run) is not None:
         return run
-    if all(each.left_out for each in run.clusters):
+    if len(roster.of(run.clusters).left_out) == len(run.clusters):
         reason = "no cluster is left to go on with"
         failed = replace(stage, status=words.TaskStatus.FAILED, reason=reason, finished=now)
         return update.current(run, failed)
@@ -186,7 +188,7 @@ def reason(run: state.Run) -> str:
 
 def _paused(run: state.Run, pause: state.Pause) -> str:
     said = f"paused by {pause.by}" + (f": {pause.reason}" if pause.reason else "")
-    return f"{said}; {_still(run)}" if run.current.running else said
+    return f"{said}; {_still(run)}" if run.current.is_busy else said
 
 
 def _still(run: state.Run) -> str:

@@ -7,7 +7,7 @@ run waits for a person and nothing runs; limits of running tasks never do.
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine import budgets, events, facts, halt, state, update, wording
+from volary.engine import budgets, events, facts, halt, state, tally, update, wording
 from volary.model import status as words
 
 
@@ -98,6 +98,11 @@ def _open_targets(stage: state.StageState) -> list[str]:
     return [task.target for task in stage.tasks if not task.is_final and not task.returning]
 
 
+def _is_limited(stage: state.StageState) -> bool:
+    counts = [tally.of(group.tasks) for group in stage.groups]
+    return any(each.open > each.returning for each in counts)
+
+
 def _expire_run(run: state.Run, now: datetime) -> state.Run:
     """Fail a run that did not end within its timeout; the rollback has its own."""
     over = run.deadline is not None and now >= run.deadline
@@ -134,7 +139,7 @@ def waiting_group(run: state.Run) -> state.GroupState | None:
 
 def turn_clock(run: state.Run, now: datetime) -> state.Run:
     """Stop the limits of stage and run while a person is waited for; start them again after."""
-    stands = waits_for_person(run) and not run.current.running
+    stands = waits_for_person(run) and not run.current.is_busy
     if stands and run.clock_stopped is None:
         return replace(run, clock_stopped=now)
     if stands or run.clock_stopped is None:
@@ -160,13 +165,12 @@ def next_time(run: state.Run) -> datetime | None:
     """Return when `events.TimePassed` is due; None when no limit is running."""
     if run.is_final or run.status is words.RunStatus.PLANNED:
         return None
-    waits = (words.TaskStatus.RUNNING, words.TaskStatus.WAITING)
-    times = [task.deadline for task in run.current.tasks if task.status in waits]
+    times = [tally.of(each.tasks).next_deadline for each in run.current.groups]
     group = waiting_group(run)
     if group is not None:
         times.append(group.expires)
     if run.clock_stopped is None:
-        if run.current.status is words.TaskStatus.RUNNING and _open_targets(run.current):
+        if run.current.status is words.TaskStatus.RUNNING and _is_limited(run.current):
             times.append(run.current.deadline)
         if run.ending is None and run.rollback is None:
             times.append(run.deadline)

@@ -6,9 +6,8 @@ Progress and log lines are not told here: they go to the observers as they are r
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import zip_longest
 
-from volary.engine import feed, state
+from volary.engine import changes, feed, state
 from volary.model import status as words
 
 
@@ -121,9 +120,8 @@ def _of_stage(tell: _Teller, before: state.StageState | None) -> Iterator[feed.R
         yield feed.StageWaiting(
             at=tell.at, run=tell.run, stage=stage.id, stage_name=tell.name, reason=stage.reason
         )
-    for old, task in zip_longest(before.tasks if before else (), stage.tasks):
-        if old is not task:
-            yield from tell.task_event(old, task)
+    for old, task in changes.of_tasks(before, stage):
+        yield from tell.task_event(old, task)
     if stage.is_final and (stage.status is not status or _reworded(before, stage)):
         yield feed.StageFinished(
             at=tell.at,

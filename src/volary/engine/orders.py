@@ -5,9 +5,8 @@ again after a crash has the running tasks carried out again, one attempt each.
 """
 
 from collections.abc import Iterator
-from itertools import zip_longest
 
-from volary.engine import commands, limits, state
+from volary.engine import changes, commands, limits, state
 
 
 def between(before: state.Run | None, after: state.Run) -> tuple[commands.Command, ...]:
@@ -31,10 +30,8 @@ def _of_stages(before: state.Run | None, after: state.Run) -> Iterator[commands.
     for stage in after.all_stages:
         old = known.get(stage.id)
         if old is not stage:
-            # Tasks never change their places, so states are compared in pairs.
-            for before_task, task in zip_longest(old.tasks if old else (), stage.tasks):
-                if before_task is not task:
-                    yield from _of_task(stage.id, before_task, task)
+            for before_task, task in changes.of_tasks(old, stage):
+                yield from _of_task(stage.id, before_task, task)
 
 
 def _of_task(

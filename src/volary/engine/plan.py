@@ -173,10 +173,10 @@ def _problems(plan: Plan) -> Sequence[str]:
         found.append("the run has no target")
     if not plan.stages:
         found.append("the run has no stage")
-    twice = sorted({target for target in targets if targets.count(target) > 1})
-    found += [f"target {target} is named twice" for target in twice]
+    found += [f"target {target} is named twice" for target in sorted(_repeated(targets))]
+    known = set(targets)
     for stage in plan.stages:
-        unknown = [target for target in stage.targets if target not in targets]
+        unknown = [target for target in stage.targets if target not in known]
         found += [
             f"stage {stage.name} is limited to {target}, which is not a target of the run"
             for target in unknown
@@ -200,7 +200,8 @@ def _wave_problems(plan: Plan, targets: Sequence[str]) -> Iterator[str]:
     if not plan.waves and not plan.steps:
         return
     members = [name for wave in plan.waves for name in wave.targets]
-    yield from (f"{name} is in no wave" for name in targets if name not in set(members))
+    covered = set(members)
+    yield from (f"{name} is in no wave" for name in targets if name not in covered)
     yield from (f"{name} is in two waves" for name in sorted(_repeated(members)))
     rules = {wave.name: set(wave.targets) for wave in plan.waves}
     if len(rules) < len(plan.waves):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from volary.engine import roster, tally
 from volary.model import outcome as outcomes
 from volary.model import stage as stages
 from volary.model import status as words
@@ -232,7 +233,7 @@ class GroupState:
         """Whether all its tasks have ended; without any, its approval still has to be given."""
         if not self.tasks:
             return self.is_open
-        return all(task.status in FINAL_TASK for task in self.tasks)
+        return not tally.of(self.tasks).open
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,9 +264,15 @@ class StageState:
         return tuple(
             task
             for group in self.groups
+            if tally.of(group.tasks).running
             for task in group.tasks
             if task.status is words.TaskStatus.RUNNING
         )
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether any of its tasks is being carried out."""
+        return any(tally.of(group.tasks).running for group in self.groups)
 
     @property
     def is_final(self) -> bool:
@@ -274,7 +281,11 @@ class StageState:
 
     def task(self, target: str) -> TaskState | None:
         """Return the task on `target`; None when the stage leaves it out."""
-        return next((task for task in self.tasks if task.target == target), None)
+        for group in self.groups:
+            place = tally.position(group.tasks, target)
+            if place is not None:
+                return group.tasks[place]
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +389,7 @@ class Run:
 
     def cluster(self, name: str) -> ClusterState | None:
         """Return the cluster called `name`; None when it is not the run's."""
-        return next((each for each in self.clusters if each.name == name), None)
+        return roster.find(self.clusters, name)
 
 
 def lost(reason: str) -> outcomes.Outcome:

@@ -7,7 +7,7 @@ runs by it and so look only at what an event touched.
 from collections.abc import Callable
 from dataclasses import replace
 
-from volary.engine import state
+from volary.engine import roster, state, tally
 
 TaskChange = Callable[[state.TaskState], state.TaskState]
 
@@ -30,6 +30,16 @@ def tasks(stage: state.StageState, change: TaskChange) -> state.StageState:
     return replace(stage, groups=groups)
 
 
+def task(stage: state.StageState, changed: state.TaskState) -> state.StageState:
+    """Return `stage` with the task of the same cluster replaced."""
+    for each in stage.groups:
+        place = tally.position(each.tasks, changed.target)
+        if place is not None:
+            tasks = tally.replaced(each.tasks, place, changed)
+            return group(stage, each, replace(each, tasks=tasks))
+    return stage
+
+
 def group(
     stage: state.StageState, old: state.GroupState, new: state.GroupState
 ) -> state.StageState:
@@ -39,8 +49,7 @@ def group(
 
 def cluster(run: state.Run, changed: state.ClusterState) -> state.Run:
     """Return `run` with the cluster of that name replaced."""
-    clusters = tuple(changed if each.name == changed.name else each for each in run.clusters)
-    return replace(run, clusters=clusters)
+    return replace(run, clusters=roster.replaced(run.clusters, changed))
 
 
 def touch(run: state.Run, name: str) -> state.Run:
