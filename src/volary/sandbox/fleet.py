@@ -24,7 +24,7 @@ from volary.model import errors, json
 from volary.sandbox import fault_middleware, faults, kubeconfig, registry, seeds, status, verbs
 from volary.sandbox.controllers import liveview, loop, moment
 from volary.sandbox.controllers.kubelet import containers, lifecycle
-from volary.sandbox.dataplane import blocks, plane
+from volary.sandbox.dataplane import blocks, observatory, places, plane
 from volary.sandbox.http import server, users
 
 #: The file that names the clusters.
@@ -166,11 +166,24 @@ class Fleet:
     clusters: Mapping[str, Cluster]
     #: ``fleet.yaml`` and the kubeconfigs.
     directory: Path
+    #: Where the traffic's numbers are (`dataplane.observatory`); empty without real traffic.
+    numbers: str = ""
 
     @property
     def path(self) -> Path:
         """The fleet file."""
         return self.directory / FLEET_FILE
+
+    @property
+    def observatory(self) -> str:
+        """Where the traffic's numbers are: ``http://127.1.16.1:9100``.
+
+        Raises:
+            UserError: The fleet was started without real traffic.
+        """
+        if not self.numbers:
+            raise errors.user_error("the fleet has no real traffic", hint="start it with it")
+        return self.numbers
 
 
 @contextlib.asynccontextmanager
@@ -201,7 +214,25 @@ async def start(
             _seed(cluster, chosen)
             clusters[name] = cluster
         _write(directory, names, chosen)
-        yield Fleet(clusters, directory)
+        numbers = await _observe(clusters, directory, stack) if chosen.traffic else ""
+        yield Fleet(clusters, directory, numbers)
+
+
+async def _observe(
+    clusters: Mapping[str, Cluster], directory: Path, stack: contextlib.AsyncExitStack
+) -> str:
+    """Let the traffic's numbers be asked for, and write down where everything is."""
+    first = next(iter(clusters.values())).traffic.address
+    servers = {name: each.traffic.pods for name, each in clusters.items()}
+    listener = await observatory.start(first, servers)
+    stack.callback(listener.abort)
+    url = f"http://{first}:{observatory.PORT}"
+    places.write(
+        directory,
+        places.Places({name: each.traffic.gateway for name, each in clusters.items()}, url),
+    )
+    stack.callback(places.remove, directory)
+    return url
 
 
 def _check(names: Sequence[str], ports: Sequence[int] | None) -> None:
