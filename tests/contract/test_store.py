@@ -62,6 +62,22 @@ async def test_what_a_transition_does_not_name_stays(store: protocol.Store) -> N
     assert await store.events.journal("run-1", after=1) == ((2, {"event": "TaskFinished"}),)
 
 
+async def test_events_of_one_step_have_versions_of_their_own(store: protocol.Store) -> None:
+    """What several clusters reported together is one transaction, and still told apart."""
+    await store.keep_transition(given.first(), fence=None)
+    lot = tuple({"event": "TaskFinished", "target": each} for each in ("us", "eu", "asia"))
+    step = record.Transition(given.head(), 1, given.at(1), events=lot)
+
+    kept = await store.keep_transition(step, fence=None)
+    again = await store.keep_transition(step, fence=None)
+    quiet = await store.keep_transition(
+        record.Transition(given.head(), kept.version, given.at(2)), fence=None
+    )
+
+    assert (kept.version, again, quiet.version) == (4, kept, 5)
+    assert await store.events.journal("run-1", after=1) == tuple(enumerate(lot, 2))
+
+
 async def test_a_document_is_replaced_as_a_whole(store: protocol.Store) -> None:
     await store.keep_transition(given.first(), fence=None)
     step = record.Transition(given.head(), 1, given.at(1), document={"schema": 1, "held": True})

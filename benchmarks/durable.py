@@ -1,0 +1,125 @@
+"""The engine on a database, with stages that do nothing.
+
+``python -m benchmarks.durable ADDRESS RUNS CLUSTERS``: runs go on side by side, as the controller
+carries them out, each step kept in the store and its sentences cleaned of secrets.
+"""
+
+import asyncio
+import contextlib
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks import postgres, usage
+
+STAGES = 8
+SQLITE, POSTGRES = "SQLite", "PostgreSQL"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What runs on a database used; of the database's own processes nothing."""
+
+    database: str
+    runs: int
+    clusters: int
+    used: usage.Usage
+    #: Transactions, and the size of the database afterwards in MiB (0: not known).
+    steps: int
+    size: float
+
+    @property
+    def tasks(self) -> int:
+        """Tasks carried out."""
+        return self.runs * self.clusters * STAGES
+
+    @property
+    def per_task(self) -> float:
+        """Milliseconds of CPU per task."""
+        return self.used.cpu / self.tasks * 1000
+
+
+def measure(database: str, runs: int, clusters: int) -> Measured | None:
+    """Measure one size in a process of its own; None when there is no such database."""
+    with _address(database) as address:
+        if not address:
+            return None
+        argv = [sys.executable, "-m", "benchmarks.durable", address, str(runs), str(clusters)]
+        found = json.loads(usage.output(argv))
+        file = Path(address.removeprefix("sqlite:"))
+        size = file.stat().st_size / (1 << 20) if database == SQLITE else 0.0
+    used = usage.Usage(**found["used"])
+    return Measured(database, runs, clusters, used, found["steps"], size)
+
+
+@contextlib.contextmanager
+def _address(database: str) -> Iterator[str]:
+    """Make an empty database; an empty address when that is not possible here."""
+    if database == POSTGRES:
+        with postgres.running() as address:
+            yield address
+        return
+    with tempfile.TemporaryDirectory(prefix="volary-bench-") as directory:
+        yield f"sqlite:{directory}/bench.db"
+
+
+async def _carry_out(address: str, number: int, clusters: int) -> int:
+    from volary.controller import journal
+    from volary.engine import executor, local, plan, transitions
+    from volary.engine import journal as engine_journal
+    from volary.manifests import masking
+    from volary.model import outcome, stage, status
+    from volary.store import opening
+
+    class Clock:
+        def now(self) -> datetime:
+            return datetime.now(UTC)  # noqa: TID251 (here the clock is made)
+
+    class Nothing:
+        async def execute(
+            self, task: executor.TaskContext, report: executor.Reporter
+        ) -> outcome.Outcome:
+            return outcome.Outcome(status.TaskStatus.SUCCEEDED, "done", touched=True)
+
+    class Counting(journal.StoreJournal):
+        async def keep(self, record: engine_journal.Record) -> None:
+            nonlocal steps
+            steps += 1
+            await super().keep(record)
+
+    steps, clock = 0, Clock()
+    stages = tuple(stage.Stage(stage.StageName.SYNC, stage.SyncOptions()) for _ in range(STAGES))
+    targets = [f"cluster-{each:03}" for each in range(clusters)]
+    made = plan.Plan("bench", "new", plan.one_group(targets), stages)
+    masker = masking.Masker(["correct-horse-battery", "staple"])
+
+    async with opening.open_store(address, clock=clock) as store:
+
+        async def one(number: int) -> None:
+            run = plan.new_run(f"run-{number}", made, clock.now())
+            first = transitions.of_new(run, {}, clock.now())
+            kept = await store.keep_transition(first, fence=None)
+            keeper = Counting(store, run, kept.version, fence=None, masker=masker)
+            ended = await local.Runner(run, Nothing(), clock=clock, keeper=keeper).carry_out()
+            if ended.status is not status.RunStatus.SUCCEEDED:
+                raise RuntimeError(ended.reason)
+
+        async with asyncio.TaskGroup() as group:
+            for each in range(number):
+                group.create_task(one(each))
+    return steps
+
+
+def _main(address: str, runs: int, clusters: int) -> None:
+    asyncio.run(_carry_out("memory:", 1, 2))  # imports
+    meter = usage.Meter()
+    steps = asyncio.run(_carry_out(address, runs, clusters))
+    print(json.dumps({"used": asdict(meter.read()), "steps": steps}))
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
