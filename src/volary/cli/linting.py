@@ -32,7 +32,7 @@ def run(path: str, *, fleet: str, contexts: str, as_json: bool) -> int:
 def _collect(path: Path) -> dict[str, str]:
     if not path.exists():
         raise errors.user_error(f"{path} does not exist")
-    names = [path] if path.is_file() else _below(path)
+    names = _with_neighbours(path) if path.is_file() else _below(path)
     if not names:
         raise errors.user_error(
             f"no application or fleet file in {path} or below",
@@ -45,14 +45,39 @@ def _below(path: Path) -> list[Path]:
     found: list[Path] = []
     for directory, folders, files in os.walk(path):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [
-            Path(directory, name)
-            for name in sorted(files)
-            if application.is_file_name(name) or fleet_files.is_file_name(name)
-        ]
+        found += [Path(directory, name) for name in _named(Path(directory), sorted(files))]
         if len(found) > _MOST_FILES:
             raise errors.user_error(f"more than {_MOST_FILES} files below {path}")
     return found
+
+
+def _named(directory: Path, files: list[str]) -> list[str]:
+    """Return the names of what is linted; a Canary needs all that is beside it."""
+    named = [each for each in files if application.is_file_name(each)]
+    fleets = [each for each in files if fleet_files.is_file_name(each)]
+    if named or not any(
+        application.is_canary(_read(directory / each))
+        for each in files
+        if application.may_be_canary(each)
+    ):
+        return sorted({*named, *fleets})
+    return sorted({*fleets, *(each for each in files if application.is_yaml_name(each))})
+
+
+def _with_neighbours(path: Path) -> list[Path]:
+    """Return a file that is named, with what is beside it where that counts."""
+    if application.is_file_name(path.name) or not application.is_canary(_read(path)):
+        return [path]
+    beside = (each for each in path.parent.iterdir() if each.is_file() and each != path)
+    others = [
+        each
+        for each in sorted(beside)
+        if application.is_yaml_name(each.name)
+        and not application.is_file_name(each.name)
+        and not fleet_files.is_file_name(each.name)
+        and not application.is_canary(_read(each))
+    ]
+    return [path, *others]
 
 
 def _shown(name: Path, path: Path) -> str:

@@ -6,7 +6,9 @@ at once, each with file, line, path and mostly a hint.
 
 import posixpath
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from volary.config import (
     checks,
@@ -20,12 +22,18 @@ from volary.config import (
     values,
     yaml,
 )
+from volary.config.dialects.flagger import source as flagger_source
+from volary.config.dialects.flagger import translation
 from volary.model import application as applications
 from volary.model import errors, problem, stage
 
 #: PipeCD's old kinds that are not about Kubernetes.
 _FOREIGN_KINDS = ("TerraformApp", "LambdaApp", "CloudRunApp", "ECSApp")
 _FILE_NAMES = re.compile(r".+\.pipecd\.yaml|volary\.yaml")
+_CANARY_NAMES = re.compile(r"(.*canary.*|flagger.*)\.ya?ml", re.IGNORECASE)
+_YAML_NAMES = re.compile(r".+\.ya?ml", re.IGNORECASE)
+_CANARY = re.compile(r"^kind\s*:\s*[\"']?Canary\b", re.MULTILINE)
+_FLAGGER = re.compile(r"^apiVersion\s*:\s*[\"']?flagger\.app/", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +65,37 @@ def is_file_name(path: str) -> bool:
     return _FILE_NAMES.fullmatch(posixpath.basename(path)) is not None
 
 
+def is_yaml_name(path: str) -> bool:
+    """Say whether a file may hold a Canary or what belongs to it."""
+    return _YAML_NAMES.fullmatch(posixpath.basename(path)) is not None
+
+
+def may_be_canary(path: str) -> bool:
+    """Say whether a file is looked into for a Canary when applications are searched for.
+
+    Anything else would mean to read every file of a repository.
+    """
+    return _CANARY_NAMES.fullmatch(posixpath.basename(path)) is not None
+
+
+def is_canary(text: str) -> bool:
+    """Say whether a file's text has one of Flagger's Canaries in it, at a glance."""
+    return _CANARY.search(text) is not None and _FLAGGER.search(text) is not None
+
+
 def is_error(each: problem.Problem) -> bool:
     """Say whether a problem stops the work."""
     return each.severity is problem.Severity.ERROR
 
 
-def parse(text: str, *, file: str, default_name: str, directory: str | None = None) -> Loaded:
+def parse(
+    text: str,
+    *,
+    file: str,
+    default_name: str,
+    directory: str | None = None,
+    neighbours: Mapping[str, str] = MappingProxyType({}),
+) -> Loaded:
     """Read an application file.
 
     Args:
@@ -71,17 +104,53 @@ def parse(text: str, *, file: str, default_name: str, directory: str | None = No
         default_name: Name of an application that gives itself none, usually its directory's.
         directory: The application's directory in the repository; with it, paths that
             leave the repository are found here, and not only when they are opened.
+        neighbours: The text of the other files of its directory by path. Only a Canary
+            refers to them.
     """
     try:
         documents = yaml.load_all(text, file)
     except errors.UserError as error:
         return Loaded(None, error.problems)
+    if any(flagger_source.is_flaggers(each) for each in documents):
+        return _flagger(documents, neighbours, directory)
     if len(documents) != 1:
         count = "is empty" if not documents else f"has {len(documents)} documents"
         message = f"the file {count}; an application file has one document"
         return Loaded(None, (problem.Problem(message, problem.Location(file)),))
     reading = shape.Reading(documents[0])
     return _parse(reading, default_name, directory)
+
+
+def _flagger(
+    documents: Sequence[yaml.Document], neighbours: Mapping[str, str], directory: str | None
+) -> Loaded:
+    """Read a Canary by way of the file of our own that says the same."""
+    others = _readable(neighbours)
+    translated = translation.translate(documents, others)
+    draft = translated.draft
+    if draft is None or translated.has_errors:
+        return Loaded(None, _sorted(translated.problems), documents[0])
+    loaded = _parse(shape.Reading(draft.document()), "", directory)
+    problems = (*translated.problems, *(draft.back(each) for each in loaded.problems))
+    found = loaded.application
+    if found is not None:
+        found = replace(found, dialect=applications.Dialect.FLAGGER)
+    return Loaded(found, _sorted(problems), loaded.document, loaded.base)
+
+
+def _readable(neighbours: Mapping[str, str]) -> list[yaml.Document]:
+    """Return the documents of files that can be read; rendering says what is wrong with others."""
+    found: list[yaml.Document] = []
+    for file, text in neighbours.items():
+        try:
+            found += yaml.load_all(text, file)
+        except errors.UserError:
+            continue
+    return found
+
+
+def _sorted(problems: Iterable[problem.Problem]) -> tuple[problem.Problem, ...]:
+    return tuple(sorted(dict.fromkeys(problems), key=lambda each: each.where.line))
 
 
 def _parse(reading: shape.Reading, default_name: str, directory: str | None) -> Loaded:
@@ -95,8 +164,7 @@ def _parse(reading: shape.Reading, default_name: str, directory: str | None) -> 
         found, base = _volary(reading, default_name, directory)
     if found is None:
         _look_at_stages(reading, base)
-    unique = dict.fromkeys(reading.problems)
-    problems = tuple(sorted(unique, key=lambda each: each.where.line))
+    problems = _sorted(reading.problems)
     return Loaded(None if reading.has_errors else found, problems, reading.document, base)
 
 
@@ -120,7 +188,7 @@ def _dialect(reading: shape.Reading) -> applications.Dialect | None:
         reading.error((), "an application file must be an object")
         return None
     version, kind = value.get("apiVersion"), value.get("kind")
-    known = [each.value for each in applications.Dialect]
+    known = [applications.Dialect.PIPECD.value, applications.Dialect.VOLARY.value]
     if version not in known:
         message = f"unsupported version: {version}" if version else "apiVersion is required"
         reading.error(("apiVersion",), message, f"write {' or '.join(known)}")

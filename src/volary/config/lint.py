@@ -15,25 +15,43 @@ def check(
 
     Args:
         files: Text by path, with forward slashes; files that are neither application
-            nor fleet files by their name are passed over.
+            nor fleet files by their name are passed over, but for Canaries in directories
+            without an application file.
         clusters: The fleet to compare applications with; None: only the files.
         anchored: The paths start at the root of the repository, so that paths leading
             out of it can be told.
     """
     found: list[problem.Problem] = []
+    described = _described(files)
     for path, text in files.items():
-        if application.is_file_name(path):
-            found += _application(path, text, clusters, anchored=anchored)
+        if path in described:
+            found += _application(path, files, clusters, anchored=anchored)
         elif fleet.is_file_name(path):
             found += fleet.parse(text, file=path).problems
     found += _same_names(files)
     return tuple(sorted(found, key=_position))
 
 
+def _described(files: Mapping[str, str]) -> list[str]:
+    """Return the paths of the application files, in order."""
+    named = {path for path in files if application.is_file_name(path)}
+    directories = {posixpath.dirname(path) for path in named}
+    return sorted(
+        path
+        for path, text in files.items()
+        if path in named
+        or (
+            application.is_yaml_name(path)
+            and posixpath.dirname(path) not in directories
+            and application.is_canary(text)
+        )
+    )
+
+
 def _application(
-    path: str, text: str, clusters: fleets.Fleet | None, *, anchored: bool
+    path: str, files: Mapping[str, str], clusters: fleets.Fleet | None, *, anchored: bool
 ) -> tuple[problem.Problem, ...]:
-    loaded = _load(path, text, directory=posixpath.dirname(path) if anchored else None)
+    loaded = _load(path, files, directory=posixpath.dirname(path) if anchored else None)
     if loaded.application is None or clusters is None:
         return loaded.problems
     compared = crosscheck.against_fleet(
@@ -46,8 +64,8 @@ def _same_names(files: Mapping[str, str]) -> list[problem.Problem]:
     """Two applications with one name would prune each other's objects."""
     first: dict[str, str] = {}
     found: list[problem.Problem] = []
-    for path in sorted(path for path in files if application.is_file_name(path)):
-        loaded = _load(path, files[path], directory=None)
+    for path in _described(files):
+        loaded = _load(path, files, directory=None)
         if loaded.application is None:
             continue
         name = loaded.application.name
@@ -59,8 +77,20 @@ def _same_names(files: Mapping[str, str]) -> list[problem.Problem]:
     return found
 
 
-def _load(path: str, text: str, *, directory: str | None) -> application.Loaded:
-    return application.parse(text, file=path, default_name=default_name(path), directory=directory)
+def _load(path: str, files: Mapping[str, str], *, directory: str | None) -> application.Loaded:
+    own = posixpath.dirname(path)
+    beside = {
+        each: text
+        for each, text in files.items()
+        if each != path and posixpath.dirname(each) == own and application.is_yaml_name(each)
+    }
+    return application.parse(
+        files[path],
+        file=path,
+        default_name=default_name(path),
+        directory=directory,
+        neighbours=beside,
+    )
 
 
 def default_name(path: str) -> str:

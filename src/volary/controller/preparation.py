@@ -16,6 +16,7 @@ from volary.model import errors, fleet, manifest, plan, problem
 from volary.planner import plan as plans
 from volary.planner import skipping
 from volary.planner import targets as target_choice
+from volary.sources import applications as found_files
 from volary.sources import render as renderers
 from volary.sources import tree, workspace
 from volary.stages import circumstances
@@ -207,7 +208,10 @@ async def _running_side(project: projects.Project, commit: str) -> Side:
     entry = files.entry(path) if path else None
     if entry is not None and entry.kind is tree.Kind.FILE:
         text = (await asyncio.to_thread(files.read, path)).decode("utf-8", errors="replace")
-        loaded = application_files.parse(text, file=path, default_name=lint.default_name(path))
+        beside = await asyncio.to_thread(found_files.neighbours, files, path)
+        loaded = application_files.parse(
+            text, file=path, default_name=lint.default_name(path), neighbours=beside
+        )
         if loaded.application is not None:
             described = replace(loaded.application, name=project.application.name)
     return Side(commit, files, described, project.directory)

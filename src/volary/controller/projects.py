@@ -187,7 +187,11 @@ def _load(
     if not chosen.directory and located is not None:
         default = located.resolve().name or default
     return application_files.parse(
-        text, file=chosen.path, default_name=default, directory=chosen.directory
+        text,
+        file=chosen.path,
+        default_name=default,
+        directory=chosen.directory,
+        neighbours=found_files.neighbours(files, chosen.path),
     )
 
 

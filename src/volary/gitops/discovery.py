@@ -73,7 +73,7 @@ class Discovery:
         known: dict[tuple[str, str], Reading] = {}
         readings = []
         for path in sorted({*paths, *by_hand}):
-            key = (path, commit_tree.identity(path))
+            key = (path, _identity(commit_tree, path))
             reading = known[key] = self._known.get(key) or _read(commit_tree, path)
             readings.append(_aimed(reading, by_hand.get(path)))
         self._known = known
@@ -106,9 +106,22 @@ def _read(commit_tree: repository.GitTree, path: str) -> Reading:
     text = _text(commit_tree, path)
     if isinstance(text, problem.Problem):
         return Reading(path, default, None, (text,))
-    loaded = files.parse(text, file=path, default_name=default, directory=directory)
+    loaded = files.parse(
+        text,
+        file=path,
+        default_name=default,
+        directory=directory,
+        neighbours=applications.neighbours(commit_tree, path),
+    )
     found = loaded.application
     return Reading(path, found.name if found else default, found, loaded.problems)
+
+
+def _identity(commit_tree: repository.GitTree, path: str) -> str:
+    """Return what changes with everything that is read for the application."""
+    name = path.rpartition("/")[2]
+    own = applications.is_application_file(name)
+    return commit_tree.identity(path if own else path.rpartition("/")[0])
 
 
 def _text(commit_tree: repository.GitTree, path: str) -> str | problem.Problem:

@@ -1,13 +1,21 @@
-"""Finding the application file in a tree."""
+"""Finding the application file in a tree.
 
+A file of PipeCD's or ours is known by its name. A Canary of Flagger's describes the
+application of its directory when there is no such file beside it.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from volary.config import application as application_files
 from volary.model import errors, problem
 from volary.sources import paths, tree
 
 #: Deeper or larger than this nobody looks for an application by hand.
 _MOST_DIRECTORIES = 20_000
 _MOST_NAMED = 10
+_MOST_NEIGHBOURS = 1000
+_LARGEST_NEIGHBOUR = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +44,22 @@ def is_application_file(name: str) -> bool:
 def find(files: tree.Tree, directory: str = "") -> tuple[ApplicationFile, ...]:
     """Return every application file at and below `directory`, in lexical order.
 
-    Hidden directories are left out, and symbolic links are not followed.
+    Hidden directories are left out, and symbolic links are not followed. Canaries are looked
+    for in files whose names tell, such as ``canary.yaml`` or ``shop-canary.yaml``.
     """
     found: list[str] = []
     waiting, seen = [directory], 0
     while waiting and seen < _MOST_DIRECTORIES:
         seen += 1
-        for entry in files.list(waiting.pop()):
-            if entry.kind is tree.Kind.DIRECTORY and not entry.name.startswith("."):
-                waiting.append(entry.path)
-            elif entry.kind is tree.Kind.FILE and is_application_file(entry.name):
-                found.append(entry.path)
+        entries = files.list(waiting.pop())
+        waiting += [
+            entry.path
+            for entry in entries
+            if entry.kind is tree.Kind.DIRECTORY and not entry.name.startswith(".")
+        ]
+        found += _named(entries) or _canaries(
+            files, [each for each in entries if application_files.may_be_canary(each.name)]
+        )
     return tuple(ApplicationFile(path) for path in sorted(found))
 
 
@@ -65,12 +78,53 @@ def choose(files: tree.Tree, directory: str = "", *, app: str = "") -> Applicati
         raise errors.user_error(f"{start or '.'} does not exist", hint="check --app")
     if entry.kind is tree.Kind.FILE:
         return ApplicationFile(entry.path)
-    here = [
-        ApplicationFile(each.path)
-        for each in files.list(entry.path)
-        if each.kind is tree.Kind.FILE and is_application_file(each.name)
+    entries = files.list(entry.path)
+    here = _named(entries) or _canaries(files, entries)
+    return _only(tuple(map(ApplicationFile, here)) or find(files, entry.path), start)
+
+
+def neighbours(files: tree.Tree, path: str) -> Mapping[str, str]:
+    """Return the text of the YAML files beside the Canary at `path`; nothing for other files.
+
+    A Canary refers to them: templates, providers, the workload.
+    """
+    chosen = ApplicationFile(path)
+    if is_application_file(chosen.name):
+        return {}
+    found: dict[str, str] = {}
+    for entry in files.list(chosen.directory)[:_MOST_NEIGHBOURS]:
+        if entry.path != path and _is_yaml(entry) and (text := _text(files, entry.path)):
+            found[entry.path] = text
+    return found
+
+
+def _named(entries: Sequence[tree.Entry]) -> list[str]:
+    return [
+        entry.path
+        for entry in entries
+        if entry.kind is tree.Kind.FILE and is_application_file(entry.name)
     ]
-    return _only(tuple(here) or find(files, entry.path), start)
+
+
+def _canaries(files: tree.Tree, entries: Sequence[tree.Entry]) -> list[str]:
+    return [
+        entry.path
+        for entry in entries
+        if _is_yaml(entry) and application_files.is_canary(_text(files, entry.path))
+    ]
+
+
+def _is_yaml(entry: tree.Entry) -> bool:
+    small = entry.size <= _LARGEST_NEIGHBOUR
+    return entry.kind is tree.Kind.FILE and small and application_files.is_yaml_name(entry.name)
+
+
+def _text(files: tree.Tree, path: str) -> str:
+    """Return the text of a file; empty when it is not text."""
+    try:
+        return files.read(path).decode()
+    except UnicodeDecodeError:
+        return ""
 
 
 def _start(directory: str, app: str) -> str:

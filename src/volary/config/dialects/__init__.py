@@ -1,0 +1,1 @@
+"""Other projects' files, read as applications of ours."""

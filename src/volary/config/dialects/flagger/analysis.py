@@ -1,0 +1,211 @@
+"""How a new version is tried: Flagger's ``spec.analysis`` as the stages that do the same."""
+
+from datetime import timedelta
+
+from volary.config.dialects.flagger import checks, metrics, source, steps
+from volary.model import stage, webhook
+
+_LEAST_INTERVAL = timedelta(seconds=10)
+_DEFAULT_INTERVAL = timedelta(seconds=60)
+#: Flagger waits for ever for whoever says that a release may begin.
+_GATE_TIMEOUT = "24h"
+_SHORTEST_TIMEOUT = timedelta(hours=6)
+_DEFAULT_ITERATIONS = 10
+_ALL = 100
+#: Called elsewhere, or by a stage of their own.
+_GATES = (webhook.WebhookType.CONFIRM_ROLLOUT,)
+
+
+def translate(read: source.Source, *, can_divide: bool) -> timedelta:
+    """Write the pipeline; return how long it may take.
+
+    `can_divide` says whether the router can divide traffic by weights.
+    """
+    written = read.analysis_path
+    pipeline = steps.Steps(read)
+    _gates(read, pipeline)
+    spec = read.spec
+    deadline = f"{spec.progress_deadline_seconds}s" if spec.progress_deadline_seconds else ""
+    at = ("spec", "progressDeadlineSeconds") if deadline else ("spec", "targetRef")
+    rollout = pipeline.begin(stage.StageName.CANARY_ROLLOUT, at, timeout=deadline)
+    _size(read, rollout)
+    length = timedelta(0)
+    if spec.skip_analysis or read.analysis is None:
+        _without_analysis(read)
+    else:
+        length = _progression(read, pipeline, can_divide=can_divide)
+        deadline = _promotion_deadline(read) if deadline else ""
+    pipeline.begin(stage.StageName.PRIMARY_ROLLOUT, written, timeout=deadline)
+    pipeline.begin(stage.StageName.CANARY_CLEAN, written)
+    return length
+
+
+def _gates(read: source.Source, pipeline: steps.Steps) -> None:
+    if read.analysis is None:
+        return
+    for i, each in enumerate(read.analysis.webhooks):
+        if each.type not in _GATES:
+            continue
+        at = (*read.analysis_path, "webhooks", i)
+        gate = pipeline.begin(
+            stage.StageName.WEBHOOK_GATE, at, description=each.name, timeout=_GATE_TIMEOUT
+        )
+        read.reading.warn(
+            at,
+            f"{each.name} is asked for {_GATE_TIMEOUT} at most; Flagger asks for ever",
+            "convert the file to choose another timeout",
+        )
+        for name, value in checks.call(each).items():
+            if name not in ("type", "muteAlert"):
+                gate.set(name, value, at)
+
+
+def _size(read: source.Source, rollout: steps.Step) -> None:
+    """Flagger's canary has as many pods as the target; with a scaler, as its weight needs."""
+    scaler = read.spec.autoscaler_ref
+    if scaler is None:
+        rollout.set("replicas", "100%", ("spec", "targetRef"))
+        return
+    rollout.set("replicas", f"{_first_weight(read)}%", ("spec", "autoscalerRef"))
+
+
+def _first_weight(read: source.Source) -> int:
+    found = read.analysis
+    if found is None or read.spec.skip_analysis or found.iterations > 0:
+        return _ALL
+    return (found.step_weights or [found.step_weight])[0] or _ALL
+
+
+def _without_analysis(read: source.Source) -> None:
+    if read.analysis is None:
+        if not read.spec.skip_analysis:
+            read.reading.error(("spec", "analysis"), "is required")
+        return
+    for i, each in enumerate(read.analysis.webhooks):
+        if each.type not in _GATES:
+            message = f"{each.name} is not called: skipAnalysis is set"
+            read.reading.warn((*read.analysis_path, "webhooks", i), message)
+
+
+def _progression(read: source.Source, pipeline: steps.Steps, *, can_divide: bool) -> timedelta:
+    found, at = read.analysis, read.analysis_path
+    assert found is not None
+    interval = _interval(read)
+    length = _length(read, interval)
+    limit = max(_SHORTEST_TIMEOUT, 2 * length + timedelta(hours=1))
+    step = pipeline.begin(stage.StageName.PROGRESSIVE_TRAFFIC, at, timeout=_text(limit))
+    step.set("interval", _text(interval), (*at, "interval"))
+    step.set("threshold", max(1, found.threshold), (*at, "threshold"))
+    _way(read, step, can_divide=can_divide)
+    if found.step_weight_promotion:
+        here = (*at, "stepWeightPromotion")
+        step.set("stepWeightPromotion", found.step_weight_promotion, here)
+    if found.mirror:
+        step.set("mirror", True, (*at, "mirror"))
+        if found.mirror_weight:
+            step.set("mirrorWeight", found.mirror_weight, (*at, "mirrorWeight"))
+    _thresholds(read, step)
+    if found.session_affinity is not None:
+        cookie = found.session_affinity.model_dump(by_alias=True, exclude_unset=True, mode="json")
+        step.set("sessionAffinity", cookie, (*at, "sessionAffinity"))
+    if read.spec.autoscaler_ref is not None:
+        step.set("scaleCanary", True, ("spec", "autoscalerRef"))
+    metrics.translate(read, step, interval)
+    checks.webhooks(read, step, _GATES)
+    return limit
+
+
+def _interval(read: source.Source) -> timedelta:
+    found, at = read.analysis, (*read.analysis_path, "interval")
+    assert found is not None
+    interval = checks.duration(read, found.interval, at) or _DEFAULT_INTERVAL
+    if interval < _LEAST_INTERVAL:
+        message = f"{found.interval} is read as 10s, Flagger's shortest interval"
+        read.reading.warn(at, message, "write 10s")
+    return max(interval, _LEAST_INTERVAL)
+
+
+def _way(read: source.Source, step: steps.Step, *, can_divide: bool) -> None:
+    """Write by what canary's share grows: weights, or iterations with or without a match."""
+    found, at = read.analysis, read.analysis_path
+    assert found is not None
+    iterations = found.iterations
+    if not can_divide and iterations < 1:
+        message = "without a router that divides traffic, Flagger makes 10 iterations of this"
+        read.reading.warn(at, message, "write iterations: 10 in place of the weights")
+        iterations = _DEFAULT_ITERATIONS
+    elif not can_divide and found.match:
+        read.reading.warn((*at, "match"), "has no effect without a router that can match requests")
+    if iterations > 0:
+        step.set("iterations", iterations, (*at, "iterations"))
+        if found.match and can_divide:
+            step.set("match", checks.matches(read), (*at, "match"))
+        return
+    if found.step_weights:
+        step.set("stepWeights", list(found.step_weights), (*at, "stepWeights"))
+        if found.max_weight:
+            read.reading.warn((*at, "maxWeight"), "has no effect beside stepWeights")
+        return
+    _weights(read, step)
+
+
+def _weights(read: source.Source, step: steps.Step) -> None:
+    found, at = read.analysis, read.analysis_path
+    assert found is not None
+    step.set("stepWeight", found.step_weight, (*at, "stepWeight"))
+    last = found.max_weight or _ALL
+    if found.max_weight:
+        step.set("maxWeight", last, (*at, "maxWeight"))
+    if found.step_weight and last % found.step_weight:
+        reached = min(_ALL, last + found.step_weight - last % found.step_weight)
+        if reached > last:
+            step.set("overshoot", True, (*at, "maxWeight"))
+            message = f"steps of {found.step_weight} lead to {reached}%, as in Flagger"
+            hint = f"write maxWeight: {reached}, or {last - last % found.step_weight}"
+            read.reading.warn((*at, "maxWeight"), message, hint)
+
+
+def _thresholds(read: source.Source, step: steps.Step) -> None:
+    found, at = read.analysis, read.analysis_path
+    assert found is not None
+    deadline = read.spec.progress_deadline_seconds
+    if deadline:
+        step.set("progressDeadlineSeconds", deadline, ("spec", "progressDeadlineSeconds"))
+    ready = found.canary_ready_threshold
+    if ready is not None and ready != _ALL:
+        step.set("canaryReadyThreshold", ready, (*at, "canaryReadyThreshold"))
+    if found.primary_ready_threshold not in (None, _ALL):
+        read.reading.warn(
+            (*at, "primaryReadyThreshold"),
+            "has no effect: primary is promoted once all of its pods are ready",
+        )
+
+
+def _length(read: source.Source, interval: timedelta) -> timedelta:
+    """Return how long the checks take when none of them is repeated for a refused gate."""
+    found = read.analysis
+    assert found is not None
+    if found.iterations > 0:
+        looks = found.iterations
+    elif found.step_weights:
+        looks = len(found.step_weights)
+    else:
+        looks = (found.max_weight or _ALL) // max(1, found.step_weight) + 1
+    deadline = timedelta(seconds=read.spec.progress_deadline_seconds or 600)
+    return interval * (looks + max(1, found.threshold) + 2) + deadline
+
+
+def _promotion_deadline(read: source.Source) -> str:
+    found = read.analysis
+    assert found is not None
+    back = -(-_ALL // found.step_weight_promotion) if found.step_weight_promotion else 0
+    deadline = timedelta(seconds=read.spec.progress_deadline_seconds or 600)
+    return _text(deadline + _interval(read) * back)
+
+
+def _text(duration: timedelta) -> str:
+    seconds = int(duration.total_seconds())
+    for size, unit in ((3600, "h"), (60, "m")):
+        if seconds % size == 0:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"

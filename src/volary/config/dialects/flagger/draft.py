@@ -1,0 +1,75 @@
+"""A file of our own dialect in the making, every value with the place it comes from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from volary.config import tree, yaml
+from volary.model import json, problem
+
+
+@dataclass(slots=True)
+class Draft:
+    """The document so far."""
+
+    #: Where everything comes from that has no place of its own.
+    origin: problem.Location
+    value: json.JsonObject = field(default_factory=dict)
+    _origins: dict[yaml.Path, problem.Location] = field(default_factory=dict)
+
+    def put(self, path: yaml.Path, value: Any, origin: problem.Location | None = None) -> None:
+        """Set `value` at `path`, whose objects are made as needed; lists grow by one entry."""
+        at: Any = self.value
+        for i, step in enumerate(path[:-1]):
+            missing: Any = [] if isinstance(path[i + 1], int) else {}
+            if isinstance(at, list):
+                while len(at) <= int(step):
+                    at.append(missing)
+                at = at[int(step)]
+            else:
+                at = at.setdefault(step, missing)
+        if isinstance(at, list):
+            at.insert(int(path[-1]), value)
+        else:
+            at[path[-1]] = value
+        if origin is not None:
+            self._origins[path] = origin
+
+    def came_from(self, path: yaml.Path, origin: problem.Location) -> None:
+        """Note where the value at `path` comes from."""
+        self._origins[path] = origin
+
+    def place(self, path: yaml.Path) -> problem.Location:
+        """Return where the value at `path`, or the closest one around it, comes from."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self._origins:
+                return self._origins[path[:length]]
+        return self.origin
+
+    def document(self) -> yaml.Document:
+        """Return the document, marked with the lines of the file it was translated from."""
+        mark = self._mark(self.value, ())
+        return yaml.Document(self.value, self.origin.file, self.origin.line, mark)
+
+    def back(self, found: problem.Problem) -> problem.Problem:
+        """Return a problem of the document as one of the file it was translated from."""
+        origins = {yaml.dotted(path): origin for path, origin in self._origins.items()}
+        path = found.where.path
+        while path and path not in origins:
+            path = _parent(path)
+        return replace(found, where=origins.get(path, self.origin))
+
+    def _mark(self, value: Any, path: yaml.Path) -> tree.Mark:
+        mark = tree.Mark(self.place(path).line)
+        if isinstance(value, Mapping):
+            mark.entries = {key: self._mark(inner, (*path, key)) for key, inner in value.items()}
+        elif isinstance(value, list):
+            mark.items = [self._mark(inner, (*path, i)) for i, inner in enumerate(value)]
+        return mark
+
+
+def _parent(path: str) -> str:
+    """Return the dotted path one step up; empty at the top."""
+    if path.endswith('"]'):
+        return path[: path.rindex('["')]
+    return path[: max(path.rfind("."), path.rfind("["), 0)]

@@ -1,0 +1,144 @@
+"""The HTTPRoute that Flagger makes from ``spec.service`` (provider ``gatewayapi:v1``)."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from volary.config.dialects.flagger import schema, source
+
+_GROUP = "gateway.networking.k8s.io"
+_ALL = 100
+_PATH_TYPES = {"prefix": "PathPrefix", "exact": "Exact", "regex": "RegularExpression"}
+_CORS = ("allowMethods", "allowHeaders", "exposeHeaders", "allowCredentials")
+_UNITS = {"h": 3600, "m": 60, "s": 1}
+
+
+def make(read: source.Source, found: schema.Service, service: str) -> dict[str, Any]:
+    """Return the HTTPRoute; all requests go to primary at first."""
+    backends = [
+        {"name": f"{service}-primary", "port": found.port, "weight": _ALL},
+        {"name": f"{service}-canary", "port": found.port, "weight": 0},
+    ]
+    matches = [_match(read, i, each) for i, each in enumerate(found.match)]
+    rule: dict[str, Any] = {
+        "matches": matches or [{"path": {"type": "PathPrefix", "value": "/"}}],
+        "backendRefs": backends,
+    }
+    if filters := _filters(found):
+        rule["filters"] = filters
+    timeouts = {"request": found.timeout, "backendRequest": found.backend_timeout}
+    if timeouts := {name: value for name, value in timeouts.items() if value}:
+        rule["timeouts"] = timeouts
+    spec: dict[str, Any] = {"parentRefs": _parents(found, service)}
+    if found.hosts:
+        spec["hostnames"] = list(found.hosts)
+    spec["rules"] = [rule]
+    return {
+        "apiVersion": f"{_GROUP}/v1",
+        "kind": "HTTPRoute",
+        "metadata": {"name": service},
+        "spec": spec,
+    }
+
+
+def _parents(found: schema.Service, service: str) -> list[dict[str, Any]]:
+    """Return what the route is attached to; without a Gateway the Service, as in a mesh."""
+    if not found.gateway_refs:
+        return [{"group": "", "kind": "Service", "name": service, "port": found.port}]
+    parents = []
+    for each in found.gateway_refs:
+        parent = {"group": _GROUP, "kind": "Gateway", **each}
+        if parent["group"] == "core":  # as Flagger's documents write the group without a name
+            parent["group"] = ""
+        parents.append(parent)
+    return parents
+
+
+def _match(read: source.Source, index: int, written: Mapping[str, Any]) -> dict[str, Any]:
+    """Translate a match of Istio's shape."""
+    match: dict[str, Any] = {}
+    for field, value in written.items():
+        if field == "uri":
+            kind, text = _only(value)
+            match["path"] = {"type": _PATH_TYPES.get(kind, "PathPrefix"), "value": text}
+        elif field in ("headers", "queryParams"):
+            match[field] = [_named(name, text) for name, text in dict(value or {}).items()]
+        elif field == "method":
+            match["method"] = _only(value)[1]
+        else:
+            at = ("spec", "service", "match", index, field)
+            read.reading.error(at, f"an HTTPRoute cannot match {field}", "remove it")
+    return match
+
+
+def _named(name: str, value: object) -> dict[str, str]:
+    kind, text = _only(value)
+    if kind == "exact":
+        return {"name": name, "type": "Exact", "value": text}
+    around = {"prefix": f"^{re.escape(text)}.*", "suffix": f".*{re.escape(text)}$"}
+    return {"name": name, "type": "RegularExpression", "value": around.get(kind, text)}
+
+
+def _only(value: object) -> tuple[str, str]:
+    """Return the one kind and text of a match such as ``{prefix: /api}``."""
+    if isinstance(value, Mapping) and value:
+        kind, text = next(iter(value.items()))
+        return str(kind), str(text)
+    return "exact", str(value)
+
+
+def _filters(found: schema.Service) -> list[dict[str, Any]]:
+    filters: list[dict[str, Any]] = []
+    for side, kind in (
+        ("request", "RequestHeaderModifier"),
+        ("response", "ResponseHeaderModifier"),
+    ):
+        changes = (found.headers or {}).get(side) or {}
+        if changes:
+            field = kind[0].lower() + kind[1:]
+            filters.append({"type": kind, field: _changes(changes)})
+    if found.rewrite is not None and (rewrite := _rewrite(found.rewrite)):
+        filters.append({"type": "URLRewrite", "urlRewrite": rewrite})
+    if found.cors_policy:
+        filters.append({"type": "CORS", "cors": _cors(found.cors_policy)})
+    return [
+        *filters,
+        *({"type": "RequestMirror", "requestMirror": dict(each)} for each in found.mirror),
+    ]
+
+
+def _changes(changes: Mapping[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for verb in ("set", "add"):
+        named = dict(changes.get(verb) or {})
+        if named:
+            made[verb] = [{"name": name, "value": str(value)} for name, value in named.items()]
+    if changes.get("remove"):
+        made["remove"] = list(changes["remove"])
+    return made
+
+
+def _rewrite(read: schema.Rewrite) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    if read.authority:
+        made["hostname"] = read.authority
+    if read.uri:
+        kind = read.type or "ReplaceFullPath"
+        made["path"] = {"type": kind, kind[0].lower() + kind[1:]: read.uri}
+    return made
+
+
+def _cors(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """Translate Istio's policy."""
+    made = {name: policy[name] for name in _CORS if policy.get(name)}
+    origins = [_only(each)[1] for each in policy.get("allowOrigins") or []]
+    if origins:
+        made["allowOrigins"] = origins
+    if policy.get("maxAge"):
+        made["maxAge"] = _seconds(str(policy["maxAge"]))
+    return made
+
+
+def _seconds(text: str) -> int:
+    found = re.fullmatch(r"(\d+)([hms])", text)
+    return int(found[1]) * _UNITS[found[2]] if found else 0

@@ -1,0 +1,124 @@
+"""The route objects that Flagger makes from ``spec.service``, as objects of the application file.
+
+They are written out in full, so that everything that Flagger would put into them is there;
+the router then only changes weights in them.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from volary.config import yaml
+from volary.config.dialects.flagger import httproute, schema, source
+
+_SERVICE: yaml.Path = ("spec", "service")
+_OBJECTS: yaml.Path = ("spec", "input", "objects")
+_ALL = 100
+#: Fields of the service that end up in a route, by what they are called.
+_ROUTE_FIELDS: Mapping[str, Callable[[schema.Service], object]] = {
+    "timeout": lambda read: read.timeout,
+    "backendTimeout": lambda read: read.backend_timeout,
+    "hosts": lambda read: read.hosts,
+    "gateways": lambda read: read.gateways,
+    "gatewayRefs": lambda read: read.gateway_refs,
+    "delegation": lambda read: read.delegation,
+    "match": lambda read: read.match,
+    "rewrite": lambda read: read.rewrite,
+    "retries": lambda read: read.retries,
+    "headers": lambda read: read.headers,
+    "corsPolicy": lambda read: read.cors_policy,
+    "trafficPolicy": lambda read: read.traffic_policy,
+    "mirror": lambda read: read.mirror,
+}
+_CARRIED = {
+    "istio": {
+        "timeout",
+        "hosts",
+        "gateways",
+        "delegation",
+        "match",
+        "rewrite",
+        "retries",
+        "headers",
+        "corsPolicy",
+        "trafficPolicy",
+    },
+    "gatewayapi": {
+        "timeout",
+        "backendTimeout",
+        "hosts",
+        "gatewayRefs",
+        "match",
+        "rewrite",
+        "headers",
+        "corsPolicy",
+        "mirror",
+    },
+}
+
+
+def translate(read: source.Source, method: str) -> None:
+    """Write the objects of a router, and name the fields that have no place in them."""
+    found = read.spec.service
+    if found is None:
+        read.reading.error(_SERVICE, "is required: it says which port leads to the workload")
+        return
+    for name, get in _ROUTE_FIELDS.items():
+        if get(found) and name not in _CARRIED.get(method, set()):
+            message = f"has no effect with the provider {read.spec.provider or method}"
+            read.reading.warn((*_SERVICE, name), message, "remove it")
+    service = found.name or read.spec.target_ref.name
+    if method == "istio":
+        for i, made in enumerate((_virtual_service(read, found, service), _rule(found, service))):
+            read.put((*_OBJECTS, i), made, _SERVICE)
+    elif method == "gatewayapi":
+        made = httproute.make(read, found, service)
+        read.put((*_OBJECTS, 0), made, _SERVICE)
+
+
+def _virtual_service(read: source.Source, found: schema.Service, service: str) -> dict[str, Any]:
+    if found.app_protocol.lower() == "tcp":
+        message = "dividing connections instead of requests is not carried out with istio"
+        read.reading.error((*_SERVICE, "appProtocol"), message)
+    spec: dict[str, Any] = {}
+    if not found.delegation:
+        spec["hosts"] = _with(found.hosts, service)
+        spec["gateways"] = (
+            _with(found.gateways, "mesh")
+            if "*" not in found.hosts
+            else (list(found.gateways) or ["mesh"])
+        )
+    route = [
+        {"destination": {"host": service, "subset": "primary"}, "weight": _ALL},
+        {"destination": {"host": service, "subset": "canary"}, "weight": 0},
+    ]
+    rewrite = found.rewrite.model_dump(exclude_defaults=True) if found.rewrite else {}
+    rewrite.pop("type", None)
+    fields = {
+        "match": found.match,
+        "rewrite": rewrite,
+        "timeout": found.timeout,
+        "retries": found.retries,
+        "headers": found.headers,
+        "corsPolicy": found.cors_policy,
+    }
+    rule = {name: value for name, value in fields.items() if value}
+    spec["http"] = [{**rule, "route": route}]
+    return _object("networking.istio.io/v1", "VirtualService", service, spec)
+
+
+def _rule(found: schema.Service, service: str) -> dict[str, Any]:
+    label = "pipecd.dev/variant"
+    subsets = [{"name": name, "labels": {label: name}} for name in ("primary", "canary")]
+    spec: dict[str, Any] = {"host": service, "subsets": subsets}
+    if found.traffic_policy:
+        spec["trafficPolicy"] = found.traffic_policy
+    return _object("networking.istio.io/v1", "DestinationRule", service, spec)
+
+
+def _with(names: list[str], needed: str) -> list[str]:
+    """Flagger adds what makes the route work inside of the mesh, if it is not there."""
+    return list(names) if needed in names or "*" in names else [*names, needed]
+
+
+def _object(version: str, kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec}

@@ -1,0 +1,131 @@
+"""Who moves the traffic: Flagger's provider and ``spec.service`` as our router and its objects."""
+
+from volary.config import shape
+from volary.config.dialects.flagger import objects, source
+
+#: Flagger's providers by our routing method.
+METHODS = {
+    "istio": "istio",
+    "linkerd": "smi",
+    "smi:v1alpha1": "smi",
+    "smi:v1alpha2": "smi",
+    "smi:v1alpha3": "smi",
+    "gatewayapi:v1": "gatewayapi",
+    "gatewayapi:v1beta1": "gatewayapi",
+    "nginx": "nginx",
+    "traefik": "traefik",
+    "kubernetes": "podselector",
+}
+#: Providers that Flagger knows and nothing stands for here, with what to do.
+_REFUSED = {
+    "appmesh": "App Mesh is discontinued; use gatewayapi:v1",
+    "appmesh:v1beta2": "App Mesh is discontinued; use gatewayapi:v1",
+    "osm": "Open Service Mesh is archived; smi:v1alpha2 writes the same TrafficSplit",
+    "contour": "Contour takes HTTPRoutes: use gatewayapi:v1",
+    "gloo": "kgateway takes HTTPRoutes: use gatewayapi:v1",
+    "kuma": "Kuma takes HTTPRoutes: use gatewayapi:v1",
+    "apisix": "APISIX takes HTTPRoutes: use gatewayapi:v1",
+    "skipper": "use an ingress controller that takes HTTPRoutes, with gatewayapi:v1",
+    "knative": "Knative routes to its own revisions",
+}
+_SMI_VERSIONS = {"linkerd": "v1alpha1", "smi:v1alpha1": "v1alpha1"}
+
+
+def translate(read: source.Source) -> bool:
+    """Write router, Service and route objects; say whether traffic can be divided by weights."""
+    provider = _provider(read)
+    at = ("spec", "provider")
+    if provider not in METHODS:
+        hint = _REFUSED.get(provider) or shape.did_you_mean(provider, METHODS)
+        read.reading.error(at, f"the provider {provider} is not carried out", hint)
+        return True
+    method = METHODS[provider]
+    _service(read)
+    read.put(("spec", "trafficRouting", "method"), method, at)
+    if method == "podselector":
+        return False
+    read.put(("spec", "trafficRouting", "create"), True, ("spec", "service"))
+    match method:
+        case "smi":
+            version = _SMI_VERSIONS.get(provider) or provider.partition(":")[2]
+            read.put(("spec", "trafficRouting", "smi", "version"), version, at)
+        case "nginx":
+            _nginx(read)
+    if provider == "gatewayapi:v1beta1":
+        message = "the HTTPRoute is written as v1, which every implementation takes by now"
+        read.reading.warn(at, message, "write gatewayapi:v1")
+    objects.translate(read, method)
+    return True
+
+
+def _provider(read: source.Source) -> str:
+    """Flagger takes its controller's setting when the Canary names no provider."""
+    spec, at = read.spec, ("spec", "provider")
+    if spec.provider:
+        return spec.provider
+    provider = "istio"
+    if spec.ingress_ref is not None:
+        provider = "nginx"
+    elif spec.service is not None and spec.service.gateway_refs:
+        provider = "gatewayapi:v1"
+    message = f"no provider is written, {provider} is taken; Flagger asks its own controller"
+    read.reading.warn(at, message, f"write provider: {provider}, or the one that you use")
+    return provider
+
+
+def _service(read: source.Source) -> None:
+    """Write the Service that leads to the workload (Flagger: apex Service)."""
+    found = read.spec.service
+    name = (found.name if found else "") or read.spec.target_ref.name
+    at = ("spec", "service", "name") if found and found.name else ("spec", "targetRef", "name")
+    read.put(("spec", "service", "name"), name, at)
+    read.put(("spec", "variantLabel", "onPods"), True, ("spec", "targetRef"))
+    if found is None:
+        return
+    base = ("spec", "service", "create")
+    written = ("spec", "service")
+    port = {
+        "name": found.port_name,
+        "port": found.port,
+        "targetPort": found.target_port or "",
+        "appProtocol": found.app_protocol,
+    }
+    read.put((*base, "ports"), [{key: each for key, each in port.items() if each}], written)
+    options = {
+        "discoverPorts": (found.port_discovery, "portDiscovery"),
+        "headless": (found.headless, "headless"),
+        "trafficDistribution": (found.traffic_distribution, "trafficDistribution"),
+        "labels": (found.apex.labels if found.apex else {}, "apex"),
+        "annotations": (found.apex.annotations if found.apex else {}, "apex"),
+    }
+    for key, (value, field) in options.items():
+        if value:
+            read.put((*base, key), value, (*written, field))
+    _unused(read)
+
+
+def _unused(read: source.Source) -> None:
+    found = read.spec.service
+    assert found is not None
+    at = ("spec", "service")
+    for variant, metadata in (("primary", found.primary), ("canary", found.canary)):
+        if metadata is not None:
+            message = "labels and annotations of a variant's Service are not written"
+            hint = f"the Service of {variant} carries those of apex"
+            read.reading.warn((*at, variant), message, hint)
+    if found.unmanaged_metadata is not None:
+        message = "has no effect: only what is written here is ever changed"
+        read.reading.warn((*at, "unmanagedMetadata"), message, "remove it")
+    for name in ("meshName", "backends"):
+        if found.mesh_name if name == "meshName" else found.backends:
+            read.reading.warn((*at, name), "is about App Mesh and has no effect", "remove it")
+
+
+def _nginx(read: source.Source) -> None:
+    reference = read.spec.ingress_ref
+    if reference is None:
+        message = "the Ingress that leads to the Service is not named"
+        read.reading.error(("spec", "ingressRef"), message, "write ingressRef: {name: …}")
+        return
+    at = ("spec", "ingressRef", "name")
+    read.put(("spec", "trafficRouting", "nginx", "ingress", "name"), reference.name, at)

@@ -1,0 +1,74 @@
+"""What a translation reads from: one Canary, its neighbours, and the problems found."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from volary.config import shape, yaml
+from volary.config.dialects.flagger import draft, schema
+
+_GROUP = "flagger.app/"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A Canary that is being translated."""
+
+    #: Of the Canary; collects the problems of the whole translation.
+    reading: shape.Reading
+    canary: schema.Canary
+    #: Every object of the application's directory, the Canary too.
+    neighbours: Sequence[yaml.Document]
+    draft: draft.Draft
+
+    @property
+    def spec(self) -> schema.Spec:
+        """What the Canary wants."""
+        return self.canary.spec
+
+    @property
+    def name(self) -> str:
+        """The Canary's name."""
+        return text(self.canary.metadata, "name")
+
+    @property
+    def namespace(self) -> str:
+        """The Canary's namespace; empty: not written."""
+        return text(self.canary.metadata, "namespace")
+
+    @property
+    def analysis_path(self) -> yaml.Path:
+        """Where the analysis is written."""
+        return ("spec", "analysis" if self.spec.analysis else "canaryAnalysis")
+
+    @property
+    def analysis(self) -> schema.Analysis | None:
+        """The analysis, under whichever name; None: there is none."""
+        return self.spec.analysis or self.spec.canary_analysis
+
+    def put(self, path: yaml.Path, value: object, written: yaml.Path) -> None:
+        """Write `value` to the draft; `written` is where the Canary says so."""
+        self.draft.put(path, value, self.reading.where(written))
+
+    def find(self, kind: str, name: str) -> yaml.Document | None:
+        """Return the neighbour of that kind and name; None when there is none."""
+        for each in self.neighbours:
+            value = each.value
+            if not isinstance(value, dict) or value.get("kind") != kind:
+                continue
+            if text(value.get("metadata"), "name") == name:
+                return each
+        return None
+
+
+def is_flaggers(document: yaml.Document, kind: str = "") -> bool:
+    """Say whether a document is an object of Flagger's, of `kind` if one is given."""
+    value = document.value
+    if not isinstance(value, dict) or not str(value.get("apiVersion")).startswith(_GROUP):
+        return False
+    return not kind or value.get("kind") == kind
+
+
+def text(value: object, key: str) -> str:
+    """Return the text at `key` of an object; empty when there is none."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,130 @@
+"""What a Canary is about: the workload, its scaler, and what Flagger does around it."""
+
+from volary.config.dialects.flagger import source
+
+_WORKLOAD = ("spec", "workloads")
+_REASONS = {
+    "DaemonSet": "a DaemonSet runs one pod per node, so a canary would need nodes of its own: "
+    "there is no share of pods or traffic to give it",
+    "Service": "a Service as target has no pods of its own that could be tried beside the others",
+}
+#: Comma separated names of clusters, or labels as key=value; read from the Canary.
+TARGETS_ANNOTATION = "volary.dev/targets"
+
+
+def translate(read: source.Source) -> None:
+    """Write what is rolled out, and where."""
+    spec = read.spec
+    at = ("spec", "targetRef")
+    target = spec.target_ref
+    if target.kind == "Deployment":
+        workload = {"kind": "Deployment", "name": target.name}
+        read.put((*_WORKLOAD, 0), workload, at)
+    else:
+        knative = target.kind == "Service" and target.api_version.startswith("serving.knative.dev")
+        name = "a Knative Service" if knative else target.kind or "a target without kind"
+        reason = "Knative routes to its own revisions" if knative else _REASONS.get(target.kind, "")
+        read.reading.error(
+            (*at, "kind"),
+            f"{name} is not carried out" + (f": {reason}" if reason else ""),
+            "only a Deployment can be the target",
+        )
+    _scaler(read)
+    _clusters(read)
+    _namespace(read)
+    _refused(read)
+
+
+def _scaler(read: source.Source) -> None:
+    scaler = read.spec.autoscaler_ref
+    if scaler is None:
+        return
+    at = ("spec", "autoscalerRef")
+    if scaler.kind not in ("HorizontalPodAutoscaler", "ScaledObject"):
+        message = f"a {scaler.kind or 'scaler without kind'} is not known"
+        read.reading.error(
+            (*at, "kind"), message, "write HorizontalPodAutoscaler, or KEDA's ScaledObject"
+        )
+    given = {
+        "primaryScalerQueries": scaler.primary_scaler_queries,
+        "primaryScalerReplicas": scaler.primary_scaler_replicas,
+    }
+    for name, value in given.items():
+        if value:
+            read.reading.warn(
+                (*at, name),
+                f"has no effect: {scaler.name} scales primary itself, no copy of it is made",
+                f"write what you want to {scaler.name}",
+            )
+    workload = read.find("Deployment", read.spec.target_ref.name)
+    if workload is not None and "replicas" in (workload.value.get("spec") or {}):
+        read.reading.warn(
+            at,
+            f"{workload.file} sets spec.replicas, so every release undoes what {scaler.name} did",
+            "remove spec.replicas from the Deployment",
+        )
+
+
+def _clusters(read: source.Source) -> None:
+    annotations = read.canary.metadata.get("annotations")
+    text = source.text(annotations, TARGETS_ANNOTATION)
+    if not text:
+        return
+    at = ("metadata", "annotations", TARGETS_ANNOTATION)
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    labelled = [part for part in parts if "=" in part]
+    if labelled and len(labelled) < len(parts):
+        read.reading.error(at, "names and labels are mixed", "write us,eu or env=prod,region=eu")
+        return
+    if labelled:
+        labels = dict(part.split("=", 1) for part in labelled)
+        read.put(("spec", "targets", "matchLabels"), labels, at)
+        return
+    read.put(("spec", "targets", "names"), parts, at)
+
+
+def _namespace(read: source.Source) -> None:
+    """Flagger works in the Canary's namespace; so do we, where no manifest says otherwise."""
+    if not read.namespace:
+        return
+    at = ("metadata", "namespace")
+    named = {
+        source.text(each.value.get("metadata"), "namespace")
+        for each in read.neighbours
+        if isinstance(each.value, dict) and not source.is_flaggers(each)
+    }
+    workload = read.find("Deployment", read.spec.target_ref.name)
+    own = source.text(workload.value.get("metadata"), "namespace") if workload else ""
+    if own and own != read.namespace:
+        message = f"the target is in the namespace {own}, not {read.namespace}"
+        read.reading.error(at, message, "write both into one namespace")
+    elif named <= {"", read.namespace}:
+        read.put(("spec", "input", "namespace"), read.namespace, at)
+    elif not own:
+        others = ", ".join(sorted(named - {"", read.namespace}))
+        read.reading.warn(
+            at,
+            f"has no effect on the manifests, as some of them are in {others}",
+            f"write namespace: {read.namespace} to the manifests that have none",
+        )
+
+
+def _refused(read: source.Source) -> None:
+    """Name what has no counterpart, and what is not needed here."""
+    spec, reading = read.spec, read.reading
+    if spec.suspend:
+        read.put(("spec", "trigger", "onCommit", "disabled"), True, ("spec", "suspend"))
+        read.put(("spec", "trigger", "onCommand", "disabled"), True, ("spec", "suspend"))
+        message = "the server starts no run of this application; `volary run` still does"
+        reading.warn(("spec", "suspend"), message)
+    if spec.revert_on_deletion:
+        reading.warn(
+            ("spec", "revertOnDeletion"),
+            "has no effect: the Deployment stays what serves traffic, so there is nothing to "
+            "give back",
+            "remove it",
+        )
+    if spec.route_ref is not None:
+        reading.error(("spec", "routeRef"), "APISIX is not carried out")
+    if spec.upstream_ref is not None:
+        reading.error(("spec", "upstreamRef"), "Gloo is not carried out")

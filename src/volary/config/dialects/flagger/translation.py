@@ -1,0 +1,99 @@
+"""From the objects of a directory to a file of our own dialect."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from volary.config import shape, yaml
+from volary.config.dialects.flagger import (
+    alerts,
+    analysis,
+    draft,
+    routing,
+    schema,
+    source,
+    target,
+)
+from volary.model import application, problem
+
+_LONGEST_RUN = timedelta(hours=6)
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """What a Canary means in our own dialect, and what is wrong or different."""
+
+    #: None when the Canary could not be read.
+    draft: draft.Draft | None
+    problems: tuple[problem.Problem, ...]
+    #: Notification receivers that stand for its AlertProviders, as controller settings.
+    notifications: dict[str, object] | None = None
+
+    @property
+    def has_errors(self) -> bool:
+        """Something has to be mended first."""
+        return any(each.severity is problem.Severity.ERROR for each in self.problems)
+
+
+def translate(
+    documents: Sequence[yaml.Document], neighbours: Sequence[yaml.Document] = ()
+) -> Translation:
+    """Translate the one Canary among `documents`.
+
+    Args:
+        documents: Of the application file.
+        neighbours: Of the other files in its directory: templates, providers, the workload.
+    """
+    canaries = [each for each in (*documents, *neighbours) if source.is_flaggers(each, "Canary")]
+    reading = shape.Reading((canaries or list(documents))[0], application.Dialect.FLAGGER)
+    if len(canaries) != 1:
+        _not_one(reading, canaries)
+        return Translation(None, tuple(reading.problems))
+    canary = reading.read(schema.Canary, _of_version(reading), ())
+    if canary is None:
+        return Translation(None, tuple(reading.problems))
+    made = draft.Draft(reading.where(()))
+    read = source.Source(reading, canary, (*documents, *neighbours), made)
+    notifications = _fill(read)
+    return Translation(made, tuple(reading.problems), notifications)
+
+
+def _fill(read: source.Source) -> dict[str, object] | None:
+    read.put(("apiVersion",), application.Dialect.VOLARY.value, ("apiVersion",))
+    read.put(("kind",), "Application", ("kind",))
+    if not read.name:
+        read.reading.error(("metadata", "name"), "is required, as text")
+    read.put(("metadata", "name"), read.name, ("metadata", "name"))
+    labels = read.canary.metadata.get("labels")
+    if isinstance(labels, dict) and labels:
+        read.put(("metadata", "labels"), labels, ("metadata", "labels"))
+    target.translate(read)
+    can_divide = routing.translate(read)
+    length = analysis.translate(read, can_divide=can_divide)
+    if length >= _LONGEST_RUN:
+        hours = int(length.total_seconds()) // 3600 + 2
+        read.put(("spec", "timeout"), f"{hours}h", read.analysis_path)
+    return alerts.translate(read)
+
+
+def _not_one(reading: shape.Reading, canaries: Sequence[yaml.Document]) -> None:
+    if not canaries:
+        message = "there is no Canary: MetricTemplates and AlertProviders describe no application"
+        reading.error((), message, "name the file with the Canary")
+        return
+    places = ", ".join(str(each.where(())) for each in canaries)
+    reading.error(
+        (),
+        f"{len(canaries)} Canaries in one directory: {places}",
+        "an application is one directory: give each Canary, with its manifests, its own",
+    )
+
+
+def _of_version(reading: shape.Reading) -> dict[str, object]:
+    """Return the Canary in the version that is read; older ones differ in nothing known."""
+    value: dict[str, object] = reading.document.value
+    version = value.get("apiVersion")
+    if version != schema.API_VERSION:
+        message = f"{version} is read as {schema.API_VERSION}"
+        reading.warn(("apiVersion",), message, f"write {schema.API_VERSION}")
+    return {**value, "apiVersion": schema.API_VERSION}
