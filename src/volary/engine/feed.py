@@ -11,6 +11,7 @@ has a JSON form (`to_json`), one object a line in ``volary run --output json``:
 Readers ignore fields and events they do not know.
 """
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -208,6 +209,7 @@ def to_json(event: RunEvent) -> json.JsonObject:
     return body
 
 
+@functools.cache  # names of fields: a few dozen
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(part.title() for part in rest)

@@ -160,16 +160,8 @@ def advance(run: state.Run, event: events.Event) -> Step:
     Raises:
         AssertionError: The rules led to a status the table does not allow: a bug.
     """
-    transition = TABLE.get((run.status, type(event)))
-    if transition is None:
-        return Step(run, refusal=_not_taken(run, event))
-    answer = transition.record(run, event)
-    if isinstance(answer, requests.Refusal):
-        return Step(run, refusal=answer.reason)
-    after = settle.settle(answer, event.at)
-    if after is not run and after.status not in transition.leads_to:
-        raise AssertionError(f"{run.status} must not become {after.status} by {event}")
-    return Step(after, orders.between(run, after))
+    after, refusal = _follow(run, event)
+    return Step(after, orders.between(run, after), refusal)
 
 
 def advance_all(
@@ -182,11 +174,25 @@ def advance_all(
     """
     before, taken, refusal = run, [], ""
     for event in happened:
-        step = advance(run, event)
-        if step.run is not run:
+        after, refusal = _follow(run, event)
+        if after is not run:
             taken.append(event)
-        run, refusal = step.run, step.refusal
+        run = after
     return tuple(taken), Step(run, orders.between(before, run), refusal)
+
+
+def _follow(run: state.Run, event: events.Event) -> tuple[state.Run, str]:
+    """Return the run after `event`, and why a request was not taken."""
+    transition = TABLE.get((run.status, type(event)))
+    if transition is None:
+        return run, _not_taken(run, event)
+    answer = transition.record(run, event)
+    if isinstance(answer, requests.Refusal):
+        return run, answer.reason
+    after = settle.settle(answer, event.at)
+    if after is not run and after.status not in transition.leads_to:
+        raise AssertionError(f"{run.status} must not become {after.status} by {event}")
+    return after, ""
 
 
 def outstanding(run: state.Run) -> Commands:
