@@ -1,0 +1,178 @@
+"""Given sandbox clusters; when a whole pipeline runs under the engine; then look.
+
+Beside `stage_world`, which runs single stages: here runs can fail, roll back, be killed and
+taken up again.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from aiohttp import web
+from tests import stage_world
+
+from volary.engine import feed, journal, local, plan, state
+from volary.model import manifest, stage
+from volary.stages import circumstances
+from volary.stages import executor as stage_executor
+from volary.stages import memory as memories
+
+
+@dataclass
+class Listener:
+    """Keeps what is told, and says when a line or progress came that somebody waits for."""
+
+    told: list[feed.RunEvent] = field(default_factory=list)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def notify(self, event: feed.RunEvent) -> None:
+        self.told.append(event)
+        self._changed.set()
+
+    @property
+    def lines(self) -> list[str]:
+        return [each.line for each in self.told if isinstance(each, feed.TaskLogged)]
+
+    def lines_of(self, target: str) -> list[str]:
+        return [
+            each.line
+            for each in self.told
+            if isinstance(each, feed.TaskLogged) and each.target == target
+        ]
+
+    @property
+    def sentences(self) -> list[str]:
+        return [each.sentence for each in self.told if isinstance(each, feed.TaskProgressed)]
+
+    async def until(self, found: Callable[[], object], *, seconds: float = 20) -> None:
+        async with asyncio.timeout(seconds):
+            while not found():
+                self._changed.clear()
+                await self._changed.wait()
+
+
+@dataclass
+class Releases:
+    """Runs pipelines of one world."""
+
+    world: stage_world.World
+    files: Mapping[str, str] = field(default_factory=dict)
+    directory: Path = Path()
+    permissions: circumstances.Permissions = field(default_factory=circumstances.Permissions)
+    keeper: memories.Keeper = field(default_factory=memories.InProcess)
+    kept: journal.MemoryJournal = field(default_factory=journal.MemoryJournal)
+    listener: Listener = field(default_factory=Listener)
+    runner: local.Runner | None = None
+
+    def planned(
+        self,
+        stages: Sequence[stage.Stage],
+        *,
+        concurrency: int = 0,
+        policy: state.Policy | None = None,
+        running: str = stage_world.OLD,
+    ) -> state.Run:
+        made = plan.Plan(
+            application=self.world.application.name,
+            commit=stage_world.NEW,
+            groups=plan.one_group(self.world.names, concurrency=concurrency),
+            stages=tuple(stages),
+            running_commit=running,
+            policy=policy or state.Policy(grace=timedelta(seconds=10)),
+        )
+        return plan.new_run("run-1", made, stage_world.Clock().now())
+
+    async def carry_out(self, run: state.Run, *, seconds: float = 60) -> state.Run:
+        self.runner = local.Runner(
+            run,
+            self.performer(),
+            clock=stage_world.Clock(),
+            keeper=self.kept,
+            observers=(self.listener,),
+        )
+        async with asyncio.timeout(seconds):
+            return await self.runner.carry_out()
+
+    def performer(self) -> stage_executor.ClusterExecutor:
+        async def render(at: str, target: str) -> list[manifest.Manifest]:
+            return self.world.special.get((at, target)) or self.world.sources[at]
+
+        return stage_executor.ClusterExecutor(
+            self.world.application,
+            self.world.clients,
+            render,
+            stage_world.Clock(),
+            stage_executor.Options(
+                image_grace=timedelta(seconds=0.3), permissions=self.permissions
+            ),
+            circumstances.Circumstances("ana", "repository", "all of it", self._checkout),
+            keeper=self.keeper,
+        )
+
+    @contextlib.asynccontextmanager
+    async def _checkout(self, commit: str) -> AsyncIterator[circumstances.Workspace]:
+        place = self.directory / f"{commit[:4]}-{len(list(self.directory.iterdir()))}"
+        (place / "home").mkdir(parents=True)
+        (place / "app").mkdir()
+        for name, text in self.files.items():
+            (place / "app" / name).write_text(text)
+        yield circumstances.Workspace(place / "home", place / "app")
+
+
+def step(name: stage.StageName, options: stage.StageOptions, **more: object) -> stage.Stage:
+    return stage.Stage(name, options, **more)  # type: ignore[arg-type]
+
+
+@dataclass
+class Gate:
+    """A real HTTP server that is asked, and answers as it is told."""
+
+    url: str = ""
+    asked: list[dict[str, object]] = field(default_factory=list)
+    #: Status by path; 200 for others.
+    answers: dict[str, int] = field(default_factory=dict)
+    #: By path, instead of an answer.
+    behaviours: dict[str, Callable[[web.Request], Awaitable[web.StreamResponse]]] = field(
+        default_factory=dict
+    )
+    paths: list[str] = field(default_factory=list)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.asked.append(await request.json())
+        self.paths.append(request.path)
+        self.changed.set()
+        if request.path in self.behaviours:
+            return await self.behaviours[request.path](request)
+        return web.Response(status=self.answers.get(request.path, 200), text="said by the gate")
+
+    def of(self, path: str) -> list[dict[str, object]]:
+        """What was asked at a path."""
+        return [body for body, where in zip(self.asked, self.paths, strict=True) if where == path]
+
+    async def until(self, path: str, count: int = 1, *, seconds: float = 20) -> None:
+        async with asyncio.timeout(seconds):
+            while self.paths.count(path) < count:
+                self.changed.clear()
+                await self.changed.wait()
+
+
+@contextlib.asynccontextmanager
+async def gate() -> AsyncIterator[Gate]:
+    """Start a gate on loopback."""
+    made = Gate()
+    app = web.Application()
+    app.router.add_post("/{path:.*}", made.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr] # no public way
+    made.url = f"http://127.0.0.1:{port}"
+    try:
+        yield made
+    finally:
+        await runner.cleanup()
