@@ -140,6 +140,12 @@ class Gate:
     )
     paths: list[str] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def hang(self, _: web.Request) -> web.StreamResponse:
+        """A behaviour: give no answer for as long as the gate stands."""
+        await self.closing.wait()
+        return web.Response(status=503)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(await request.json())
@@ -175,4 +181,6 @@ async def gate() -> AsyncIterator[Gate]:
     try:
         yield made
     finally:
+        made.closing.set()
+        await asyncio.sleep(0)
         await runner.cleanup()
