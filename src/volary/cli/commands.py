@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from volary.cli import remote_commands
+from volary.cli import convert_commands, remote_commands, sandbox_commands
 
 if TYPE_CHECKING:
     from volary.model import plan as plans
@@ -322,96 +322,6 @@ def plan(
     raise typer.Exit(_finish(planning.run(wish, planning.Form(output.value))))
 
 
-class Scenario(StrEnum):
-    """What the demo shows."""
-
-    CANARY = "canary"
-    ISTIO = "istio"
-    BROKEN = "broken"
-    GITOPS = "gitops"
-
-
-@app.command()
-def demo(
-    scenario: Annotated[Scenario, typer.Option(help="What to show.")] = Scenario.CANARY,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Leave the clusters up until Ctrl-C.")
-    ] = False,
-) -> None:
-    """Roll an example out over three sandbox clusters.
-
-    Deploys the first version, then the second by its pipeline, and looks at pods and traffic
-    on the way. Ends by itself and leaves nothing running.
-    """
-    from volary.cli import demonstration, gitops_demo
-
-    if scenario is Scenario.GITOPS:
-        raise typer.Exit(_finish(gitops_demo.run(keep=keep)))
-    raise typer.Exit(_finish(demonstration.run(scenario.value, keep=keep)))
-
-
-sandbox = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Emulated clusters to try things on."
-)
-app.add_typer(sandbox, name="sandbox")
-
-SandboxDirectory = Annotated[
-    str, typer.Option("--dir", metavar="DIR", help="Where the sandbox keeps its files.")
-]
-
-
-@sandbox.command()
-def up(
-    directory: SandboxDirectory = "sandbox",
-    clusters: Annotated[
-        int, typer.Option(min=1, max=500, metavar="N", help="How many clusters.")
-    ] = 3,
-    names: Annotated[
-        str, typer.Option(metavar="A,B", help="Their names. Default: us, eu, asia, c4, ….")
-    ] = "",
-    ports: Annotated[
-        str, typer.Option(metavar="N,N", help="Their ports, or the first one. Default: free ones.")
-    ] = "",
-    istio: Annotated[
-        bool, typer.Option("--istio", help="Install Istio's custom resource definitions.")
-    ] = False,
-    speed: Annotated[
-        float, typer.Option(min=0.1, max=1000, metavar="X", help="Sandbox seconds per second.")
-    ] = 1.0,
-) -> None:
-    """Run emulated clusters in the foreground.
-
-    Writes fleet.yaml and a kubeconfig per cluster, for kubectl and `volary run --fleet`;
-    Ctrl-C ends the clusters.
-    """
-    from volary.cli import sandboxes
-
-    wish = sandboxes.Wish(
-        directory=directory, clusters=clusters, names=names, ports=ports, istio=istio, speed=speed
-    )
-    raise typer.Exit(_finish(sandboxes.up(wish)))
-
-
-@sandbox.command()
-def fault(
-    cluster: Annotated[str, typer.Argument(metavar="CLUSTER", help="Name of the cluster.")],
-    settings: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME=VALUE",
-            help="Faults to switch, such as latency=200ms, lost=refuse,"
-            " images.*:v2=never-ready; an empty value switches one off. None: show them.",
-        ),
-    ] = None,
-    directory: SandboxDirectory = "sandbox",
-    clear: Annotated[bool, typer.Option("--clear", help="Switch everything off first.")] = False,
-) -> None:
-    """Let a running sandbox cluster misbehave."""
-    from volary.cli import sandboxes
-
-    raise typer.Exit(
-        _finish(sandboxes.fault(cluster, settings or [], directory=directory, clear=clear))
-    )
-
-
+app.add_typer(sandbox_commands.app)
+app.add_typer(convert_commands.app, name="convert")
 app.add_typer(remote_commands.app)

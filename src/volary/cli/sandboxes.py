@@ -6,7 +6,7 @@ from pathlib import Path
 
 from volary.cli import console, exits
 from volary.model import errors, json
-from volary.sandbox import crds, faults_client, fleet
+from volary.sandbox import crds, faults_client, fleet, proxies
 from volary.sandbox import up as foreground
 
 _NAMES = ("us", "eu", "asia")
@@ -21,27 +21,52 @@ class Wish:
     names: str = ""
     ports: str = ""
     istio: bool = False
+    gateway_api: bool = False
     speed: float = 1.0
+    traffic: bool = False
+    proxy: str = "builtin"
+    prometheus: bool = False
 
 
 async def up(wish: Wish) -> int:
     """Run clusters until Ctrl-C or SIGTERM."""
     names = _names(wish)
 
-    def ready(running: fleet.Fleet) -> None:
+    proxy = proxies.Kind(wish.proxy)
+
+    def ready(running: foreground.Running) -> None:
         talk = console.talk()
-        for name, cluster in running.clusters.items():
+        for name, cluster in running.fleet.clusters.items():
             talk.print(f"{name:8} {cluster.url}  kubectl --kubeconfig {cluster.kubeconfig_path}")
-        talk.print(f"ready: volary run PATH --fleet {running.path}   (Ctrl-C ends the clusters)")
+        for name, url in running.gateways.items():
+            talk.print(f"{name:8} {url}  requests to Services: curl -H 'Host: NAME' {url}")
+        if running.fleet.numbers:
+            talk.print(f"numbers  {running.fleet.numbers}/counters")
+        if running.prometheus:
+            talk.print(f"metrics  {running.prometheus}")
+        path = running.fleet.path
+        talk.print(f"ready: volary run PATH --fleet {path}   (Ctrl-C ends the clusters)")
 
     await foreground.run(
         names,
         Path(wish.directory),
         ready=ready,
         ports=_ports(wish.ports, len(names)),
-        settings=fleet.Settings(speed=wish.speed, crds=crds.istio() if wish.istio else ()),
+        settings=_settings(wish, proxy),
+        beside=foreground.Beside(proxy, wish.prometheus),
     )
     return exits.Exit.DONE
+
+
+def _settings(wish: Wish, proxy: proxies.Kind) -> fleet.Settings:
+    """Each option brings what it needs: a proxy its definitions, Prometheus something to scrape."""
+    istio = wish.istio or proxy is proxies.Kind.ENVOY
+    gateway_api = wish.gateway_api or proxy is proxies.Kind.TRAEFIK
+    return fleet.Settings(
+        speed=wish.speed,
+        crds=(*(crds.istio() if istio else ()), *(crds.gateway_api() if gateway_api else ())),
+        traffic=wish.traffic or wish.prometheus or proxy is not proxies.Kind.BUILT_IN,
+    )
 
 
 def _names(wish: Wish) -> list[str]:

@@ -54,7 +54,8 @@ async def before(running: fleet.Fleet, kind: Kind) -> AsyncIterator[Mapping[str,
     async with contextlib.AsyncExitStack() as stack:
         for name, cluster in running.clusters.items():
             home = running.directory / f"{name}-{kind.value}"
-            home.mkdir(exist_ok=True)
+            if kind is not Kind.BUILT_IN:
+                home.mkdir(exist_ok=True)
             urls[name] = await _start(cluster, kind, home, stack)
         yield urls
 
