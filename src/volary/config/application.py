@@ -125,7 +125,7 @@ def _flagger(
     documents: Sequence[yaml.Document], neighbours: Mapping[str, str], directory: str | None
 ) -> Loaded:
     """Read a Canary by way of the file of our own that says the same."""
-    others = _readable(neighbours)
+    others = readable(neighbours)
     translated = translation.translate(documents, others)
     draft = translated.draft
     if draft is None or translated.has_errors:
@@ -138,7 +138,7 @@ def _flagger(
     return Loaded(found, _sorted(problems), loaded.document, loaded.base)
 
 
-def _readable(neighbours: Mapping[str, str]) -> list[yaml.Document]:
+def readable(neighbours: Mapping[str, str]) -> list[yaml.Document]:
     """Return the documents of files that can be read; rendering says what is wrong with others."""
     found: list[yaml.Document] = []
     for file, text in neighbours.items():
