@@ -53,6 +53,62 @@ async def wait_followed(
     return missing(seen, found)
 
 
+async def wait_serving(
+    client: clients.Client,
+    namespace: str,
+    service: str,
+    labels: dict[str, str],
+    *,
+    timeout: timedelta,
+) -> str:
+    """Wait until a Service has a ready endpoint that is a pod with `labels`.
+
+    Returns what is missing when time is up; empty when there is one, or when this user may
+    not look at endpoints.
+    """
+    catalog = await client.discover()
+    slices, pods = catalog.find(*_SLICES), catalog.find("", "Pod")
+    services = catalog.find("", "Service")
+    if slices is None or pods is None or services is None:
+        return ""
+    seen: dict[str, json.JsonObject] = {}
+    found: dict[str, json.JsonObject] = {}
+
+    def is_serving() -> bool:
+        return not _strangers_only(seen, found)
+
+    try:
+        if await client.get(services, service, namespace=namespace) is None:
+            return f"there is no Service {service}"
+        listed = watching.Source(
+            slices, namespace, watching.keep_by_name(seen), label_selector=f"{_SERVICE}={service}"
+        )
+        chosen = watching.Source(
+            pods, namespace, watching.keep_by_name(found), label_selector=selectors.exact(labels)
+        )
+        await watching.watch_until(
+            client, [listed, chosen], is_serving, timeout=timeout, stop=wait.never
+        )
+    except cluster_errors.Forbidden:
+        return ""
+    if is_serving():
+        return ""
+    title = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    return f"the Service {service} has no ready endpoint among the pods {title}"
+
+
+def _strangers_only(
+    slices: Mapping[str, json.JsonObject], pods: Mapping[str, json.JsonObject]
+) -> bool:
+    """Say whether none of `pods` is a ready endpoint."""
+    return not any(
+        objects.text(endpoint, "targetRef", "name") in pods
+        and objects.value(endpoint, "conditions", "ready") is not False
+        for each in slices.values()
+        for endpoint in objects.mappings(each, "endpoints")
+    )
+
+
 def missing(slices: Mapping[str, json.JsonObject], pods: Mapping[str, json.JsonObject]) -> str:
     """Return how far a Service's endpoints are from being `pods`; empty when they are."""
     names = {

@@ -146,9 +146,7 @@ def route(item: manifest.Manifest, how: Routing, weights: stage.TrafficOptions) 
 def observed(body: json.JsonObject, how: Routing) -> list[RouteWeights]:
     """Return the weights of each HTTP route with destinations, as a cluster answered them."""
     found = []
-    for entry in objects.mappings(body, "spec", "http"):
-        if _without_destinations(entry):
-            continue
+    for entry in carrying(body):
         weights = dict.fromkeys(Variant, 0)
         others = 0
         destinations = list(objects.mappings(entry, "route"))
@@ -162,6 +160,18 @@ def observed(body: json.JsonObject, how: Routing) -> list[RouteWeights]:
         name = objects.text(entry, "name")
         found.append(RouteWeights(name, weights, others, _is_editable(entry, how)))
     return found
+
+
+def carrying(body: json.JsonObject) -> Iterator[json.JsonObject]:
+    """Yield the HTTP routes that `observed` tells about: those that may have destinations."""
+    for entry in objects.mappings(body, "spec", "http"):
+        if not _without_destinations(entry):
+            yield entry
+
+
+def may_change(entry: json.JsonObject, how: Routing) -> bool:
+    """Say whether `route` gives the HTTP route weights."""
+    return _is_editable(entry, how) and not _without_destinations(entry)
 
 
 def disagreements(body: json.JsonObject, how: Routing, weights: stage.TrafficOptions) -> list[str]:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from volary.model import application as applications
 from volary.model import manifest, outcome, stage
 from volary.stages import context as contexts
-from volary.stages import rendering, routes, work
-from volary.stages.routing import interface, weights
+from volary.stages import routes, work
+from volary.stages.routing import division, interface, weights
 
 
 def plan(
@@ -23,9 +23,9 @@ def plan(
         UserError: when the router cannot divide traffic like this, or the manifests lack
             what it needs.
     """
-    router = interface.choose(application)
-    router.check(options)
-    return router.routed(router.find(source, application), options, application)
+    router, wanted = interface.choose(application), division.of(options)
+    router.check(wanted, application)
+    return router.routed(router.find(source, application), wanted, application)
 
 
 async def run(context: contexts.StageContext) -> outcome.Outcome:
@@ -35,27 +35,21 @@ async def run(context: contexts.StageContext) -> outcome.Outcome:
 
 async def _run(doing: work.Work) -> str:
     context = doing.context
-    options = _options(context)
+    wanted = division.of(_options(context))
     source = await doing.load(context.target_source)
-    change = plan(source, context.application, options)
-    wanted = weights.wanted(options)
-    (carrier,) = await routes.look(doing, [change.item])
-    if carrier.live is None:
-        # It is Git's object, so it is made by the manager of Git's objects.
-        await routes.require_all(doing, carrier, source, wanted)
-        await doing.apply(_marked(change.item, context))
-        (carrier,) = await routes.look(doing, [change.item])
-    context.weights("moving traffic", wanted, {})
-    observed = await routes.move(doing, carrier, change, source)
-    shares = routes.shares(observed)
-    context.weights("traffic moved", wanted, shares)
-    return f"traffic: {weights.title(shares)}"
+    context.weights("moving traffic", wanted.shares, {})
+    observed = await routes.divide(doing, source, wanted)
+    context.weights("traffic moved", wanted.shares, observed.shares)
+    return _said(observed)
 
 
-def _marked(item: manifest.Manifest, context: contexts.StageContext) -> list[manifest.Manifest]:
-    return rendering.primary(
-        [item], context.application, stage.SyncOptions(), commit=context.commit
-    )
+def _said(observed: division.Observed) -> str:
+    parts = [f"traffic: {weights.title(observed.shares)}"]
+    if observed.is_matched:
+        parts.append("requests that match to canary")
+    if observed.mirror:
+        parts.append(f"copies of {observed.mirror} % to canary")
+    return ", ".join(parts)
 
 
 def _options(context: contexts.StageContext) -> stage.TrafficOptions:

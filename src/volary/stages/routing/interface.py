@@ -1,15 +1,28 @@
-"""What a router has to answer; `podselector` and `istio` are modules of this shape."""
+"""What a router has to answer; the modules beside this one are of this shape."""
 
-from collections.abc import Sequence
-from typing import Protocol, assert_never
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from volary.model import application as applications
-from volary.model import json, manifest, stage, variant
-from volary.stages.routing import istio, podselector, weights
+from volary.model import json, manifest, variant
+from volary.stages.routing import (
+    division,
+    gateway_api,
+    istio,
+    nginx,
+    podselector,
+    smi,
+    traefik,
+    weights,
+)
 
 
 class Router(Protocol):
-    """Pure questions about the objects that carry the routes."""
+    """Pure questions about the object that carries the routes."""
+
+    def maker(self) -> variant.Variant:
+        """Return the variant with whose manifests the object comes and goes."""
+        ...
 
     def find(
         self, manifests: Sequence[manifest.Manifest], application: applications.Application
@@ -17,17 +30,21 @@ class Router(Protocol):
         """Return the object that carries the routes, as written in Git; UserError otherwise."""
         ...
 
-    def check(self, options: stage.TrafficOptions) -> None:
+    def check(self, wanted: division.Division, application: applications.Application) -> None:
         """Raise UserError when the router cannot divide traffic like this."""
         ...
 
     def routed(
         self,
         item: manifest.Manifest,
-        options: stage.TrafficOptions,
+        wanted: division.Division,
         application: applications.Application,
     ) -> weights.Change:
-        """Return the object with the traffic divided as asked for."""
+        """Return the object with the traffic divided as asked for.
+
+        What is not the application's stays as it is in `item`: other backends in their
+        proportion, rules, filters. What an earlier division had added is taken out.
+        """
         ...
 
     def drained(
@@ -36,7 +53,10 @@ class Router(Protocol):
         leaving: variant.Variant,
         application: applications.Application,
     ) -> weights.Change:
-        """Return the live object with the traffic of one variant given to primary."""
+        """Return the live object with the traffic of one variant given to primary.
+
+        Without lines when there is nothing to give.
+        """
         ...
 
     def held(
@@ -49,7 +69,7 @@ class Router(Protocol):
         ...
 
     def fields(self, body: json.JsonObject) -> json.JsonObject:
-        """Return the part of ``spec`` that the routing's field manager owns."""
+        """Return the part of the object that the routing's field manager owns."""
         ...
 
     def read(
@@ -58,13 +78,28 @@ class Router(Protocol):
         """Return what each route of the object sends to the variants."""
         ...
 
+    def services(
+        self, body: json.JsonObject, application: applications.Application
+    ) -> Mapping[variant.Variant, str]:
+        """Return the Services by which the routes of the object reach the variants."""
+        ...
+
+    def waiting(self, body: json.JsonObject) -> str:
+        """Return why the cluster does not carry out the routes yet; empty when it does."""
+        ...
+
 
 def choose(application: applications.Application) -> Router:
     """Return the router that the application asks for."""
-    match application.traffic_routing.method:
-        case applications.RoutingMethod.POD_SELECTOR:
-            return podselector
-        case applications.RoutingMethod.ISTIO:
-            return istio
-        case _:
-            assert_never(application.traffic_routing.method)
+    return _ROUTERS[application.traffic_routing.method]
+
+
+_Method = applications.RoutingMethod
+_ROUTERS: Mapping[applications.RoutingMethod, Router] = {
+    _Method.POD_SELECTOR: podselector,
+    _Method.ISTIO: istio,
+    _Method.GATEWAY_API: gateway_api,
+    _Method.SMI: smi,
+    _Method.NGINX: nginx,
+    _Method.TRAEFIK: traefik,
+}

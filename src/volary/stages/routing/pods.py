@@ -16,13 +16,14 @@ def labels(
 ) -> dict[str, str]:
     """Return labels that every pod behind `which` carries.
 
-    The Service's selector narrows, the variant label or the DestinationRule's subset chooses.
+    The Service's selector narrows; the variant label, or with Istio the DestinationRule's
+    subset, chooses.
 
     Raises:
         UserError: when the Service can never lead to the subset's pods.
     """
     subset = _subset(manifests, application, which)
-    if application.traffic_routing.method is applications.RoutingMethod.POD_SELECTOR:
+    if application.traffic_routing.method is not applications.RoutingMethod.ISTIO:
         return {**_selector(manifests, application), **subset}
     selector = _selector(manifests, application)
     wrong = [key for key in subset if selector.get(key, subset[key]) != subset[key]]

@@ -1,13 +1,19 @@
 """All traffic to one variant, by the variant label in a Service's selector."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from volary.manifests import objects
 from volary.model import application as applications
-from volary.model import errors, json, manifest, stage, variant
+from volary.model import errors, json, manifest, variant
+from volary.stages.routing import division, finding
 from volary.stages.routing import weights as shares
 
 ALL = 100
+
+
+def maker() -> variant.Variant:
+    """Return the variant with whose manifests the Service comes."""
+    return variant.Variant.PRIMARY
 
 
 def find(
@@ -62,33 +68,34 @@ def _check(service: manifest.Manifest, label: variant.VariantLabel) -> None:
     )
 
 
-def check(options: stage.TrafficOptions) -> None:
+def check(wanted: division.Division, application: applications.Application) -> None:
     """Refuse a division that a selector cannot make.
 
     Raises:
         UserError: when baseline is asked for, or neither primary nor canary gets it all.
     """
-    if options.baseline > 0:
+    if wanted.baseline > 0:
         raise errors.user_error(
             "the podselector method cannot send traffic to baseline",
             hint="leave baseline out, or use trafficRouting.method: istio",
         )
-    if {options.primary, options.canary} != {ALL, 0}:
+    if {wanted.primary, wanted.canary} != {ALL, 0}:
         raise errors.user_error(
             "the podselector method sends all traffic to either primary or canary, not"
-            f" primary {options.primary} % and canary {options.canary} %",
+            f" primary {wanted.primary} % and canary {wanted.canary} %",
             hint="write `all: primary` or `all: canary`, or use trafficRouting.method: istio",
         )
+    finding.refuse(wanted, application)
 
 
 def routed(
     item: manifest.Manifest,
-    options: stage.TrafficOptions,
+    wanted: division.Division,
     application: applications.Application,
 ) -> shares.Change:
     """Return `item` with its selector on the variant that gets all traffic."""
     label = application.variant_label
-    chosen = variant.Variant.CANARY if options.canary == ALL else variant.Variant.PRIMARY
+    chosen = variant.Variant.CANARY if wanted.canary == ALL else variant.Variant.PRIMARY
     selector = {**objects.mapping(item.body, "spec", "selector"), label.key: label.value(chosen)}
     body = {**item.body, "spec": {**objects.mapping(item.body, "spec"), "selector": selector}}
     line = f"Service {item.name}: all traffic to {chosen.value}"
@@ -96,8 +103,8 @@ def routed(
 
 
 def fields(body: json.JsonObject) -> json.JsonObject:
-    """Return the part of the object that carries the route, for a manager of its own."""
-    return {"selector": objects.mapping(body, "spec", "selector")}
+    """Return the selector, for a manager of its own."""
+    return {"spec": {"selector": objects.mapping(body, "spec", "selector")}}
 
 
 def read(
@@ -119,7 +126,7 @@ def drained(
     routes = read(live.body, application)
     if not any(route.shares.get(leaving) for route in routes):
         return shares.Change(live, ())
-    return routed(live, stage.TrafficOptions(primary=ALL), application)
+    return routed(live, division.PRIMARY, application)
 
 
 def held(
@@ -133,3 +140,15 @@ def held(
         return item
     spec = {**objects.mapping(item.body, "spec"), "selector": {**selector, key: value}}
     return item.with_body({**item.body, "spec": spec})
+
+
+def services(
+    _body: json.JsonObject, _application: applications.Application
+) -> Mapping[variant.Variant, str]:
+    """Return nothing: the Service's endpoints are looked at after the switch."""
+    return {}
+
+
+def waiting(_body: json.JsonObject) -> str:
+    """Return nothing: a Service has no status for its selector."""
+    return ""

@@ -3,8 +3,8 @@
 import pytest
 
 from volary.model import application as applications
-from volary.model import errors, json, manifest, stage, variant
-from volary.stages.routing import istio
+from volary.model import errors, json, manifest, variant
+from volary.stages.routing import division, istio
 
 Route = json.JsonObject
 
@@ -50,29 +50,29 @@ OTHER = to("", 40, "other")
     [
         (
             [to("primary", 100)],
-            stage.TrafficOptions(70, canary=30),
+            division.Division(70, canary=30),
             [to("primary", 70), to("canary", 30)],
         ),
         (
             [to("primary", 100)],
-            stage.TrafficOptions(50, canary=20, baseline=30),
+            division.Division(50, canary=20, baseline=30),
             [to("primary", 50), to("canary", 20), to("baseline", 30)],
         ),
         (
             [to("primary", 60), OTHER],
-            stage.TrafficOptions(50, canary=50),
+            division.Division(50, canary=50),
             [to("primary", 30), to("canary", 30), OTHER],
         ),
-        ([to("primary", 100)], stage.TrafficOptions(100), [to("primary", 100)]),
+        ([to("primary", 100)], division.Division(100), [to("primary", 100)]),
         (
             [to("", 100, "other")],
-            stage.TrafficOptions(70, canary=30),
+            division.Division(70, canary=30),
             [to("primary", 0), to("", 100, "other")],
         ),
     ],
 )
 def test_weights_are_divided_as_pipecd_does(
-    before: list[Route], options: stage.TrafficOptions, after: list[Route]
+    before: list[Route], options: division.Division, after: list[Route]
 ) -> None:
     change = istio.routed(virtual_service(main=before), options, app())
 
@@ -82,7 +82,7 @@ def test_weights_are_divided_as_pipecd_does(
 def test_only_editable_routes_change_and_each_route_has_a_line() -> None:
     service = virtual_service(a=[to("primary", 100)], b=[to("primary", 100)])
 
-    change = istio.routed(service, stage.TrafficOptions(60, canary=40), app("a"))
+    change = istio.routed(service, division.Division(60, canary=40), app("a"))
 
     assert routes_of(change.item) == {
         "a": [to("primary", 60), to("canary", 40)],
@@ -99,7 +99,7 @@ def test_values_of_the_variant_label_are_the_subsets() -> None:
 
     change = istio.routed(
         virtual_service(main=[to("stable", 100)]),
-        stage.TrafficOptions(50, canary=25, baseline=25),
+        division.Division(50, canary=25, baseline=25),
         app(label=label),
     )
 
@@ -121,7 +121,7 @@ def test_long_host_port_and_headers_are_kept() -> None:
         "weight": 100,
     }
 
-    change = istio.routed(virtual_service(main=[entry]), stage.TrafficOptions(90, canary=10), app())
+    change = istio.routed(virtual_service(main=[entry]), division.Division(90, canary=10), app())
 
     canary = routes_of(change.item)["main"][1]
     assert canary == {
@@ -134,7 +134,7 @@ def test_long_host_port_and_headers_are_kept() -> None:
 def test_another_host_that_begins_alike_is_another_host() -> None:
     service = virtual_service(main=[to("primary", 60), to("", 40, "shop-api")])
 
-    change = istio.routed(service, stage.TrafficOptions(0, canary=100), app())
+    change = istio.routed(service, division.Division(0, canary=100), app())
 
     assert routes_of(change.item)["main"] == [
         to("primary", 0),
@@ -148,7 +148,7 @@ def test_a_redirect_gets_no_destinations() -> None:
     redirect = {"name": "old", "redirect": {"uri": "/new"}}
     service.body["spec"]["http"].append(redirect)
 
-    change = istio.routed(service, stage.TrafficOptions(50, canary=50), app())
+    change = istio.routed(service, division.Division(50, canary=50), app())
 
     assert change.item.body["spec"]["http"][1] == redirect
     assert change.lines[1] == 'Skipping route "old" (redirect has no destinations)'
@@ -210,12 +210,12 @@ def test_not_finding_a_virtual_service_is_an_error() -> None:
 
 def test_a_virtual_service_without_a_route_to_change_is_an_error() -> None:
     with pytest.raises(errors.UserError, match="no HTTP route"):
-        istio.routed(virtual_service(), stage.TrafficOptions(100), app())
+        istio.routed(virtual_service(), division.Division(100), app())
 
 
 @pytest.mark.parametrize(
-    "options", [stage.TrafficOptions(90, canary=20), stage.TrafficOptions(110, canary=-10)]
+    "options", [division.Division(90, canary=20), division.Division(110, canary=-10)]
 )
-def test_weights_that_are_no_division_are_refused(options: stage.TrafficOptions) -> None:
+def test_weights_that_are_no_division_are_refused(options: division.Division) -> None:
     with pytest.raises(errors.UserError, match="not 100"):
-        istio.check(options)
+        istio.check(options, app())

@@ -3,8 +3,8 @@
 import pytest
 
 from volary.model import application as applications
-from volary.model import errors, manifest, stage, variant
-from volary.stages.routing import podselector
+from volary.model import errors, manifest, variant
+from volary.stages.routing import division, podselector
 
 KEY = "pipecd.dev/variant"
 APP = applications.Application(name="shop")
@@ -50,19 +50,19 @@ def test_the_named_service_is_taken_among_several() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (stage.TrafficOptions(80, canary=10, baseline=10), "cannot send traffic to baseline"),
-        (stage.TrafficOptions(80, canary=20), "all traffic to either primary or canary"),
-        (stage.TrafficOptions(100, canary=100), "all traffic to either primary or canary"),
-        (stage.TrafficOptions(0), "all traffic to either primary or canary"),
+        (division.Division(80, canary=10, baseline=10), "cannot send traffic to baseline"),
+        (division.Division(80, canary=20), "all traffic to either primary or canary"),
+        (division.Division(100, canary=100), "all traffic to either primary or canary"),
+        (division.Division(0), "all traffic to either primary or canary"),
     ],
 )
-def test_divisions_that_a_selector_cannot_make(options: stage.TrafficOptions, message: str) -> None:
+def test_divisions_that_a_selector_cannot_make(options: division.Division, message: str) -> None:
     with pytest.raises(errors.UserError, match=message):
-        podselector.check(options)
+        podselector.check(options, APP)
 
 
 def test_the_selector_is_moved_and_read_back() -> None:
-    change = podselector.routed(PRIMARY, stage.TrafficOptions(0, canary=100), APP)
+    change = podselector.routed(PRIMARY, division.Division(0, canary=100), APP)
     (route,) = podselector.read(change.item.body, APP)
 
     assert change.item.body["spec"]["selector"] == {"app": "shop", KEY: "canary"}

@@ -1,0 +1,69 @@
+"""Choosing the object that carries the routes, and refusing what a router cannot do."""
+
+from collections.abc import Iterable, Sequence
+
+from volary.config import abilities
+from volary.model import application as applications
+from volary.model import errors, manifest, problem
+from volary.stages.routing import division
+
+
+def of_kind(
+    manifests: Iterable[manifest.Manifest], group: str, kinds: Sequence[str]
+) -> list[manifest.Manifest]:
+    """Return the manifests of a group and some of its kinds."""
+    return [item for item in manifests if item.group == group and item.kind in kinds]
+
+
+def only(
+    found: Sequence[manifest.Manifest], reference: applications.ObjectReference, title: str
+) -> manifest.Manifest:
+    """Return the one manifest that fits a reference.
+
+    Raises:
+        UserError: when there is none or more than one.
+    """
+    fitting = [
+        item
+        for item in found
+        if reference.name in ("", item.name) and reference.kind in ("", item.kind)
+    ]
+    if not fitting:
+        named = f" named {reference.name}" if reference.name else ""
+        raise errors.user_error(
+            f"there is no {title} among the manifests{named}",
+            hint="add one, or set trafficRouting.create: true",
+        )
+    if len(fitting) > 1:
+        names = ", ".join(item.name for item in fitting)
+        raise errors.user_error(
+            f"{len(fitting)} objects could carry the routes: {names}",
+            hint="name one of them under trafficRouting",
+            where=fitting[1].origin,
+        )
+    return fitting[0]
+
+
+def refuse(wanted: division.Division, application: applications.Application) -> None:
+    """Refuse what the application's router cannot do, and percentages that are none.
+
+    Raises:
+        UserError: with a problem for each.
+    """
+    parts = (wanted.primary, wanted.canary, wanted.baseline)
+    if min(parts) < 0 or sum(parts) != division.ALL:
+        raise errors.user_error(
+            f"the weights add up to {sum(parts)}, not 100",
+            hint="primary, canary and baseline together make 100",
+        )
+    wish = abilities.Wish(
+        wanted.canary,
+        wanted.baseline,
+        wanted.match,
+        wanted.mirror,
+        has_affinity=wanted.affinity is not None,
+    )
+    refused = abilities.refusals(application.traffic_routing, wish)
+    if refused:
+        found = (problem.Problem(each.message, hint=each.hint) for each in refused)
+        raise errors.UserError(*found)
