@@ -172,13 +172,28 @@ def ratio_interval(
     above, below = _weighed(strata)
     if len(strata) == 1 or not above or not below:
         return _exact_interval(_added(strata), confidence)
-    spread = sum(
+    spread = _spread(strata)
+    reach = _NORMAL.inv_cdf((1 + confidence) / 2) * math.sqrt(spread / (above * below))
+    return above / below * math.exp(-reach), above / below * math.exp(reach)
+
+
+def log_ratio(strata: Sequence[Pair]) -> tuple[float, float]:
+    """Return the logarithm of `ratio` and its variance, with half an event more per side."""
+    above, below = _weighed(strata)
+    added = _added(strata)
+    total = added.first.exposure + added.second.exposure
+    above += added.second.exposure / total / 2
+    below += added.first.exposure / total / 2
+    half = added.first.exposure * added.second.exposure / total**2
+    return math.log(above / below), (_spread(strata) + half) / (above * below)
+
+
+def _spread(strata: Sequence[Pair]) -> float:
+    return sum(
         pair.events * pair.first.exposure * pair.second.exposure
         / (pair.first.exposure + pair.second.exposure) ** 2
         for pair in strata
     )  # fmt: skip
-    reach = _NORMAL.inv_cdf((1 + confidence) / 2) * math.sqrt(spread / (above * below))
-    return above / below * math.exp(-reach), above / below * math.exp(reach)
 
 
 def _added(strata: Sequence[Pair]) -> Pair:

@@ -255,10 +255,33 @@ def least_p_value(sizes: Sequence[tuple[int, int]], deviation: analysis.Deviatio
     return least if deviation is not analysis.Deviation.EITHER else min(1.0, 2 * least)
 
 
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A superiority over strata, and how far it may be off."""
+
+    value: float
+    variance: float
+
+
 def superiority(strata: Sequence[RankSum]) -> float:
     """Return the chance that the first side is higher, over strata weighed by what they say."""
     return sum(
         share * ranks.superiority for share, ranks in zip(_shares(strata), strata, strict=True)
+    )
+
+
+def estimate(strata: Sequence[RankSum]) -> Estimate:
+    """Return the superiority over strata with its variance, which is never quite zero."""
+    # Half a pair towards the middle, so that sides wholly apart do not seem certain.
+    pairs = sum(each.first * each.second for each in strata)
+    value = superiority(strata)
+    inside = (value * pairs + 0.5) / (pairs + 1)
+    return Estimate(value, _variance_of(strata, _shares(strata), inside))
+
+
+def _variance_of(strata: Sequence[RankSum], shares: Sequence[float], value: float) -> float:
+    return sum(
+        share * share * _variance(ranks, value) for share, ranks in zip(shares, strata, strict=True)
     )
 
 
@@ -276,11 +299,7 @@ def interval(strata: Sequence[RankSum], *, confidence: float = 0.95) -> tuple[fl
     seen, shares = superiority(strata), _shares(strata)
 
     def is_plausible(value: float) -> bool:
-        variance = sum(
-            share * share * _variance(ranks, value)
-            for share, ranks in zip(shares, strata, strict=True)
-        )
-        return (value - seen) ** 2 <= z * z * variance
+        return (value - seen) ** 2 <= z * z * _variance_of(strata, shares, value)
 
     return _edge(is_plausible, seen, 0.0), _edge(is_plausible, seen, 1.0)
 

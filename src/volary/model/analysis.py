@@ -158,10 +158,67 @@ class Rule:
     #: Measured and judged, but decides nothing.
     dry_run: bool = False
     decider: Decider = Decider.PER_CLUSTER
+    #: Name of a query that Volary brings along, for the application's router; `query` is empty.
+    built_in: str = ""
+    #: Arguments of the query for every variant (PipeCD: ``appArgs``, ``appCustomArgs``).
+    arguments: Mapping[str, str] = field(default_factory=dict)
     #: Arguments of the query, per variant (PipeCD: ``canaryArgs`` …).
     canary_arguments: Mapping[str, str] = field(default_factory=dict)
     baseline_arguments: Mapping[str, str] = field(default_factory=dict)
     primary_arguments: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def can_be_sequential(self) -> bool:
+        """Whether all looks can be judged together: not a quantity against a range."""
+        return self.strategy.compares or self.kind is not Kind.VALUE
+
+
+@dataclass(frozen=True, slots=True)
+class HttpCheck:
+    """A request whose status is judged (PipeCD: ``https``)."""
+
+    #: How it is judged: its measurements are statuses, `expected` is the one wanted.
+    rule: Rule
+    url: str
+    method: str = "GET"
+    #: In the order they are sent; a name may come twice.
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def faults(rule: Rule) -> tuple[str, ...]:
+    """Return why a rule cannot be judged as it is written, a sentence each; empty: it can."""
+    compares = rule.strategy.compares
+    found = {
+        "expected is required with the strategy THRESHOLD": not compares and rule.expected is None,
+        "expected needs a minimum or a maximum": rule.expected == Range(),
+        "the expected minimum is above the maximum": _is_crossed(rule.expected),
+        "expected counts only with the strategy THRESHOLD": compares and rule.expected is not None,
+        "a ratio limit needs a strategy that compares": (
+            not compares and rule.ratio_limit is not None
+        ),
+        "a ratio limit must be above zero": rule.ratio_limit is not None and rule.ratio_limit <= 0,
+        "a proportion needs a query for its total": (
+            rule.kind is Kind.PROPORTION and not rule.total_query
+        ),
+        "a total is counted only for a proportion": (
+            rule.kind is not Kind.PROPORTION and bool(rule.total_query)
+        ),
+        "a value against a range is judged look by look; use kind proportion or rate": (
+            rule.judgement is Judgement.SEQUENTIAL and not rule.can_be_sequential
+        ),
+        "the significance must be between 0 and 1": not 0 < rule.significance < 1,
+        "the failure limit must not be below zero": rule.failure_limit < 0,
+        "at least one sample is needed": rule.minimum_samples < 1,
+        "the interval must be above zero": rule.interval <= timedelta(0),
+        "the warm-up must not be below zero": rule.warm_up < timedelta(0),
+    }
+    return tuple(sentence for sentence, is_so in found.items() if is_so)
+
+
+def _is_crossed(expected: Range | None) -> bool:
+    if expected is None or expected.minimum is None or expected.maximum is None:
+        return False
+    return expected.minimum > expected.maximum
 
 
 class Reading(StrEnum):
@@ -274,6 +331,8 @@ class Verdict:
     is_final: bool = False
     #: It is shown and decides nothing.
     dry_run: bool = False
+    #: It failed because of what was measured, not because there was too little.
+    is_condemned: bool = False
     #: Clusters that differ from the others more than chance explains.
     outliers: tuple[str, ...] = ()
 

@@ -1,0 +1,241 @@
+"""What a rule says about a release so far: a pure function of what was measured and of the time.
+
+Failing may happen at any look; passing only when the analysis has seen what it was to see. In
+between, and where there is too little, the answer is *inconclusive*, which `Rule.no_data` turns
+into a failure once the deadline is over. A pass without data exists only where the rule says so.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from datetime import datetime
+
+from volary.analysis import checks, evidence, looks, wording
+from volary.model import analysis
+from volary.model.analysis import FailureCount, Judgement, NoData, Result
+
+
+def judge(rule: analysis.Rule, series: analysis.Series, now: datetime) -> analysis.Verdict:
+    """Judge one rule on one cluster."""
+    return judge_together(rule, [series], now)
+
+
+def worst(verdicts: Sequence[analysis.Verdict]) -> analysis.Verdict | None:
+    """Return the verdict that decides for all of them; None when none of them decides.
+
+    Failing goes before inconclusive, and that before passing; dry runs are left out.
+    """
+    order = (Result.FAIL, Result.INCONCLUSIVE, Result.PASS)
+    deciding = [each for each in verdicts if not each.dry_run]
+    # A pass that is not final holds the others up.
+    return min(deciding, key=lambda each: (order.index(each.result), each.is_final), default=None)
+
+
+def judge_together(
+    rule: analysis.Rule, series: Sequence[analysis.Series], now: datetime
+) -> analysis.Verdict:
+    """Judge one rule over the clusters of all series, of which there has to be one."""
+    seen = [each for each in looks.gather(rule, series) if each.time <= now]
+    judged = _judge_looks(rule, seen)
+    case = _Case(rule, series, now, judged)
+    result, why, is_final = _decided(case)
+    name = wording.subject(rule, [each.target for each in series])
+    return analysis.Verdict(
+        result,
+        f"{name}: {why}",
+        rule.name,
+        target=series[0].target if len(series) == 1 else "",
+        numbers=judged.numbers,
+        is_final=is_final,
+        is_condemned=bool(judged.condemned) and judged.is_measured,
+        dry_run=rule.dry_run,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Judged:
+    """What the looks come to, whatever the time is."""
+
+    #: So bad that nothing to come can mend it: the sentence that says so.
+    condemned: str = ""
+    #: It is what was measured that is so bad, not what is missing.
+    is_measured: bool = True
+    #: Why they do not allow a pass yet.
+    missing: str = ""
+    #: What a pass would say.
+    passing: str = ""
+    numbers: analysis.Numbers = dataclasses.field(default_factory=analysis.Numbers)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Case:
+    rule: analysis.Rule
+    series: Sequence[analysis.Series]
+    now: datetime
+    judged: _Judged
+
+    @property
+    def has_ended(self) -> bool:
+        return self.now >= max(each.ends for each in self.series)
+
+    @property
+    def is_overdue(self) -> bool:
+        return self.now >= max(each.deadline for each in self.series)
+
+    @property
+    def missing(self) -> str:
+        """Say why there is no pass yet; empty: there is."""
+        if self.judged.missing:
+            return self.judged.missing
+        planned = max(_planned(self.rule, each) for each in self.series)
+        done = self.judged.numbers.looks
+        if self.rule.no_data is NoData.HOLD and self.has_ended and 2 * done < planned:
+            return f"only {done} of {wording.times(planned, 'look')} could be judged"
+        return ""
+
+
+def _planned(rule: analysis.Rule, series: analysis.Series) -> int:
+    return math.floor((series.ends - series.started - rule.warm_up) / rule.interval)
+
+
+def _decided(case: _Case) -> tuple[Result, str, bool]:
+    """Return the result, the reason and whether it is final."""
+    judged = case.judged
+    if judged.condemned:
+        return Result.FAIL, judged.condemned, True
+    if not case.missing:
+        return Result.PASS, judged.passing, case.has_ended
+    if not case.has_ended:
+        return Result.INCONCLUSIVE, case.missing, False
+    return _without_data(case)
+
+
+def _without_data(case: _Case) -> tuple[Result, str, bool]:
+    match case.rule.no_data:
+        case NoData.PASS:
+            return Result.PASS, f"{case.missing}; the rule lets that pass", True
+        case NoData.FAIL:
+            return Result.FAIL, f"{case.missing} when the analysis ended", True
+        case NoData.HOLD if case.is_overdue:
+            return Result.FAIL, f"{case.missing} until the deadline", True
+        case NoData.HOLD:
+            return Result.INCONCLUSIVE, f"{case.missing}; waiting for data", False
+
+
+def _judge_looks(rule: analysis.Rule, seen: Sequence[looks.Look]) -> _Judged:
+    if not seen:
+        return _Judged(missing="nothing has been measured yet")
+    if rule.judgement is Judgement.SEQUENTIAL and rule.can_be_sequential:
+        return _sequential(rule, seen)
+    return _each(rule, seen)
+
+
+# Each look by itself.
+
+
+def each_check(rule: analysis.Rule, seen: Sequence[looks.Look]) -> tuple[analysis.Check, ...]:
+    """Judge every look; one that is too small takes those before it."""
+    return tuple(checks.of_look(rule, look, seen[:at]) for at, look in enumerate(seen))
+
+
+def _each(rule: analysis.Rule, seen: Sequence[looks.Look]) -> _Judged:
+    found = each_check(rule, seen)
+    failed = [each for each in found if _is_failure(rule, each)]
+    decided = [each for each in found if each.result is not Result.INCONCLUSIVE or each in failed]
+    numbers = dataclasses.replace(
+        (decided or found)[-1].numbers,
+        looks=len(decided),
+        failed_looks=len(failed),
+        empty_looks=sum(each.is_empty for each in found),
+    )
+    if count_failures(rule, found) > rule.failure_limit:
+        is_measured = any(each.result is Result.FAIL for each in found)
+        return _Judged(_exceeded(rule, found, failed), is_measured, numbers=numbers)
+    last = found[-1]
+    missing = last.sentence if last.result is Result.INCONCLUSIVE and last not in failed else ""
+    if rule.no_data is NoData.PASS and decided and last.is_empty:
+        missing = ""
+    if not any(each.result is not Result.INCONCLUSIVE for each in found):
+        missing = last.sentence
+    went = f"{len(failed)} of {wording.times(len(decided), 'look')} failed"
+    good = [each for each in found if each.result is Result.PASS]
+    latest = f"; the last good one: {good[-1].sentence}" if good else ""
+    return _Judged(missing=missing, passing=went + latest, numbers=numbers)
+
+
+def _is_failure(rule: analysis.Rule, check: analysis.Check) -> bool:
+    return check.result is Result.FAIL or (check.is_empty and rule.no_data is NoData.FAIL)
+
+
+def count_failures(rule: analysis.Rule, found: Sequence[analysis.Check]) -> int:
+    """Count the failed looks as the rule does: all, or the most in a row.
+
+    A look without an answer neither fails nor mends, unless the rule makes it a failure.
+    """
+    if rule.failure_count is FailureCount.CUMULATIVE:
+        return sum(_is_failure(rule, each) for each in found)
+    longest = current = 0
+    for each in found:
+        if _is_failure(rule, each):
+            current += 1
+        elif each.result is Result.PASS:
+            current = 0
+        longest = max(longest, current)
+    return longest
+
+
+def _exceeded(
+    rule: analysis.Rule, found: Sequence[analysis.Check], failed: Sequence[analysis.Check]
+) -> str:
+    row = " in a row" if rule.failure_count is FailureCount.CONSECUTIVE else ""
+    number = count_failures(rule, found)
+    return (
+        f"{number} of {wording.times(len(found), 'look')} failed{row}, "
+        f"{rule.failure_limit} allowed; the last: {failed[-1].sentence}"
+    )
+
+
+# All looks together.
+
+
+def _sequential(rule: analysis.Rule, seen: Sequence[looks.Look]) -> _Judged:
+    usable = [look.usable for look in seen if look.usable]
+    empty = [look for look in seen if not look.usable]
+    tally = analysis.Numbers(looks=len(usable), empty_looks=len(empty))
+    if rule.no_data is NoData.FAIL and len(empty) > rule.failure_limit:
+        sentence = (
+            f"{len(empty)} of {wording.times(len(seen), 'look')} had no data, "
+            f"{rule.failure_limit} allowed; the last: {empty[-1].problem}"
+        )
+        tally = dataclasses.replace(tally, failed_looks=len(empty))
+        return _Judged(sentence, is_measured=False, numbers=tally)
+    if not usable:
+        return _Judged(missing=seen[-1].problem, numbers=tally)
+    finding = evidence.of_all_looks(rule, usable)
+    numbers = dataclasses.replace(finding.numbers, looks=tally.looks, empty_looks=tally.empty_looks)
+    sentence = _evidence_sentence(rule, usable, numbers)
+    if (numbers.p_value or 0.0) <= rule.significance:
+        return _Judged(condemned=sentence, numbers=numbers)
+    cells = evidence.flat(usable)
+    missing = ""
+    have, want = checks.samples(rule, cells), rule.minimum_samples
+    if have < want:
+        sides = " on each side" if rule.strategy.compares else ""
+        missing = f"too little to pass: {have} of {wording.times(want, 'sample')}{sides}"
+    elif finding.least_p_value > rule.significance:
+        missing = f"too little to show any difference: {have} on the smaller side"
+    elif seen[-1].problem and rule.no_data is not NoData.PASS:
+        missing = seen[-1].problem
+    return _Judged(missing=missing, passing=sentence, numbers=numbers)
+
+
+def _evidence_sentence(
+    rule: analysis.Rule,
+    usable: Sequence[Sequence[looks.Cell]],
+    numbers: analysis.Numbers,
+) -> str:
+    after = f"after {wording.times(numbers.looks, 'look')}"
+    if not rule.strategy.compares:
+        return f"{wording.limited(rule, numbers)} {after}"
+    sides = checks.sides(usable[-1][-1])
+    return f"{wording.compared(rule, numbers, sides=sides)} {after}"
