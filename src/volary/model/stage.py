@@ -101,6 +101,11 @@ class TrafficOptions:
     primary: int
     canary: int = 0
     baseline: int = 0
+    #: Requests that go to canary whatever the percentages say: an A/B test.
+    match: tuple[traffic.RequestMatch, ...] = ()
+    #: Percent of the requests that canary gets a copy of.
+    mirror: int = 0
+    session_affinity: traffic.SessionAffinity | None = None
 
 
 @dataclass(frozen=True, slots=True)
