@@ -101,6 +101,39 @@ async def wait_ready(
             return WaitResult(end, judge.verdict or last.sentence, last.ready, last.total)
 
 
+async def stay_ready(
+    client: clients.Client,
+    manifests: Sequence[manifest.Manifest],
+    *,
+    duration: timedelta,
+    stop: Callable[[], Awaitable[None]] = never,
+) -> WaitResult:
+    """Watch objects that are ready stay so for `duration`; end at once when one is not.
+
+    Ends as READY when the time is over, as FAILED with what was seen when not.
+
+    Raises:
+        VolaryError: when the cluster refuses to be watched, or cannot be reached.
+    """
+    placement = await placing.place(client, manifests)
+    waited = [each for each in placement.placed if _is_waited(each.item)]
+    items = [each.item for each in waited]
+    seen = readiness.Seen()
+    sources = [*_object_sources(waited, seen.objects), *await _pod_sources(client, waited, seen)]
+
+    def is_broken() -> bool:
+        return not readiness.judge(items, seen).is_complete
+
+    ended = await watching.watch_until(client, sources, is_broken, timeout=duration, stop=stop)
+    last = readiness.judge(items, seen)
+    ends = {
+        watching.End.TIMED_OUT: End.READY,
+        watching.End.STOPPED: End.STOPPED,
+        watching.End.DECIDED: End.FAILED,
+    }
+    return WaitResult(ends[ended], last.sentence, last.ready, last.total)
+
+
 async def wait_deleted(
     client: clients.Client,
     gone: Sequence[tuple[placing.Placed, str]],

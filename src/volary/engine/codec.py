@@ -38,6 +38,7 @@ OPTIONS: Mapping[stages.StageName, type[stages.StageOptions]] = {
     stages.StageName.PRIMARY_ROLLOUT: stages.PrimaryRolloutOptions,
     stages.StageName.TRAFFIC_ROUTING: stages.TrafficOptions,
     stages.StageName.ROLLBACK: stages.RollbackOptions,
+    stages.StageName.WAVE_GATE: stages.WaveGateOptions,
     stages.StageName.WAIT: stages.WaitOptions,
     stages.StageName.WAIT_APPROVAL: stages.ApprovalOptions,
     stages.StageName.PROGRESSIVE_TRAFFIC: stages.ProgressiveTrafficOptions,

@@ -20,6 +20,10 @@ class Cluster:
     namespaces: tuple[str, ...] = ()
     #: A suspended cluster is left out of new runs and said to be.
     suspended: bool = False
+    #: Where it is; empty: the labels of these names count, where there are any.
+    provider: str = ""
+    region: str = ""
+    zones: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

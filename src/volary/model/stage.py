@@ -24,7 +24,10 @@ class StageName(StrEnum):
     ROLLBACK = "K8S_ROLLBACK"
     WAIT = "WAIT"
     WAIT_APPROVAL = "WAIT_APPROVAL"
+    ANALYSIS = "ANALYSIS"
     SCRIPT_RUN = "SCRIPT_RUN"
+    #: The end of a wave: its clusters run this release, healthy for some time.
+    WAVE_GATE = "WAVE_GATE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,18 @@ class WaitOptions:
     """Options of ``WAIT``."""
 
     duration: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisOptions:
+    """Options of ``ANALYSIS``, and of an analysis beside another stage."""
+
+    #: How long is measured; of an analysis beside another stage: as long as that one takes.
+    duration: timedelta
+    metrics: tuple[analysis.Rule, ...] = ()
+    http: tuple[analysis.HttpCheck, ...] = ()
+    #: How long after `duration` data are waited for where a rule says so.
+    hold_for: timedelta = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +247,14 @@ class ScriptOptions:
     scope: Scope = Scope.FLEET
 
 
+@dataclass(frozen=True, slots=True)
+class WaveGateOptions:
+    """What a wave proves before the next one begins; users do not list it."""
+
+    #: How long all its clusters have to be healthy on this release without a break.
+    soak: timedelta = timedelta()
+
+
 StageOptions = (
     SyncOptions
     | PrimaryRolloutOptions
@@ -239,7 +262,9 @@ StageOptions = (
     | CleanOptions
     | TrafficOptions
     | RollbackOptions
+    | WaveGateOptions
     | WaitOptions
+    | AnalysisOptions
     | ApprovalOptions
     | ProgressiveTrafficOptions
     | BlueGreenOptions
@@ -272,3 +297,5 @@ class Stage:
     skip_on: SkipOn = field(default_factory=SkipOn)
     #: The strategy whose clusters carry it out; empty: every cluster does.
     strategy: str = ""
+    #: What is measured while the stage is carried out; a failed verdict stops and fails it.
+    beside: AnalysisOptions | None = None

@@ -22,6 +22,7 @@ DESCRIPTIONS = {
     stage.StageName.WEBHOOK_GATE: "Wait until a webhook agrees",
     stage.StageName.SCRIPT_RUN: "Run a script",
     stage.StageName.ROLLBACK: "Rollback the deployment",
+    stage.StageName.WAVE_GATE: "See the wave's clusters healthy on this release",
 }
 
 

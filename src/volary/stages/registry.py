@@ -15,6 +15,7 @@ from volary.stages import (
     traffic_routing,
     wait,
     wait_approval,
+    wave_gate,
     webhook_gate,
 )
 from volary.stages import context as contexts
@@ -34,6 +35,7 @@ RUNS: Mapping[stage.StageName, Run] = {
     stage.StageName.WAIT_APPROVAL: wait_approval.run,
     stage.StageName.WEBHOOK_GATE: webhook_gate.run,
     stage.StageName.SCRIPT_RUN: script_run.run,
+    stage.StageName.WAVE_GATE: wave_gate.run,
 }
 
 

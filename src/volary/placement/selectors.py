@@ -1,0 +1,83 @@
+"""Which clusters a selector takes, with the reason for each one that it does not.
+
+Source of the rules: Karmada's ClusterMatches; a zone matches when any of the cluster's does.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from volary.model import fleet, placement
+
+#: The fields of a cluster that can be compared.
+FIELDS = ("provider", "region", "zone")
+
+
+def why_not(selector: placement.ClusterSelector, cluster: fleet.Cluster) -> str:
+    """Return why `cluster` is not taken, in a clause; empty when it is."""
+    return next(_refusals(selector, cluster), "")
+
+
+def matches(selector: placement.ClusterSelector, cluster: fleet.Cluster) -> bool:
+    """Say whether `cluster` is taken."""
+    return not why_not(selector, cluster)
+
+
+def _refusals(selector: placement.ClusterSelector, cluster: fleet.Cluster) -> Iterator[str]:
+    if cluster.name in selector.exclude:
+        yield "excluded by name"
+    if selector.names and cluster.name not in selector.names:
+        yield f"not one of {', '.join(selector.names)}"
+    for key, value in selector.match_labels.items():
+        if cluster.labels.get(key) != value:
+            yield f"label {key} is {_told(cluster.labels, key)}, not {value}"
+    for requirement in selector.expressions:
+        values = {cluster.labels[requirement.key]} if requirement.key in cluster.labels else None
+        if not _holds(requirement, values):
+            told = _told(cluster.labels, requirement.key)
+            yield f"label {requirement.key} is {told}, but has to be {title(requirement)}"
+    for requirement in selector.fields:
+        found = field_values(cluster, requirement.key)
+        if not _holds(requirement, found or None):
+            told = ", ".join(sorted(found)) or "not set"
+            yield f"{requirement.key} is {told}, but has to be {title(requirement)}"
+
+
+def field_values(cluster: fleet.Cluster, key: str) -> set[str]:
+    """Return the values of a field; its label of the same name counts when it is not set."""
+    written = {
+        "provider": (cluster.provider,),
+        "region": (cluster.region,),
+        "zone": cluster.zones,
+    }.get(key, ())
+    found = {value for value in written if value}
+    return found or ({cluster.labels[key]} if cluster.labels.get(key) else set())
+
+
+def title(requirement: placement.Requirement) -> str:
+    """Return a condition in words: ``one of a, b``; ``set``."""
+    values = ", ".join(requirement.values)
+    match requirement.operator:
+        case placement.Operator.IN:
+            return f"one of {values}"
+        case placement.Operator.NOT_IN:
+            return f"none of {values}"
+        case placement.Operator.EXISTS:
+            return "set"
+        case placement.Operator.DOES_NOT_EXIST:
+            return "not set"
+
+
+def _holds(requirement: placement.Requirement, values: set[str] | None) -> bool:
+    """Say whether a condition holds; a missing label is in nothing (Kubernetes: selectors)."""
+    match requirement.operator:
+        case placement.Operator.IN:
+            return bool((values or set()) & set(requirement.values))
+        case placement.Operator.NOT_IN:
+            return not (values or set()) & set(requirement.values)
+        case placement.Operator.EXISTS:
+            return values is not None
+        case placement.Operator.DOES_NOT_EXIST:
+            return values is None
+
+
+def _told(labels: Mapping[str, str], key: str) -> str:
+    return labels.get(key) or "not set"

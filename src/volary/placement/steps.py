@@ -1,0 +1,96 @@
+"""The sequence of a run that moves in waves: which stage of which wave comes when.
+
+Over the pipeline, a wave goes through all stages before the next one begins. Over a stage,
+every wave does one stage before any does the next; then gates hold at the stages that change
+what users get, because that is what a wave shall prove.
+
+After its last such stage, a wave proves itself: first its clusters are seen to run this
+release, healthy for the whole soak, then its webhook is asked, then people. An empty wave
+has its gates all the same.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from volary.model import placement, stage
+from volary.placement import waves
+
+#: Stages after which users get the new version.
+PROMOTING = frozenset(
+    {stage.StageName.SYNC, stage.StageName.PRIMARY_ROLLOUT, stage.StageName.BLUE_GREEN}
+)
+#: What the check of a wave may take besides the soak.
+_MARGIN = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One stage of one wave."""
+
+    stage: stage.Stage
+    wave: waves.PlannedWave
+
+
+def sequence(
+    stages: Sequence[stage.Stage],
+    division: waves.Division,
+    over: placement.WavesOver,
+) -> tuple[Step, ...]:
+    """Return the steps of a run in order; gates come after the pipeline's stages in number."""
+    match over:
+        case placement.WavesOver.PIPELINE:
+            return tuple(_by_wave(stages, division.waves))
+        case placement.WavesOver.STAGE:
+            return tuple(_by_stage(stages, division.waves))
+
+
+def _by_wave(stages: Sequence[stage.Stage], planned: Sequence[waves.PlannedWave]) -> Iterator[Step]:
+    for wave in planned:
+        for each in stages:
+            yield Step(each, wave)
+        yield from _gates(wave, len(stages))
+
+
+def _by_stage(
+    stages: Sequence[stage.Stage], planned: Sequence[waves.PlannedWave]
+) -> Iterator[Step]:
+    promoting = [each.index for each in stages if each.name in PROMOTING]
+    last = promoting[-1] if promoting else stages[-1].index
+    for each in stages:
+        for wave in planned:
+            yield Step(each, wave)
+            if each.index == last:
+                yield from _gates(wave, len(stages))
+
+
+def _gates(wave: waves.PlannedWave, first: int) -> Iterator[Step]:
+    for place, each in enumerate(_gate_stages(wave.wave)):
+        yield Step(replace(each, index=first + place), wave)
+
+
+def _gate_stages(wave: placement.Wave) -> Iterator[stage.Stage]:
+    yield stage.Stage(
+        stage.StageName.WAVE_GATE,
+        stage.WaveGateOptions(wave.soak),
+        description=_soaking(wave),
+        timeout=wave.soak + _MARGIN,
+    )
+    if wave.gate.webhook is not None:
+        yield stage.Stage(
+            stage.StageName.WEBHOOK_GATE,
+            wave.gate.webhook,
+            description=f"Wait until a webhook agrees with wave {wave.name}",
+        )
+    if wave.gate.approval is not None:
+        yield stage.Stage(
+            stage.StageName.WAIT_APPROVAL,
+            wave.gate.approval,
+            description=f"Wait until people agree with wave {wave.name}",
+            timeout=wave.gate.approval_timeout,
+        )
+
+
+def _soaking(wave: placement.Wave) -> str:
+    seen = f"See wave {wave.name} healthy on this release"
+    return f"{seen} for {wave.soak}" if wave.soak else seen
