@@ -14,8 +14,9 @@ from statistics import NormalDist
 
 from volary.analysis import binomial, ranks
 
-#: Up to so many events the distribution is computed, above it is approximated.
-_EXACT = 400
+#: Up to so many events the distribution is computed, of one stratum or of several; above it
+#: is approximated.
+_EXACT, _EXACT_TOGETHER = 5_000, 400
 _NORMAL = NormalDist()
 
 
@@ -66,7 +67,7 @@ def proportion_tails(strata: Sequence[Pair]) -> ranks.Tails:
 
     Events are rounded to whole ones: a metric system that extrapolates gives fractions.
     """
-    exact = sum(pair.events for pair in strata) <= _EXACT
+    exact = _is_small(strata)
     return _tails([_hypergeometric(pair, exact=exact) for pair in strata])
 
 
@@ -75,8 +76,12 @@ def rate_tails(strata: Sequence[Pair], *, ratio: float = 1.0) -> ranks.Tails:
 
     Also for proportions with a ratio other than 1, where it errs on the safe side.
     """
-    exact = sum(pair.events for pair in strata) <= _EXACT
+    exact = _is_small(strata)
     return _tails([_binomial(pair, ratio, exact=exact) for pair in strata])
+
+
+def _is_small(strata: Sequence[Pair]) -> bool:
+    return sum(pair.events for pair in strata) <= (_EXACT if len(strata) == 1 else _EXACT_TOGETHER)
 
 
 def _hypergeometric(pair: Pair, *, exact: bool) -> _Stratum:
