@@ -59,7 +59,5 @@ def _provider(read: source.Source, alert: schema.Alert) -> schema.AlertProvider 
         return None
     reading = shape.Reading(found, application.Dialect.FLAGGER)
     provider = reading.read(schema.AlertProvider, found.value, ())
-    read.reading.problems += [
-        each for each in reading.problems if each not in read.reading.problems
-    ]
+    read.note(reading.problems)
     return provider

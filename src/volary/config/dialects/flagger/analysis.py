@@ -11,16 +11,16 @@ _DEFAULT_INTERVAL = timedelta(seconds=60)
 _GATE_TIMEOUT = "24h"
 _SHORTEST_TIMEOUT = timedelta(hours=6)
 _DEFAULT_ITERATIONS = 10
+#: Routers that reach a variant by a Service of its own.
+_BY_SERVICE = ("gatewayapi", "smi", "nginx", "traefik")
 _ALL = 100
 #: Called elsewhere, or by a stage of their own.
 _GATES = (webhook.WebhookType.CONFIRM_ROLLOUT,)
 
 
-def translate(read: source.Source, *, can_divide: bool) -> timedelta:
-    """Write the pipeline; return how long it may take.
-
-    `can_divide` says whether the router can divide traffic by weights.
-    """
+def translate(read: source.Source, method: str) -> timedelta:
+    """Write the pipeline for a routing method; return how long it may take."""
+    can_divide = method != "podselector"
     written = read.analysis_path
     pipeline = steps.Steps(read)
     _gates(read, pipeline)
@@ -29,6 +29,8 @@ def translate(read: source.Source, *, can_divide: bool) -> timedelta:
     at = ("spec", "progressDeadlineSeconds") if deadline else ("spec", "targetRef")
     rollout = pipeline.begin(stage.StageName.CANARY_ROLLOUT, at, timeout=deadline)
     _size(read, rollout)
+    if method in _BY_SERVICE:
+        rollout.set("createService", True, ("spec", "provider"))
     length = timedelta(0)
     if spec.skip_analysis or read.analysis is None:
         _without_analysis(read)
@@ -110,7 +112,7 @@ def _progression(read: source.Source, pipeline: steps.Steps, *, can_divide: bool
         step.set("sessionAffinity", cookie, (*at, "sessionAffinity"))
     if read.spec.autoscaler_ref is not None:
         step.set("scaleCanary", True, ("spec", "autoscalerRef"))
-    metrics.translate(read, step, interval)
+    metrics.translate(read, step)
     checks.webhooks(read, step, _GATES)
     return limit
 

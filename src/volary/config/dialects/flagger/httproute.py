@@ -14,11 +14,8 @@ _UNITS = {"h": 3600, "m": 60, "s": 1}
 
 
 def make(read: source.Source, found: schema.Service, service: str) -> dict[str, Any]:
-    """Return the HTTPRoute; all requests go to primary at first."""
-    backends = [
-        {"name": f"{service}-primary", "port": found.port, "weight": _ALL},
-        {"name": f"{service}-canary", "port": found.port, "weight": 0},
-    ]
+    """Return the HTTPRoute, which leads to primary; canary comes and goes with releases."""
+    backends = [{"name": f"{service}-primary", "port": found.port, "weight": _ALL}]
     matches = [_match(read, i, each) for i, each in enumerate(found.match)]
     rule: dict[str, Any] = {
         "matches": matches or [{"path": {"type": "PathPrefix", "value": "/"}}],

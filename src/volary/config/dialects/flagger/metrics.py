@@ -1,29 +1,136 @@
 """Metrics of an analysis: Flagger's built-in ones, templates, and the old inline queries."""
 
-from datetime import timedelta
+import re
 from typing import Any
 
+from volary.config import shape, yaml
 from volary.config.dialects.flagger import schema, source, steps
+from volary.model import application
 
 _SUCCESS_RATE = "request-success-rate"
 _BUILT_IN = (_SUCCESS_RATE, "request-duration")
+#: What a query looks back on when the metric says nothing (Flagger).
+_WINDOW = "1m"
+_PROMETHEUS = "prometheus"
+_TARGET_OF_PRIMARY = re.compile(r"\{\{\s*target\s*\}\}-primary")
+_VARIABLE = re.compile(r"\{\{\s*variables\.([A-Za-z0-9_-]+)\s*\}\}")
+_PLACEHOLDER = re.compile(r"\{\{.*?\}\}")
 
 
-def translate(read: source.Source, step: steps.Step, interval: timedelta) -> None:
-    """Write the checks of a stage."""
+def translate(read: source.Source, step: steps.Step) -> None:
+    """Write the checks of a stage, and name what has to be in the settings for them."""
     assert read.analysis is not None
+    types = [_type(read, each) for each in read.analysis.metrics]
+    seen: set[str] = set()
     for i, each in enumerate(read.analysis.metrics):
         at = (*read.analysis_path, "metrics", i)
-        made: dict[str, Any] = {"name": each.name}
-        made["expected"] = _expected(read, each)
-        read.put((*step.path, "with", "metrics", i), made, at)
+        name = each.name
+        while name in seen:
+            name += "-2"
+        seen.add(name)
+        made: dict[str, Any] = {"name": name}
+        if len(set(types)) > 1:
+            made["provider"] = types[i]
+        if query := _query(read, each, at):
+            made["query"] = query
+        elif each.name not in _BUILT_IN:
+            continue
+        made["interval"] = each.interval or _WINDOW
+        made["expected"] = _expected(each)
+        made["noData"] = "fail"
+        for field, value in made.items():
+            read.put((*step.path, "with", "metrics", len(seen) - 1, field), value, at)
+    _settings(read, types)
 
 
-def _expected(read: source.Source, each: schema.Metric) -> dict[str, float]:
+def _expected(each: schema.Metric) -> dict[str, float]:
     """Return the bounds; without a range the old threshold is one of them."""
     if each.threshold_range is not None:
         found = {"min": each.threshold_range.min, "max": each.threshold_range.max}
         return {name: value for name, value in found.items() if value is not None}
-    if each.threshold is not None:
-        return {"min" if each.name == _SUCCESS_RATE else "max": each.threshold}
-    return {}
+    return {"min" if each.name == _SUCCESS_RATE else "max": each.threshold or 0.0}
+
+
+def _query(read: source.Source, each: schema.Metric, at: yaml.Path) -> str:
+    """Return the query; empty: a built-in one, or none, which is noted."""
+    if each.query:
+        read.reading.warn((*at, "query"), "Flagger calls this form deprecated", "use templateRef")
+        return _adapted(read, each, each.query, (*at, "query"))
+    if each.template_ref is None:
+        if each.name not in _BUILT_IN:
+            message = f"{each.name} is no built-in metric and has no template"
+            hint = f"write templateRef, or one of {' and '.join(_BUILT_IN)}"
+            read.reading.error((*at, "name"), message, hint)
+        return ""
+    reference = (*at, "templateRef")
+    template = _template(read, each)
+    if template is None:
+        read.reading.error(
+            reference,
+            f"the MetricTemplate {each.template_ref.name} is not in the application's directory",
+            "put its file beside the Canary; other namespaces are not looked into",
+        )
+        return ""
+    if template.spec.provider.type not in source.PROVIDERS:
+        kind = template.spec.provider.type
+        hint = f"carried out: {', '.join(source.PROVIDERS)}"
+        read.reading.error(reference, f"the provider {kind} is not carried out", hint)
+    return _adapted(read, each, template.spec.query, reference)
+
+
+def _adapted(read: source.Source, each: schema.Metric, query: str, at: yaml.Path) -> str:
+    """Return the query for our names: the target is primary here, and canary in Flagger."""
+    target = read.spec.target_ref.name
+    found = _TARGET_OF_PRIMARY.sub(target, query)
+    literal = re.search(rf"(?<![\w-]){re.escape(target)}(?![\w-])", _PLACEHOLDER.sub("", query))
+    if literal:
+        message = f"the query names {target}, which is canary in Flagger and primary here"
+        read.reading.warn(at, message, "write {{ target }} where canary is meant")
+    for name in _VARIABLE.findall(found):
+        if name not in each.template_variables:
+            message = f"the query needs the variable {name}"
+            read.reading.error(at, message, "write it to templateVariables")
+    return _VARIABLE.sub(lambda part: each.template_variables.get(part[1], ""), found)
+
+
+def _template(read: source.Source, each: schema.Metric) -> schema.MetricTemplate | None:
+    """Return the metric's template, if it is in the directory; its problems are noted."""
+    assert each.template_ref is not None
+    found = read.find("MetricTemplate", each.template_ref.name)
+    if found is None or not source.is_flaggers(found):
+        return None
+    reading = shape.Reading(found, application.Dialect.FLAGGER)
+    template = reading.read(schema.MetricTemplate, found.value, ())
+    read.note(reading.problems)
+    return template
+
+
+def _type(read: source.Source, each: schema.Metric) -> str:
+    if each.query or each.template_ref is None:
+        return _PROMETHEUS
+    found = read.find("MetricTemplate", each.template_ref.name)
+    spec = found.value.get("spec") if found else None
+    provider = spec.get("provider") if isinstance(spec, dict) else None
+    return source.text(provider, "type") or _PROMETHEUS
+
+
+def _settings(read: source.Source, types: list[str]) -> None:
+    """Say which providers the settings have to have: addresses and secrets are there."""
+    if not types:
+        return
+    named = sorted(set(types))
+    each = "of that type" if len(named) == 1 else "called like that"
+    where = (
+        ("spec", "metricsServer")
+        if read.spec.metrics_server
+        else (
+            *read.analysis_path,
+            "metrics",
+        )
+    )
+    read.reading.warn(
+        where,
+        f"metrics are asked of {' and '.join(named)}: analysisProviders in the fleet file or the "
+        f"controller's settings needs one {each}",
+        "addresses and secrets are written there, per cluster where they differ",
+    )

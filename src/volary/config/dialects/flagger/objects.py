@@ -87,10 +87,7 @@ def _virtual_service(read: source.Source, found: schema.Service, service: str) -
             if "*" not in found.hosts
             else (list(found.gateways) or ["mesh"])
         )
-    route = [
-        {"destination": {"host": service, "subset": "primary"}, "weight": _ALL},
-        {"destination": {"host": service, "subset": "canary"}, "weight": 0},
-    ]
+    route = [{"destination": {"host": service, "subset": "primary"}, "weight": _ALL}]
     rewrite = found.rewrite.model_dump(exclude_defaults=True) if found.rewrite else {}
     rewrite.pop("type", None)
     fields = {

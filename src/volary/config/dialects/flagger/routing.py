@@ -31,19 +31,19 @@ _REFUSED = {
 _SMI_VERSIONS = {"linkerd": "v1alpha1", "smi:v1alpha1": "v1alpha1"}
 
 
-def translate(read: source.Source) -> bool:
-    """Write router, Service and route objects; say whether traffic can be divided by weights."""
+def translate(read: source.Source) -> str:
+    """Write router, Service and route objects; return the routing method."""
     provider = _provider(read)
     at = ("spec", "provider")
     if provider not in METHODS:
         hint = _REFUSED.get(provider) or shape.did_you_mean(provider, METHODS)
         read.reading.error(at, f"the provider {provider} is not carried out", hint)
-        return True
+        return provider
     method = METHODS[provider]
     _service(read)
     read.put(("spec", "trafficRouting", "method"), method, at)
     if method == "podselector":
-        return False
+        return method
     read.put(("spec", "trafficRouting", "create"), True, ("spec", "service"))
     match method:
         case "smi":
@@ -55,7 +55,7 @@ def translate(read: source.Source) -> bool:
         message = "the HTTPRoute is written as v1, which every implementation takes by now"
         read.reading.warn(at, message, "write gatewayapi:v1")
     objects.translate(read, method)
-    return True
+    return method
 
 
 def _provider(read: source.Source) -> str:

@@ -1,12 +1,11 @@
 """The fields of a Canary, as pydantic models; named as Flagger names them."""
 
-from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 import pydantic
 from pydantic import Field
 
-from volary.config import progressive, sections, values
+from volary.config import progressive, sections
 from volary.model import webhook
 
 API_VERSION = "flagger.app/v1beta1"
@@ -250,11 +249,28 @@ class AlertProvider(sections.Section):
     spec: AlertProviderSpec = Field(description="What is wanted.")
 
 
-#: Used where a text has to be read as a duration.
-def duration(text: str, default: timedelta) -> timedelta:
-    """Return the duration that `text` says; an empty one says `default`.
+class TemplateProvider(sections.Section):
+    """Where a MetricTemplate's query is asked."""
 
-    Raises:
-        ValueError: It is none.
-    """
-    return values.duration(text) if text else default
+    type: sections.Text = Field(description="Kind of the provider.")
+    address: str = Field(default="", description="Its address.")
+    headers: dict[str, list[str]] = Field(default_factory=dict, description="Sent along.")
+    secret_ref: Reference | None = Field(default=None, description="Secret with the credentials.")
+    region: str = Field(default="", description="CloudWatch.")
+    insecure_skip_verify: bool = Field(default=False, description="Do not verify the certificate.")
+
+
+class TemplateSpec(sections.Section):
+    """``spec`` of a MetricTemplate."""
+
+    query: sections.Text = Field(description="The query.")
+    provider: TemplateProvider = Field(description="Where it is asked.")
+
+
+class MetricTemplate(sections.Section):
+    """A MetricTemplate."""
+
+    api_version: Literal["flagger.app/v1beta1"] = Field(description="Version.")
+    kind: Literal["MetricTemplate"] = Field(description="Kind.")
+    metadata: dict[str, Any] = Field(description="Name and namespace.")
+    spec: TemplateSpec = Field(description="What is wanted.")

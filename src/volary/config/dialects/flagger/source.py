@@ -5,8 +5,19 @@ from dataclasses import dataclass
 
 from volary.config import shape, yaml
 from volary.config.dialects.flagger import draft, schema
+from volary.model import problem
 
 _GROUP = "flagger.app/"
+#: Types of a MetricTemplate's provider that are carried out.
+PROVIDERS = (
+    "prometheus",
+    "datadog",
+    "cloudwatch",
+    "newrelic",
+    "graphite",
+    "influxdb",
+    "dynatrace",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +59,11 @@ class Source:
     def put(self, path: yaml.Path, value: object, written: yaml.Path) -> None:
         """Write `value` to the draft; `written` is where the Canary says so."""
         self.draft.put(path, value, self.reading.where(written))
+
+    def note(self, problems: Sequence[problem.Problem]) -> None:
+        """Add problems of a neighbour, once each."""
+        known = self.reading.problems
+        known += [each for each in problems if each not in known]
 
     def find(self, kind: str, name: str) -> yaml.Document | None:
         """Return the neighbour of that kind and name; None when there is none."""

@@ -68,8 +68,7 @@ def _fill(read: source.Source) -> dict[str, object] | None:
     if isinstance(labels, dict) and labels:
         read.put(("metadata", "labels"), labels, ("metadata", "labels"))
     target.translate(read)
-    can_divide = routing.translate(read)
-    length = analysis.translate(read, can_divide=can_divide)
+    length = analysis.translate(read, routing.translate(read))
     if length >= _LONGEST_RUN:
         hours = int(length.total_seconds()) // 3600 + 2
         read.put(("spec", "timeout"), f"{hours}h", read.analysis_path)
