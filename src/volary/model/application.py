@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
-from volary.model import json, stage, variant
+from volary.model import json, placement, stage, variant
 
 
 class Dialect(StrEnum):
@@ -21,12 +21,8 @@ class Dialect(StrEnum):
     FLAGGER = "flagger.app/v1beta1"
 
 
-@dataclass(frozen=True, slots=True)
-class TargetSelector:
-    """Which clusters of the fleet an application is for; both empty: every cluster."""
-
-    names: tuple[str, ...] = ()
-    match_labels: Mapping[str, str] = field(default_factory=dict)
+#: Which clusters of the fleet an application is for; empty: every cluster.
+TargetSelector = placement.ClusterSelector
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,3 +289,5 @@ class Application:
     mentions: tuple[Mention, ...] = ()
     #: Limit of a whole run.
     timeout: timedelta = timedelta(hours=6)
+    #: How it moves over its clusters; without waves: all at once.
+    waves: placement.Waves = field(default_factory=placement.Waves)

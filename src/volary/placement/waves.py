@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from volary.model import errors, fleet, placement
-from volary.placement import selectors
+from volary.model import selection as selectors
 
 #: Name of the wave of clusters that no other wave takes.
 REST = "rest"
