@@ -36,13 +36,14 @@ def convert(
         mirror=read.mirror,
         mirror_weight=read.mirror_weight,
         match=matches(reading, read.match, (*path, "match")),
-        session_affinity=_affinity(reading, read.session_affinity, (*path, "sessionAffinity")),
+        session_affinity=affinity(reading, read.session_affinity, (*path, "sessionAffinity")),
         webhooks=webhooks.convert(reading, read.webhooks, (*path, "webhooks")),
         scope=read.scope,
         overshoot=read.overshoot,
         immediate=read.immediate,
         progress_deadline=timedelta(seconds=read.progress_deadline_seconds),
         ready_threshold=read.canary_ready_threshold,
+        scale_canary=read.scale_canary,
     )
     for name, message in problems(found):
         reading.error((*path, name) if name else path, message)
@@ -135,9 +136,10 @@ def _texts(
     return found
 
 
-def _affinity(
+def affinity(
     reading: shape.Reading, read: progressive.SessionAffinity | None, path: yaml.Path
 ) -> traffic.SessionAffinity | None:
+    """Return the cookies at `path`; what is wrong with them is noted."""
     if read is None:
         return None
     if read.cookie_name == read.primary_cookie_name:

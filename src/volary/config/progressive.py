@@ -100,9 +100,7 @@ class ProgressiveTraffic(sections.Section):
     session_affinity: SessionAffinity | None = Field(
         default=None, description="Keep users with their variant."
     )
-    webhooks: list[Webhook] = Field(
-        default_factory=list, description="Who is asked, and when."
-    )
+    webhooks: list[Webhook] = Field(default_factory=list, description="Who is asked, and when.")
     scope: stage.Scope = Field(
         default=stage.Scope.CLUSTER,
         description="`cluster`: each cluster goes at its own pace; `fleet`: all go in step, and a "
@@ -127,6 +125,12 @@ class ProgressiveTraffic(sections.Section):
         le=100,
         strict=True,
         description="Percent of its pods that must be ready.",
+    )
+    scale_canary: bool = Field(
+        default=False,
+        strict=True,
+        description="Before each step give canary as many pods as its part of the traffic needs, "
+        "counted from the pods that primary has then: for workloads that are scaled by load.",
     )
 
 
@@ -166,9 +170,7 @@ class BlueGreen(sections.Section):
         description="How long the old version stays as it is after the switch: until then the way "
         "back is one write.",
     )
-    webhooks: list[Webhook] = Field(
-        default_factory=list, description="Who is asked, and when."
-    )
+    webhooks: list[Webhook] = Field(default_factory=list, description="Who is asked, and when.")
     canary_ready_threshold: int = Field(
         default=100,
         ge=1,

@@ -190,6 +190,8 @@ class ProgressiveTrafficOptions:
     progress_deadline: timedelta = timedelta(minutes=10)
     #: Percent of canary's pods that have to be available.
     ready_threshold: int = 100
+    #: Give canary as many of primary's pods as it gets of the traffic, at least one.
+    scale_canary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
