@@ -1,6 +1,6 @@
 """Why a run does not begin: what to mend first, or which cluster cannot be reached."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from volary.cli import exits
@@ -20,20 +20,25 @@ class Refusal:
 
 
 def judge(
-    trials: Sequence[preflight.Trial], policy: state.OnUnreachable, *, dry_run: bool = False
+    trials: Sequence[preflight.Trial],
+    policy: state.OnUnreachable,
+    waved: Container[str] = frozenset(),
+    *,
+    dry_run: bool = False,
 ) -> Refusal | None:
     """Decide whether a run may begin; None when it may.
 
     Something to mend always keeps it from that. A cluster that cannot be reached does
     unless the policy goes on without it and another one is left; in a dry run, too, as
-    nothing could be tried there.
+    nothing could be tried there. Those in `waved` are left to the rules of their waves.
     """
     found = preflight.problems(trials)
     silent = preflight.silent(trials)
     unreachable = tuple(problem.Problem(reason, hint=_HINT) for reason in silent.values())
     if found:
         return Refusal((*found, *unreachable), exits.Exit.USAGE)
-    lenient = policy is state.OnUnreachable.CONTINUE_WITHOUT and len(silent) < len(trials)
+    lenient = policy is state.OnUnreachable.CONTINUE_WITHOUT or all(map(waved.__contains__, silent))
+    lenient = lenient and len(silent) < len(trials)
     if unreachable and (dry_run or not lenient):
         return Refusal(unreachable, exits.Exit.FAILED)
     return None

@@ -24,7 +24,7 @@ from volary.controller import (
     releases,
     system_clock,
 )
-from volary.engine import executor, feed, local, state, update
+from volary.engine import executor, feed, local, state
 from volary.engine import plan as engine_plan
 from volary.manifests import masking
 from volary.model import errors
@@ -87,12 +87,14 @@ async def _run(wish: preparation.Wish, mode: Mode) -> int:
             trials = await preflight.look(prepared, clusters)
         if mode.dry_run:
             previewing.show(trials, as_json=mode.as_json)
-        refusal = refusals.judge(trials, wish.on_unreachable, dry_run=mode.dry_run)
+        waved = prepared.waves.lenient
+        refusal = refusals.judge(trials, wish.on_unreachable, waved, dry_run=mode.dry_run)
         if refusal or mode.dry_run:
             return _refuse(refusal, talk, mode)
         approving.check(prepared.plan.stages, mode.approve_as)
         view = choose_view(talk, as_json=mode.as_json)
-        left_out = preflight.silent(trials)
+        silent = preflight.silent(trials)
+        left_out = {name: why for name, why in silent.items() if name not in waved}
         console.show_problems(talk, refusals.left_out(left_out))
         extras = Extras(approve_as=mode.approve_as)
         ended = await carry_out(prepared, clusters, view, talk, left_out=left_out, extras=extras)
@@ -170,7 +172,7 @@ async def carry_out(
     observers: tuple[feed.Observer, ...] = (masked.Masked(masker, (view,)), approver)
     run = engine_plan.new_run(uuid.uuid4().hex[:12], releases.plan_of(prepared), clock.now())
     for target, reason in left_out.items():
-        run = update.leave_out(run, target, f"unreachable: {reason}")
+        run = releases.leave_unreachable(run, target, reason)
     runner = local.Runner(run, chosen.wrap(performer), clock=clock, observers=observers)
     approver.runner = runner
     with view, _interruptible(runner, talk):

@@ -9,7 +9,7 @@ from datetime import timedelta
 from volary.clusters import kubeconfig, pool
 from volary.config import application as application_files
 from volary.config import lint, strategies
-from volary.controller import last_success, projects, running_commit
+from volary.controller import last_success, projects, running_commit, waving
 from volary.engine import state
 from volary.model import application as applications
 from volary.model import errors, fleet, manifest, plan, problem
@@ -101,6 +101,7 @@ class Prepared:
     old_manifests: Mapping[str, Sequence[manifest.Manifest]]
     warnings: tuple[problem.Problem, ...]
     memory_key: str
+    waves: waving.Waves = field(default_factory=waving.Waves)
 
 
 async def prepare(
@@ -141,21 +142,27 @@ async def prepare(
         forced=wish.strategy,
         assigned=strategies.assign(application, selection.targets),
     )
+    chosen = skipping.apply(
+        decided,
+        subject=project.subject,
+        changed=await _changed(project, running.commit),
+    )
+    moved = waving.of(application, selection.targets, chosen.stages)
+    warnings += [
+        problem.Problem(each, severity=problem.Severity.WARNING) for each in moved.warnings
+    ]
     return Prepared(
         wish,
         project,
         clusters.fleet,
-        skipping.apply(
-            decided,
-            subject=project.subject,
-            changed=await _changed(project, running.commit),
-        ),
+        chosen,
         running,
         rendering,
         manifests,
         old,
         tuple(warnings),
         key,
+        moved,
     )
 
 

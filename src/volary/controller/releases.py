@@ -132,8 +132,10 @@ async def try_out(desk: Desk, prepared: preparation.Prepared) -> tuple[preflight
     if found:
         raise errors.UserError(*found)
     silent = preflight.silent(trials)
-    if silent and prepared.wish.on_unreachable is state.OnUnreachable.FAIL:
-        raise NotNowError("; ".join(silent.values()))
+    if prepared.wish.on_unreachable is state.OnUnreachable.FAIL:
+        missing = [why for name, why in silent.items() if name not in prepared.waves.lenient]
+        if missing:
+            raise NotNowError("; ".join(missing))
     return trials
 
 
@@ -148,7 +150,9 @@ async def release(
     trials = await try_out(desk, prepared)
     run = engine_plan.new_run(want.id, plan_of(prepared), desk.clock.now())
     for target, reason in preflight.silent(trials).items():
-        run = update.leave_out(run, target, f"unreachable: {reason}")
+        # Of a wave with a rule for it, a cluster may be back when its turn comes.
+        if target not in prepared.waves.lenient:
+            run = leave_unreachable(run, target, reason)
     both = (prepared.manifests, prepared.old_manifests)
     return Release(
         run,
@@ -254,8 +258,18 @@ def plan_of(prepared: preparation.Prepared) -> engine_plan.Plan:
             stop_reason="" if rolls_back else "autoRollback is off",
             timeout=limit,
             rollback_timeout=min(limit, _LONGEST_ROLLBACK),
+            failures=prepared.waves.failures,
+            unreachable=prepared.waves.unreachable,
         ),
+        waves=prepared.waves.rules,
+        steps=prepared.waves.steps,
     )
+
+
+def leave_unreachable(run: state.Run, target: str, reason: str) -> state.Run:
+    """Return a run that goes without a cluster that was not there when it was prepared."""
+    why = f"unreachable: {reason}"
+    return update.leave_out(run, target, why, state.LeftOut.UNREACHABLE)
 
 
 def wanted_strategy(word: str) -> plan.Strategy | None:

@@ -1,0 +1,97 @@
+"""From the waves of an application to those of a run: clusters, numbers and steps. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from volary.engine import plan as engine_plan
+from volary.engine import state
+from volary.model import application as applications
+from volary.model import fleet, placement, stage
+from volary.placement import steps, waves
+
+_ON_FAILURE = {
+    placement.OnWaveFailure.STOP: state.OnFailure.STOP,
+    # Failing clusters never fail the wave; what else does, such as a refused approval, stops.
+    placement.OnWaveFailure.CONTINUE: state.OnFailure.STOP,
+    placement.OnWaveFailure.ROLLBACK_WAVE: state.OnFailure.ROLLBACK_WAVE,
+    placement.OnWaveFailure.ROLLBACK_ALL: state.OnFailure.ROLLBACK,
+}
+_ON_UNREACHABLE = {
+    placement.OnWaveUnreachable.WAIT: state.OnUnreachable.WAIT,
+    placement.OnWaveUnreachable.SKIP: state.OnUnreachable.CONTINUE_WITHOUT,
+    placement.OnWaveUnreachable.FAIL: state.OnUnreachable.FAIL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Waves:
+    """What the engine and people are told about the waves of a run."""
+
+    rules: tuple[state.WaveRule, ...] = ()
+    steps: tuple[engine_plan.Step, ...] = ()
+    #: For the whole run; None: the waves decide alone.
+    failures: int | None = None
+    unreachable: int | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def lenient(self) -> frozenset[str]:
+        """Clusters that may be unreachable when the run begins: their waves deal with it."""
+        return frozenset(
+            name
+            for each in self.rules
+            if each.on_unreachable is not state.OnUnreachable.FAIL
+            for name in each.targets
+        )
+
+
+def of(
+    application: applications.Application,
+    clusters: Sequence[fleet.Cluster],
+    stages: Sequence[stage.Stage],
+) -> Waves:
+    """Return the waves of a run over `clusters`; nothing for an application without.
+
+    Raises:
+        UserError: A cluster is in no wave, and the application says that this is refused.
+    """
+    wanted = application.waves
+    if not wanted.waves:
+        return Waves()
+    division = waves.divide(wanted, clusters)
+    limits = wanted.budget
+    return Waves(
+        tuple(_rule(each, application) for each in division.waves),
+        tuple(_step(each) for each in steps.sequence(stages, division, wanted.over)),
+        None if limits is None else limits.failures.of(len(clusters)),
+        None if limits is None else limits.unreachable.of(len(clusters)),
+        division.warnings,
+    )
+
+
+def _rule(planned: waves.PlannedWave, application: applications.Application) -> state.WaveRule:
+    on_failure = _ON_FAILURE[planned.wave.on_failure]
+    if not application.planner.auto_rollback:
+        on_failure = state.OnFailure.STOP
+    return state.WaveRule(
+        planned.wave.name,
+        planned.targets,
+        planned.failures,
+        planned.unreachable,
+        on_failure,
+        _ON_UNREACHABLE[planned.wave.on_unreachable],
+        planned.concurrency,
+    )
+
+
+def _step(step: steps.Step) -> engine_plan.Step:
+    planned = step.wave
+    # The clusters of a wave prove themselves together.
+    proves = step.stage.name is stage.StageName.WAVE_GATE
+    group = engine_plan.Group(
+        planned.targets,
+        planned.wave.name,
+        0 if proves else planned.concurrency,
+        progress_deadline=None if proves else planned.wave.progress_deadline,
+    )
+    return engine_plan.Step(step.stage, group, planned.wave.name)
