@@ -15,9 +15,12 @@ from volary.config import (
     convert,
     mentions,
     pipeline,
+    routers,
+    routing,
     sections,
     shape,
     strategies,
+    templates,
     trigger,
     values,
     yaml,
@@ -104,20 +107,23 @@ def parse(
         default_name: Name of an application that gives itself none, usually its directory's.
         directory: The application's directory in the repository; with it, paths that
             leave the repository are found here, and not only when they are opened.
-        neighbours: The text of the other files of its directory by path. Only a Canary
-            refers to them.
+        neighbours: The text of files it refers to, by path: in the directory `.pipe` of the
+            repository, and for a Canary in its own.
     """
     try:
         documents = yaml.load_all(text, file)
     except errors.UserError as error:
         return Loaded(None, error.problems)
     if any(flagger_source.is_flaggers(each) for each in documents):
-        return _flagger(documents, neighbours, directory)
+        beside = {
+            path: text for path, text in neighbours.items() if not templates.is_template_path(path)
+        }
+        return _flagger(documents, beside, directory)
     if len(documents) != 1:
         count = "is empty" if not documents else f"has {len(documents)} documents"
         message = f"the file {count}; an application file has one document"
         return Loaded(None, (problem.Problem(message, problem.Location(file)),))
-    reading = shape.Reading(documents[0])
+    reading = shape.Reading(documents[0], templates=templates.load(neighbours))
     return _parse(reading, default_name, directory)
 
 
@@ -158,6 +164,7 @@ def _parse(reading: shape.Reading, default_name: str, directory: str | None) -> 
     if dialect is None:
         return Loaded(None, tuple(reading.problems), reading.document)
     reading.dialect = dialect
+    reading.arguments = _arguments(reading)
     if dialect is applications.Dialect.PIPECD:
         found, base = _pipecd(reading, default_name, directory)
     else:
@@ -168,18 +175,27 @@ def _parse(reading: shape.Reading, default_name: str, directory: str | None) -> 
     return Loaded(None if reading.has_errors else found, problems, reading.document, base)
 
 
+def _arguments(reading: shape.Reading) -> Mapping[str, str]:
+    """Return what all analyses of the file have in common; needed before the stages are read."""
+    here: yaml.Path = ("plugins",) if reading.is_pipecd else ()
+    written = reading.written(("spec", *here, "analysis", "appCustomArgs"))
+    if not isinstance(written, dict):
+        return {}
+    return {str(name): value for name, value in written.items() if isinstance(value, str)}
+
+
 def _look_at_stages(reading: shape.Reading, base: yaml.Path) -> None:
     """Find the problems of stages although something else in the file is wrong."""
     at = ("spec", "pipeline", "stages")
     written = reading.written(at)
     routing_at = (*base, "trafficRouting")
-    routing = reading.read(sections.TrafficRouting, reading.written(routing_at) or {}, routing_at)
-    if not isinstance(written, list) or routing is None:
+    router = reading.read(routers.TrafficRouting, reading.written(routing_at) or {}, routing_at)
+    if not isinstance(written, list) or router is None:
         return
     for i, item in enumerate(written):
         entry = reading.read(sections.StageEntry, item, (*at, i))
         if entry is not None:
-            pipeline.convert_one(reading, entry, routing.method, (*at, i))
+            pipeline.convert_one(reading, entry, router.method, (*at, i))
 
 
 def _dialect(reading: shape.Reading) -> applications.Dialect | None:
@@ -269,9 +285,9 @@ def _build(
     targets: applications.TargetSelector,
 ) -> applications.Application:
     pipeline.check_duration(reading, spec.timeout, ("spec", "timeout"))
-    routing = convert.traffic_routing(kubernetes.traffic_routing)
+    router = routing.convert(kubernetes.traffic_routing)
     quick_sync = convert.quick_sync(kubernetes.quick_sync)
-    chosen, stages = _stages(reading, spec, quick_sync, routing.method)
+    chosen, stages = _stages(reading, spec, quick_sync, router.method)
     return applications.Application(
         name=metadata.name,
         dialect=reading.dialect,
@@ -285,7 +301,7 @@ def _build(
         service=convert.reference(kubernetes.service),
         made_service=convert.made_service(kubernetes.service.create),
         variant_label=convert.variant_label(kubernetes.variant_label),
-        traffic_routing=routing,
+        traffic_routing=router,
         pipeline=stages,
         strategies=chosen,
         planner=convert.planner(spec.planner),

@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Mapping
 
-from volary.config import application, crosscheck, fleet
+from volary.config import application, crosscheck, fleet, templates
 from volary.model import fleet as fleets
 from volary.model import problem
 
@@ -29,6 +29,7 @@ def check(
         elif fleet.is_file_name(path):
             found += fleet.parse(text, file=path).problems
     found += _same_names(files)
+    found += [each for each in templates.load(files).problems if each not in found]
     return tuple(sorted(found, key=_position))
 
 
@@ -82,7 +83,8 @@ def _load(path: str, files: Mapping[str, str], *, directory: str | None) -> appl
     beside = {
         each: text
         for each, text in files.items()
-        if each != path and posixpath.dirname(each) == own and application.is_yaml_name(each)
+        if templates.is_template_path(each)
+        or (each != path and posixpath.dirname(each) == own and application.is_yaml_name(each))
     }
     return application.parse(
         files[path],

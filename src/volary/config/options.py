@@ -6,14 +6,11 @@ from typing import Literal
 import pydantic
 from pydantic import Field
 
-from volary.config import progressive, scripts, sections, values, webhooks
+from volary.config import metrics, progressive, scripts, sections, values, webhooks
 from volary.model import stage
 
 #: Prefix of the same names in PipeCD's multi-cluster plugin.
 _MULTI = "K8S_MULTI_"
-
-#: PipeCD's stages that are not carried out yet. A stage is never skipped in silence.
-LATER = ("ANALYSIS",)
 
 
 class _OnTargets(sections.Section):
@@ -112,6 +109,19 @@ class Traffic(_OnTargets):
     baseline: values.Percentage = Field(
         default=0, description="Percentage for baseline (not with `podselector`)."
     )
+    match: list[progressive.RequestMatch] = Field(
+        default_factory=list,
+        description="Requests that go to canary whatever the percentages say: an A/B test. Without "
+        "percentages primary gets all others.",
+    )
+    mirror: values.Percentage = Field(
+        default=0,
+        description="Percentage of the requests that canary gets a copy of; its answers are thrown "
+        "away. Only for requests that may be repeated.",
+    )
+    session_affinity: progressive.SessionAffinity | None = Field(
+        default=None, description="Keep users with their variant by cookie."
+    )
 
 
 class Wait(sections.Section):
@@ -147,6 +157,7 @@ BY_NAME: Mapping[stage.StageName, type[sections.Section]] = {
     stage.StageName.SCRIPT_RUN: scripts.Script,
     stage.StageName.WAIT: Wait,
     stage.StageName.WAIT_APPROVAL: WaitApproval,
+    stage.StageName.ANALYSIS: metrics.Analysis,
 }
 
 

@@ -1,9 +1,9 @@
 """Whether the stages of a pipeline come in an order that makes sense."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from volary.config import shape, traffic, yaml
-from volary.model import stage, variant
+from volary.model import analysis, stage, variant
 
 ROLLOUTS = {
     variant.Variant.CANARY: stage.StageName.CANARY_ROLLOUT,
@@ -12,6 +12,10 @@ ROLLOUTS = {
 _CLEANS = {
     variant.Variant.CANARY: stage.StageName.CANARY_CLEAN,
     variant.Variant.BASELINE: stage.StageName.BASELINE_CLEAN,
+}
+_SIDES = {
+    analysis.Strategy.CANARY_BASELINE: (variant.Variant.CANARY, variant.Variant.BASELINE),
+    analysis.Strategy.CANARY_PRIMARY: (variant.Variant.CANARY,),
 }
 _PROMOTIONS = (stage.StageName.PRIMARY_ROLLOUT, stage.StageName.SYNC)
 
@@ -23,6 +27,7 @@ def check(reading: shape.Reading, pipeline: Sequence[stage.Stage], path: yaml.Pa
     """
     for each in ROLLOUTS:
         _check_variant_order(reading, pipeline, each, path)
+    _check_sides(reading, pipeline, path)
     _check_promotion(reading, pipeline, path)
     _check_repeated(reading, pipeline, path)
 
@@ -51,6 +56,32 @@ def _check_variant_order(
         reading.warn(
             (*path, last.index), f"no {clean} follows: {which.value} keeps running", f"add {clean}"
         )
+
+
+def _check_sides(reading: shape.Reading, pipeline: Sequence[stage.Stage], path: yaml.Path) -> None:
+    """Note comparisons with a variant that does not run: they never have anything to judge."""
+    running: set[variant.Variant] = set()
+    for step in pipeline:
+        for which, rollout in ROLLOUTS.items():
+            running |= {which} if step.name is rollout else set()
+            running -= {which} if step.name is _CLEANS[which] else set()
+        for strategy, sides in _SIDES.items():
+            rule = next((each for each in _rules(step) if each.strategy is strategy), None)
+            missing = [each for each in sides if each not in running]
+            if rule is not None and missing:
+                name = missing[0].value
+                message = f"{rule.name} is judged by {strategy.value}, and {name} does not run here"
+                hint = f"add {ROLLOUTS[missing[0]]} before it"
+                reading.error((*path, step.index), message, hint)
+
+
+def _rules(step: stage.Stage) -> Iterator[analysis.Rule]:
+    """Yield the rules whose canary is one that another stage made."""
+    for options in (step.options, step.beside):
+        if isinstance(options, stage.AnalysisOptions):
+            yield from options.metrics
+    if isinstance(step.options, stage.ProgressiveTrafficOptions):
+        yield from step.options.metrics
 
 
 def _check_promotion(

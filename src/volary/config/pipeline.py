@@ -1,13 +1,15 @@
 """Turns the entries of ``pipeline.stages`` into stages, with the checks of each on its own.
 
-A stage that Volary does not carry out is an error in both dialects: passing over
-an approval or an analysis in silence would be dangerous.
+A stage that Volary does not know is an error in both dialects: passing over it in silence
+would be dangerous.
 """
 
 from datetime import timedelta
 from typing import cast
 
 from volary.config import (
+    analysis,
+    metrics,
     options,
     progression,
     progressive,
@@ -20,6 +22,15 @@ from volary.config import (
     yaml,
 )
 from volary.model import application, stage
+
+#: Stages that nothing is measured beside, with what to do instead.
+_JUDGING = {
+    stage.StageName.ANALYSIS: "write the metrics under with",
+    stage.StageName.PROGRESSIVE_TRAFFIC: "write the metrics under with",
+    stage.StageName.BLUE_GREEN: "write prePromotion or postPromotion under with",
+    stage.StageName.WAIT_APPROVAL: "while people are asked no cluster is worked on: put an"
+    " ANALYSIS before it, or use K8S_WEBHOOK_GATE",
+}
 
 _NAMES = tuple(name.value for name in options.BY_NAME)
 
@@ -61,7 +72,22 @@ def convert_one(
         timeout=entry.timeout,
         targets=tuple(getattr(read, "multi_targets", ())),
         skip_on=_skip_on(reading, entry.skip_on, (*path, "skipOn")),
+        beside=_beside(reading, name, entry, path),
     )
+
+
+def _beside(
+    reading: shape.Reading, name: stage.StageName, entry: sections.StageEntry, path: yaml.Path
+) -> stage.AnalysisOptions | None:
+    """Return what is measured while the stage is carried out; None: nothing."""
+    at = (*path, "analysis")
+    if entry.analysis is None:
+        return None
+    if name in _JUDGING:
+        reading.error(at, f"nothing is measured beside {name.value} this way", _JUDGING[name])
+        return None
+    read = reading.read(metrics.Beside, entry.analysis, at)
+    return None if read is None else analysis.beside(reading, read, at)
 
 
 def _skip_on(reading: shape.Reading, read: sections.SkipOn, path: yaml.Path) -> stage.SkipOn:
@@ -74,12 +100,6 @@ def _name(reading: shape.Reading, name: str, path: yaml.Path) -> stage.StageName
     if canonical == stage.StageName.ROLLBACK:
         hint = "remove it; planner.autoRollback decides whether failed runs are rolled back"
         reading.error(path, f"{name} must not be listed: Volary adds it when it is needed", hint)
-    elif canonical in options.LATER:
-        reading.error(
-            path,
-            f"the stage {name} is not carried out yet, and passing over it would be dangerous",
-            "remove the stage",
-        )
     elif canonical not in _NAMES:
         reading.error(path, f"unknown stage {name}", shape.did_you_mean(canonical, _NAMES))
     else:
@@ -142,6 +162,8 @@ def _others(
             return webhooks.convert_gate(reading, read, path)
         case scripts.Script():
             return scripts.convert(reading, read, path)
+        case metrics.Analysis():
+            return analysis.convert(reading, read, path)
     raise AssertionError(f"no options for {name}")
 
 

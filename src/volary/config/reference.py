@@ -49,8 +49,8 @@ _STAGES = """\
 ## Stages
 
 A stage has the fields of `pipeline.stages[]` above; its options stand under `with`. `K8S_MULTI_*`
-means the same as `K8S_*`. `K8S_ROLLBACK` must not be listed. {later} are not carried out yet and
-are errors in both dialects: passing over them in silence would be dangerous.
+means the same as `K8S_*`. `K8S_ROLLBACK` must not be listed. Unknown stages are errors in both
+dialects: passing over them in silence would be dangerous.
 
 Weights must add up to 100. In PipeCD's dialect with `method: istio`, `primary` may be left out and
 takes the rest. With `podselector` either primary or canary must be 100 and baseline 0.
@@ -130,7 +130,7 @@ def application_page() -> str:
     parts = [_APPLICATION, "## Fields\n", _table("`metadata`", sections.Metadata)]
     parts.append(_table("`spec`", sections.VolarySpec, without=sections.Kubernetes))
     parts.append(_table("`spec`, *Kubernetes*", sections.Kubernetes))
-    parts.append(_STAGES.format(later=", ".join(f"`{name}`" for name in options.LATER)))
+    parts.append(_STAGES)
     for name, model in options.BY_NAME.items():
         parts.append(_stage(name, model))
     parts.append(_NOT_YET + "\n".join(_later()) + "\n")

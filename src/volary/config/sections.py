@@ -10,35 +10,16 @@ from datetime import timedelta
 from typing import Annotated, ClassVar, Literal
 
 import pydantic
-from pydantic import Field, alias_generators
+from pydantic import Field
 
-from volary.config import values
-from volary.model import application
+from volary.config import routers, section, services, values
 
-Text = Annotated[str, Field(min_length=1)]
-
-
-class Section(pydantic.BaseModel):
-    """An object of a file; names are written in camelCase."""
-
-    model_config = pydantic.ConfigDict(
-        alias_generator=alias_generators.to_camel, extra="forbid", frozen=True
-    )
-
-    #: PipeCD's fields that are not carried out yet, with what they would do.
-    later: ClassVar[Mapping[str, str]] = {}
-    #: Fields that people write here by mistake, with where they belong.
-    misplaced: ClassVar[Mapping[str, str]] = {}
+Section = section.Section
+Text = section.Text
+ObjectReference = section.ObjectReference
 
 
-class ObjectReference(Section):
-    """Points at manifests by kind and name."""
-
-    kind: str = Field(default="", description="Kind; empty: the usual one for the place.")
-    name: str = Field(default="", description="Name; empty: any.")
-
-
-class ServicePort(Section):
+class ServicePort(section.Section):
     """A port of a Service that is made."""
 
     port: Annotated[int, Field(ge=1, le=65535, strict=True)] = Field(description="Its number.")
@@ -49,7 +30,7 @@ class ServicePort(Section):
     app_protocol: str = Field(default="", description="Protocol, such as `http`.")
 
 
-class MadeService(Section):
+class MadeService(section.Section):
     """A Service that leads to primary's pods of the workload."""
 
     ports: list[ServicePort] = Field(min_length=1, description="Its ports.")
@@ -63,7 +44,7 @@ class MadeService(Section):
     annotations: dict[str, str] = Field(default_factory=dict, description="Its annotations.")
 
 
-class ServiceReference(ObjectReference):
+class ServiceReference(section.ObjectReference):
     """Points at the Service that carries the traffic, or says how it is made."""
 
     create: MadeService | None = Field(
@@ -73,7 +54,7 @@ class ServiceReference(ObjectReference):
     )
 
 
-class HelmChart(Section):
+class HelmChart(section.Section):
     """A chart in the repository."""
 
     later: ClassVar[Mapping[str, str]] = {
@@ -89,7 +70,7 @@ class HelmChart(Section):
     )
 
 
-class HelmOptions(Section):
+class HelmOptions(section.Section):
     """How the chart is rendered."""
 
     release_name: str = Field(
@@ -110,7 +91,7 @@ class HelmOptions(Section):
     kube_version: str = Field(default="", description="Kubernetes version the chart may count on.")
 
 
-class TargetReference(Section):
+class TargetReference(section.Section):
     """Names one cluster of the fleet."""
 
     later: ClassVar[Mapping[str, str]] = {"labels": "choosing a cluster by labels here"}
@@ -118,7 +99,7 @@ class TargetReference(Section):
     name: Text = Field(description="The cluster's name in the fleet.")
 
 
-class TargetInput(Section):
+class TargetInput(section.Section):
     """What one cluster renders differently."""
 
     later: ClassVar[Mapping[str, str]] = {
@@ -138,7 +119,7 @@ class TargetInput(Section):
     )
 
 
-class Input(Section):
+class Input(section.Section):
     """Where manifests come from."""
 
     later: ClassVar[Mapping[str, str]] = {
@@ -180,7 +161,7 @@ class Input(Section):
     )
 
 
-class QuickSync(Section):
+class QuickSync(section.Section):
     """Options of a quick sync."""
 
     add_variant_label_to_selector: pydantic.StrictBool = Field(
@@ -194,7 +175,7 @@ class QuickSync(Section):
     )
 
 
-class VariantLabel(Section):
+class VariantLabel(section.Section):
     """The label that tells variants apart."""
 
     key: values.LabelKey = Field(
@@ -216,43 +197,7 @@ class VariantLabel(Section):
     )
 
 
-class VirtualService(Section):
-    """Points at the VirtualService to edit."""
-
-    kind: Literal["", "VirtualService"] = Field(
-        default="", description="Only `VirtualService`; may be left out."
-    )
-    name: str = Field(default="", description="Name; empty: the `service` reference, or the first.")
-
-
-class Istio(Section):
-    """Options of the Istio router."""
-
-    editable_routes: list[Text] = Field(
-        default_factory=list, description="Names of HTTP routes that may be changed; empty: all."
-    )
-    host: str = Field(
-        default="",
-        description="Destination host that carries the variants; empty: `service.name`. "
-        "(PipeCD reads but never uses it.)",
-    )
-    virtual_service: VirtualService = Field(
-        default_factory=VirtualService, description="The VirtualService to edit."
-    )
-
-
-class TrafficRouting(Section):
-    """How traffic is divided between variants."""
-
-    method: application.RoutingMethod = Field(
-        default=application.RoutingMethod.POD_SELECTOR,
-        description="`podselector` switches the Service's selector; `istio` sets weights in a "
-        "VirtualService.",
-    )
-    istio: Istio = Field(default_factory=Istio, description="Options of the Istio router.")
-
-
-class Kubernetes(Section):
+class Kubernetes(section.Section):
     """The Kubernetes part of an application."""
 
     input: Input = Field(default_factory=Input, description="Where manifests come from.")
@@ -262,19 +207,20 @@ class Kubernetes(Section):
         description="Workloads that get variants; empty kind: `Deployment`. Empty list: every "
         "Deployment; when there is none, every StatefulSet.",
     )
-    service: ServiceReference = Field(
-        default_factory=ServiceReference,
+    service: services.ServiceReference = Field(
+        default_factory=services.ServiceReference,
         description="The Service that carries the traffic; empty: the first.",
     )
     variant_label: VariantLabel = Field(
         default_factory=VariantLabel, description="The label that tells variants apart."
     )
-    traffic_routing: TrafficRouting = Field(
-        default_factory=TrafficRouting, description="How traffic is divided between variants."
+    traffic_routing: routers.TrafficRouting = Field(
+        default_factory=routers.TrafficRouting,
+        description="How traffic is divided between variants.",
     )
 
 
-class Planner(Section):
+class Planner(section.Section):
     """How the strategy is chosen."""
 
     always_use_pipeline: pydantic.StrictBool = Field(
@@ -285,14 +231,14 @@ class Planner(Section):
     )
 
 
-class CommitMatcher(Section):
+class CommitMatcher(section.Section):
     """Regular expressions on the first line of the commit message."""
 
     quick_sync: str = Field(default="", description="A match forces a quick sync.")
     pipeline: str = Field(default="", description="A match forces the pipeline; looked at first.")
 
 
-class SkipOn(Section):
+class SkipOn(section.Section):
     """When a stage is left out of a run; any hit leaves it out."""
 
     commit_message_prefixes: list[Text] = Field(
@@ -305,7 +251,7 @@ class SkipOn(Section):
     )
 
 
-class StageEntry(Section):
+class StageEntry(section.Section):
     """One step of the pipeline."""
 
     misplaced: ClassVar[Mapping[str, str]] = {"id": "stages are known by their position"}
@@ -321,9 +267,14 @@ class StageEntry(Section):
     skip_on: SkipOn = Field(
         default_factory=SkipOn, description="Commits for which the stage is left out."
     )
+    analysis: dict[str, object] | None = Field(
+        default=None,
+        description="Metrics and requests that are measured while the stage is carried out; a "
+        "failed verdict stops the stage and fails it. As in `ANALYSIS`, without `duration`.",
+    )
 
 
-class Pipeline(Section):
+class Pipeline(section.Section):
     """Steps that are taken one after another, each on all targets in parallel."""
 
     stages: list[StageEntry] = Field(
@@ -331,7 +282,7 @@ class Pipeline(Section):
     )
 
 
-class OnCommit(Section):
+class OnCommit(section.Section):
     """Whether a new commit starts a run."""
 
     disabled: pydantic.StrictBool = Field(default=False, description="Commits start no run.")
@@ -347,13 +298,13 @@ class OnCommit(Section):
     )
 
 
-class OnCommand(Section):
+class OnCommand(section.Section):
     """Whether a person's wish starts a run."""
 
     disabled: pydantic.StrictBool = Field(default=False, description="`sync` is refused.")
 
 
-class OnOutOfSync(Section):
+class OnOutOfSync(section.Section):
     """Whether drift starts a run."""
 
     later: ClassVar[Mapping[str, str]] = {"minWindow": "the least time between runs for drift"}
@@ -363,7 +314,7 @@ class OnOutOfSync(Section):
     )
 
 
-class OnChain(Section):
+class OnChain(section.Section):
     """Whether another application's run starts one."""
 
     disabled: pydantic.StrictBool = Field(
@@ -371,7 +322,7 @@ class OnChain(Section):
     )
 
 
-class Trigger(Section):
+class Trigger(section.Section):
     """What starts a run under `volary server`."""
 
     on_commit: OnCommit = Field(default_factory=OnCommit, description="New commits.")
@@ -380,7 +331,7 @@ class Trigger(Section):
     on_chain: OnChain = Field(default_factory=OnChain, description="Other applications.")
 
 
-class Mention(Section):
+class Mention(section.Section):
     """Who is named in the notifications of one event."""
 
     later: ClassVar[Mapping[str, str]] = {"email": "notifications by mail"}
@@ -393,7 +344,7 @@ class Mention(Section):
     slack_groups: list[Text] = Field(default_factory=list, description="Ids of Slack groups.")
 
 
-class Notification(Section):
+class Notification(section.Section):
     """What `volary server` says about this application."""
 
     mentions: list[Mention] = Field(
@@ -413,7 +364,7 @@ _NOT_YET = {
 }
 
 
-class Spec(Section):
+class Spec(section.Section):
     """What both dialects have directly under ``spec``."""
 
     later: ClassVar[Mapping[str, str]] = _NOT_YET
@@ -438,8 +389,20 @@ class Spec(Section):
 _BELONGS = "PipeCD reads it under spec.plugins.kubernetes_multicluster"
 
 
-class Plugins(Section):
-    """PipeCD's plugins; Volary takes the place of the two Kubernetes ones."""
+class AnalysisArguments(section.Section):
+    """What all analyses of the application have in common."""
+
+    app_custom_args: dict[str, str] = Field(
+        default_factory=dict, description="`{{ .AppCustomArgs.x }}` of every query."
+    )
+
+
+class Plugins(section.Section):
+    """PipeCD's plugins; Volary takes the place of those for Kubernetes and for analyses."""
+
+    analysis: AnalysisArguments = Field(
+        default_factory=AnalysisArguments, description="Of the analysis plugin."
+    )
 
     kubernetes_multicluster: Kubernetes | None = Field(
         default=None,
@@ -463,7 +426,7 @@ class PipecdSpec(Spec):
     plugins: Plugins = Field(default_factory=Plugins, description="Options by plugin.")
 
 
-class PipecdFile(Section):
+class PipecdFile(section.Section):
     """An application file in PipeCD's dialect."""
 
     api_version: Literal["pipecd.dev/v1beta1"] = Field(description="The dialect.")
@@ -473,14 +436,14 @@ class PipecdFile(Section):
     spec: PipecdSpec = Field(default_factory=PipecdSpec, description="The application.")
 
 
-class Metadata(Section):
+class Metadata(section.Section):
     """Name and labels of an application."""
 
     name: str = Field(default="", description="Name; empty: the directory's name.")
     labels: dict[str, str] = Field(default_factory=dict, description="Free labels.")
 
 
-class Targets(Section):
+class Targets(section.Section):
     """Which clusters of the fleet the application is for."""
 
     names: list[values.ClusterName] = Field(
@@ -491,7 +454,7 @@ class Targets(Section):
     )
 
 
-class Strategy(Section):
+class Strategy(section.Section):
     """A pipeline for some of the clusters."""
 
     name: Annotated[values.DnsLabel, Field(min_length=1)] = Field(
@@ -522,6 +485,9 @@ class VolarySpec(Kubernetes, Spec):
         default_factory=Targets,
         description="Which clusters of the fleet the application is for; empty: all.",
     )
+    analysis: AnalysisArguments = Field(
+        default_factory=AnalysisArguments, description="What all analyses have in common."
+    )
     strategies: list[Strategy] = Field(
         default_factory=list,
         description="Instead of `pipeline`: clusters by label, each with a pipeline of its own. "
@@ -530,7 +496,7 @@ class VolarySpec(Kubernetes, Spec):
     )
 
 
-class VolaryFile(Section):
+class VolaryFile(section.Section):
     """An application file in Volary's own dialect."""
 
     api_version: Literal["volary.dev/v1"] = Field(description="The dialect.")

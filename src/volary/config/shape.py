@@ -25,6 +25,18 @@ _SHOWN = 80
 S = TypeVar("S", bound=sections.Section)
 
 
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """Entries that a file may refer to, in another document."""
+
+    document: yaml.Document | None = None
+    dialect: application.Dialect = application.Dialect.VOLARY
+    #: Kind and name of each.
+    entries: frozenset[tuple[str, str]] = frozenset()
+    #: What is wrong with the document; concerns those that refer to it.
+    problems: tuple[problem.Problem, ...] = ()
+
+
 @dataclass(slots=True)
 class Reading:
     """One document being read in a dialect, and the problems found so far."""
@@ -32,6 +44,9 @@ class Reading:
     document: yaml.Document
     dialect: application.Dialect = application.Dialect.VOLARY
     problems: list[problem.Problem] = field(default_factory=list)
+    #: For the analyses of the file.
+    templates: Templates = Templates()
+    arguments: Mapping[str, str] = field(default_factory=dict)
     #: Paths in the words of the model to paths as written, where they differ.
     _written: dict[yaml.Path, str] = field(default_factory=dict)
 

@@ -41,6 +41,7 @@ OPTIONS: Mapping[stages.StageName, type[stages.StageOptions]] = {
     stages.StageName.WAVE_GATE: stages.WaveGateOptions,
     stages.StageName.WAIT: stages.WaitOptions,
     stages.StageName.WAIT_APPROVAL: stages.ApprovalOptions,
+    stages.StageName.ANALYSIS: stages.AnalysisOptions,
     stages.StageName.PROGRESSIVE_TRAFFIC: stages.ProgressiveTrafficOptions,
     stages.StageName.BLUE_GREEN: stages.BlueGreenOptions,
     stages.StageName.WEBHOOK_GATE: stages.WebhookGateOptions,

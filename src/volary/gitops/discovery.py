@@ -72,8 +72,9 @@ class Discovery:
                 missing.append(_missing(each.path, error.problems))
         known: dict[tuple[str, str], Reading] = {}
         readings = []
+        shared = applications.shared_identity(commit_tree)
         for path in sorted({*paths, *by_hand}):
-            key = (path, _identity(commit_tree, path))
+            key = (path, f"{_identity(commit_tree, path)} {shared}")
             reading = known[key] = self._known.get(key) or _read(commit_tree, path)
             readings.append(_aimed(reading, by_hand.get(path)))
         self._known = known

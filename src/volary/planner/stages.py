@@ -17,6 +17,7 @@ DESCRIPTIONS = {
     stage.StageName.TRAFFIC_ROUTING: "Update traffic routing percentages for all targets",
     stage.StageName.WAIT: "Wait before the next stage",
     stage.StageName.WAIT_APPROVAL: "Wait until people agree",
+    stage.StageName.ANALYSIS: "Measure the new version and judge it",
     stage.StageName.PROGRESSIVE_TRAFFIC: "Move traffic to the new version step by step",
     stage.StageName.BLUE_GREEN: "Switch all traffic to the new version",
     stage.StageName.WEBHOOK_GATE: "Wait until a webhook agrees",

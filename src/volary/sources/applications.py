@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from volary.config import application as application_files
+from volary.config import templates
 from volary.model import errors, problem
 from volary.sources import paths, tree
 
@@ -84,18 +85,33 @@ def choose(files: tree.Tree, directory: str = "", *, app: str = "") -> Applicati
 
 
 def neighbours(files: tree.Tree, path: str) -> Mapping[str, str]:
-    """Return the text of the YAML files beside the Canary at `path`; nothing for other files.
+    """Return the text of the files that the application file at `path` may refer to.
 
-    A Canary refers to them: templates, providers, the workload.
+    They are in the directory `.pipe` of the repository, and beside a Canary: templates,
+    providers, the workload.
     """
     chosen = ApplicationFile(path)
-    if is_application_file(chosen.name):
-        return {}
+    places = [*_shared(files)]
+    if not is_application_file(chosen.name):
+        places += files.list(chosen.directory)[:_MOST_NEIGHBOURS]
     found: dict[str, str] = {}
-    for entry in files.list(chosen.directory)[:_MOST_NEIGHBOURS]:
+    for entry in places:
         if entry.path != path and _is_yaml(entry) and (text := _text(files, entry.path)):
             found[entry.path] = text
     return found
+
+
+def shared_identity(files: tree.Tree) -> str:
+    """Return what changes with the files that all applications of a repository share."""
+    return files.identity(templates.DIRECTORY) if _shared(files) else ""
+
+
+def _shared(files: tree.Tree) -> Sequence[tree.Entry]:
+    entry = files.entry(templates.DIRECTORY)
+    if entry is None or entry.kind is not tree.Kind.DIRECTORY:
+        return ()
+    found = files.list(templates.DIRECTORY)[:_MOST_NEIGHBOURS]
+    return [each for each in found if templates.is_template_path(each.path)]
 
 
 def _named(entries: Sequence[tree.Entry]) -> list[str]:
@@ -116,7 +132,13 @@ def _canaries(files: tree.Tree, entries: Sequence[tree.Entry]) -> list[str]:
 
 def _is_yaml(entry: tree.Entry) -> bool:
     small = entry.size <= _LARGEST_NEIGHBOUR
-    return entry.kind is tree.Kind.FILE and small and application_files.is_yaml_name(entry.name)
+    return entry.kind is tree.Kind.FILE and small and _has_yaml_name(entry.name)
+
+
+def _has_yaml_name(name: str) -> bool:
+    return application_files.is_yaml_name(name) or templates.is_template_path(
+        paths.join(templates.DIRECTORY, name)
+    )
 
 
 def _text(files: tree.Tree, path: str) -> str:

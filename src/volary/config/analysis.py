@@ -1,0 +1,292 @@
+"""Reads what is to be measured and judged, and refuses what could never say anything.
+
+An analysis that would pass in silence, as PipeCD lets it (an interval longer than the
+analysis, a threshold without bounds), is an error in both dialects.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Generic, TypeVar
+
+from volary.config import metrics, shape, yaml
+from volary.model import analysis, stage
+
+#: Queries that Volary brings along.
+BUILT_IN = ("request-success-rate", "request-duration")
+
+_SHORTEST = timedelta(seconds=1)
+_LONGEST_QUERY = timedelta(minutes=5)
+_ADDRESS = re.compile(r"https?://[^\s/?#@]+([/?#]\S*)?")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_METRICS, _HTTPS = "metrics", "https"
+_LITERAL = analysis.Strategy.THRESHOLD
+
+Entry = TypeVar("Entry", metrics.Metric, metrics.HttpCheck)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place(Generic[Entry]):
+    """An entry, and where it is written: at its place in the stage, or in the template."""
+
+    entry: Entry
+    reading: shape.Reading
+    path: yaml.Path
+    #: What it is called when it does not say.
+    name: str
+
+
+def convert(
+    reading: shape.Reading, read: metrics.Analysis, path: yaml.Path
+) -> stage.AnalysisOptions:
+    """Return the options of ``ANALYSIS``; what is wrong with them is noted."""
+    options = replace(beside(reading, read, path), duration=read.duration, hold_for=read.hold_for)
+    _check_unit(reading, read.duration, (*path, "duration"))
+    for rule in (*options.metrics, *(each.rule for each in options.http)):
+        first = rule.warm_up + rule.interval
+        if timedelta(0) < read.duration < first:
+            message = f"{rule.name} is never judged: its first look is after {first}"
+            reading.error((*path, "duration"), message)
+    return options
+
+
+def beside(reading: shape.Reading, read: metrics.Beside, path: yaml.Path) -> stage.AnalysisOptions:
+    """Return what is measured beside another stage; what is wrong with it is noted."""
+    if read.logs:
+        hint = "remove it, or ask the system that keeps the logs by a metric or a request"
+        reading.error((*path, "logs"), "no provider of logs is carried out", hint)
+    elif not read.metrics and not read.https:
+        reading.error(path, "nothing is measured", "add metrics or https")
+    return stage.AnalysisOptions(
+        duration=timedelta(0),
+        metrics=rules(reading, read.metrics, (*path, _METRICS)),
+        http=checks(reading, read.https, (*path, _HTTPS)),
+    )
+
+
+def rules(
+    reading: shape.Reading,
+    read: Sequence[metrics.Metric],
+    path: yaml.Path,
+    *,
+    interval: timedelta | None = None,
+) -> tuple[analysis.Rule, ...]:
+    """Return the rules of the metrics at `path`; what is wrong with them is noted.
+
+    Args:
+        reading: The file.
+        read: The metrics.
+        path: Of their list.
+        interval: Of metrics that name none; None: each has to.
+    """
+    found: list[analysis.Rule] = []
+    for i, each in enumerate(read):
+        place = _place(reading, metrics.Metric, each, _METRICS, (*path, i))
+        if place is None:
+            continue
+        arguments = dict(reading.arguments) | (each.template.app_args if each.template else {})
+        rule = replace(_rule(place, interval), arguments=arguments)
+        _check_name(reading, rule.name, (other.name for other in found), (*path, i))
+        found.append(rule)
+    return tuple(found)
+
+
+def checks(
+    reading: shape.Reading, read: Sequence[metrics.HttpCheck], path: yaml.Path
+) -> tuple[analysis.HttpCheck, ...]:
+    """Return the requests at `path`; what is wrong with them is noted."""
+    found: list[analysis.HttpCheck] = []
+    for i, each in enumerate(read):
+        place = _place(reading, metrics.HttpCheck, each, _HTTPS, (*path, i))
+        if place is None:
+            continue
+        made = _http(place)
+        _check_name(reading, made.rule.name, (other.rule.name for other in found), (*path, i))
+        found.append(made)
+    return tuple(found)
+
+
+def _place(
+    reading: shape.Reading, kind: type[Entry], read: Entry, section: str, path: yaml.Path
+) -> _Place[Entry] | None:
+    """Return the entry that counts; None when it cannot be read, which is noted."""
+    if read.template is None:
+        return _Place(read, reading, path, f"{section}-{path[-1]}")
+    name, at = read.template.name, (*path, "template", "name")
+    shared = reading.templates
+    reading.problems += [each for each in shared.problems if each not in reading.problems]
+    document = shared.document
+    if document is None or (section, name) not in shared.entries:
+        known = [each for where, each in shared.entries if where == section]
+        hint = shape.did_you_mean(name, known) or (
+            "an AnalysisTemplate in the directory .pipe of the repository would have it"
+        )
+        message = f"analysis template {name} not found despite template specified"
+        reading.error(at, message, hint)
+        return None
+    ignored = sorted(read.model_fields_set - {"template"})
+    if ignored:
+        reading.lenient(path, "a template says everything", then="the other fields are ignored")
+    source = shape.Reading(document, shared.dialect, reading.problems)
+    found: yaml.Path = ("spec", section, name)
+    entry = source.read(kind, source.written(found), found)
+    if entry is not None and entry.template is not None:
+        source.error((*found, "template"), "a template cannot name another one")
+        return None
+    return None if entry is None else _Place(entry, source, found, name)
+
+
+def _rule(place: _Place[metrics.Metric], interval: timedelta | None) -> analysis.Rule:
+    read, reading, path = place.entry, place.reading, place.path
+    name = read.name or place.name
+    is_built_in = not read.query and name in BUILT_IN
+    if not read.query and not is_built_in:
+        hint = f"built in are {' and '.join(BUILT_IN)}"
+        reading.error((*path, "query"), 'missing "query" field', hint)
+    _check_times(place, given=interval)
+    _check_comparison(reading, read, path)
+    _check_kind(reading, read, path)
+    return analysis.Rule(
+        name=name,
+        provider=read.provider,
+        query=read.query,
+        total_query=read.total_query,
+        kind=read.kind,
+        interval=read.interval or interval or timedelta(minutes=1),
+        timeout=read.timeout,
+        strategy=read.strategy,
+        expected=_range(read.expected),
+        deviation=_deviation(read),
+        ratio_limit=read.max if read.max is not None else read.min,
+        judgement=read.judgement,
+        significance=read.significance,
+        failure_limit=read.failure_limit,
+        failure_count=read.failure_count,
+        minimum_samples=read.min_samples,
+        warm_up=read.warm_up,
+        no_data=_no_data(place, analysis.NoData.HOLD),
+        dry_run=read.dry_run,
+        decider=read.scope,
+        built_in=name if is_built_in else "",
+        canary_arguments=read.canary_args,
+        baseline_arguments=read.baseline_args,
+        primary_arguments=read.primary_args,
+    )
+
+
+def _http(place: _Place[metrics.HttpCheck]) -> analysis.HttpCheck:
+    read, reading, path = place.entry, place.reading, place.path
+    if not _ADDRESS.fullmatch(read.url):
+        reading.error((*path, "url"), "must be an address with https:// or http://")
+    for i, header in enumerate(read.headers):
+        is_bad = not _HEADER.fullmatch(header.key) or any(
+            ord(each) < ord(" ") for each in header.value
+        )
+        if is_bad:
+            reading.error((*path, "headers", i), "is not a header of a request")
+    _check_times(place, given=None)
+    code = float(read.expected_code)
+    rule = analysis.Rule(
+        name=read.name or place.name,
+        provider="",
+        query=f"{read.method} {read.url}",
+        interval=read.interval or timedelta(minutes=1),
+        timeout=read.timeout,
+        expected=analysis.Range(code, code),
+        failure_limit=read.failure_limit,
+        failure_count=read.failure_count,
+        no_data=_no_data(place, analysis.NoData.FAIL),
+        dry_run=read.dry_run,
+    )
+    headers = tuple((each.key, each.value) for each in read.headers)
+    return analysis.HttpCheck(rule, read.url, read.method, headers)
+
+
+def _no_data(place: _Place[Entry], otherwise: analysis.NoData) -> analysis.NoData:
+    """Return the policy; PipeCD's word is read too, and its danger is named."""
+    read, reading = place.entry, place.reading
+    path: yaml.Path = (*place.path, "skipOnNoData")
+    written = reading.written(path)
+    if read.no_data is not None:
+        if written is not None:
+            reading.error(path, "skipOnNoData and noData are both given", "keep noData")
+        return read.no_data
+    if written is True:
+        message = "skipOnNoData: a release whose metrics are silent passes"
+        reading.warn(path, message, "noData: hold waits for data and fails without")
+        return analysis.NoData.PASS
+    return analysis.NoData.FAIL if written is False else otherwise
+
+
+def _deviation(read: metrics.Metric) -> analysis.Deviation:
+    if read.max is not None:
+        return analysis.Deviation.HIGH
+    return analysis.Deviation.LOW if read.min is not None else read.deviation
+
+
+def _range(read: metrics.Expected | None) -> analysis.Range | None:
+    return None if read is None else analysis.Range(read.min, read.max)
+
+
+def _check_times(place: _Place[Entry], *, given: timedelta | None) -> None:
+    read, reading = place.entry, place.reading
+    path: yaml.Path = place.path
+    if read.interval is None:
+        if given is None:
+            reading.error((*path, "interval"), 'missing "interval" field')
+    else:
+        _check_unit(reading, read.interval, (*path, "interval"))
+        if timedelta(0) < read.interval < _SHORTEST:
+            reading.error((*path, "interval"), "must be at least 1s")
+    _check_unit(reading, read.timeout, (*path, "timeout"))
+    if read.timeout > _LONGEST_QUERY:
+        reading.error((*path, "timeout"), "must be at most 5m")
+
+
+def _check_unit(reading: shape.Reading, read: timedelta, path: yaml.Path) -> None:
+    """Note a duration of nothing, and numbers, which are nanoseconds in PipeCD."""
+    written = reading.written(path)
+    if isinstance(written, int | float) and written:
+        reading.error(path, f"{written} means {written} nanoseconds", f"write a unit: {written}s")
+    elif read <= timedelta(0):
+        reading.error(path, "must be more than 0")
+
+
+def _check_comparison(reading: shape.Reading, read: metrics.Metric, path: yaml.Path) -> None:
+    bounds = read.expected
+    if read.strategy is _LITERAL:
+        if bounds is None or (bounds.min is None and bounds.max is None):
+            message = '"expected" is required to analyze with the THRESHOLD strategy'
+            reading.error((*path, "expected"), message, "write expected: {max: …} or {min: …}")
+        for name in ("max", "min"):
+            if getattr(read, name) is not None:
+                hint = f"write expected: {{{name}: …}}, or a strategy that compares"
+                reading.error((*path, name), "THRESHOLD compares nothing", hint)
+    elif bounds is not None:
+        message = f"expected is not looked at with {read.strategy.value}"
+        reading.lenient((*path, "expected"), message, then="it is ignored")
+    if bounds and bounds.min is not None and bounds.max is not None and bounds.min > bounds.max:
+        reading.error((*path, "expected"), "min is greater than max: no value is good")
+    if read.max is not None and read.min is not None:
+        reading.error((*path, "min"), "max and min are both given", "write two metrics")
+    elif reading.written((*path, "deviation")) and _deviation(read) is not read.deviation:
+        message = f"contradicts {'max' if read.max is not None else 'min'}"
+        reading.error((*path, "deviation"), message, "remove it")
+
+
+def _check_kind(reading: shape.Reading, read: metrics.Metric, path: yaml.Path) -> None:
+    is_proportion = read.kind is analysis.Kind.PROPORTION
+    if is_proportion and read.query and not read.total_query:
+        reading.error((*path, "totalQuery"), "is required: what does query count events of?")
+    elif read.total_query and not is_proportion:
+        reading.error((*path, "totalQuery"), "is for kind: proportion only")
+    sequential = read.judgement is analysis.Judgement.SEQUENTIAL
+    if sequential and read.strategy is _LITERAL and read.kind is analysis.Kind.VALUE:
+        message = "values against a threshold have no chance of false alarm to keep"
+        reading.error((*path, "judgement"), message, "write each, or a strategy that compares")
+
+
+def _check_name(reading: shape.Reading, name: str, others: Iterable[str], path: yaml.Path) -> None:
+    if name in others:
+        reading.error(path, f"two are called {name}", "give one of them another name")
