@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from volary.config import made, ordering, sections, shape, strategies, values, yaml
+from volary.config import made, ordering, routing, sections, shape, strategies, values, yaml
 from volary.model import application, stage, variant
 
 _VARIANT_KINDS = ("", "Deployment", "StatefulSet")
@@ -134,16 +134,8 @@ def _check_workloads(reading: shape.Reading, app: application.Application, path:
 
 
 def _check_routing(reading: shape.Reading, app: application.Application, base: yaml.Path) -> None:
-    routing = app.traffic_routing
-    routes = [step for step in app.pipeline if step.name is stage.StageName.TRAFFIC_ROUTING]
-    is_istio = routing.method is application.RoutingMethod.ISTIO
-    if routing.istio != application.IstioRouting() and not is_istio:
-        here = (*base, "trafficRouting", "istio")
-        reading.lenient(here, "istio has no effect without method: istio")
-    if is_istio and routes and not (routing.istio.host or app.service.name):
-        here = (*base, "trafficRouting")
-        hint = "set trafficRouting.istio.host or service.name"
-        reading.error(here, "the host whose traffic is divided is not known", hint)
+    routing.check(reading, app, base)
+    is_istio = app.traffic_routing.method is application.RoutingMethod.ISTIO
     if app.service.kind not in ("", "Service") and not is_istio:
         here = (*base, "service", "kind")
         reading.lenient(here, f"service must be a Service, not a {app.service.kind}")

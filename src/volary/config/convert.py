@@ -1,6 +1,6 @@
 """Turns the sections of an application file into the model's values."""
 
-from volary.config import sections
+from volary.config import sections, services
 from volary.model import application, stage, variant
 
 
@@ -45,7 +45,7 @@ def quick_sync(read: sections.QuickSync) -> stage.SyncOptions:
 
 
 def reference(
-    read: sections.ObjectReference | sections.VirtualService,
+    read: sections.ObjectReference,
 ) -> application.ObjectReference:
     """Return a reference to manifests."""
     return application.ObjectReference(read.kind, read.name)
@@ -62,7 +62,7 @@ def variant_label(read: sections.VariantLabel) -> variant.VariantLabel:
     )
 
 
-def made_service(read: sections.MadeService | None) -> application.MadeService | None:
+def made_service(read: services.MadeService | None) -> application.MadeService | None:
     """Return the Service to make."""
     if read is None:
         return None
@@ -77,16 +77,6 @@ def made_service(read: sections.MadeService | None) -> application.MadeService |
         labels=read.labels,
         annotations=read.annotations,
     )
-
-
-def traffic_routing(read: sections.TrafficRouting) -> application.TrafficRouting:
-    """Return the router and its options."""
-    istio = application.IstioRouting(
-        editable_routes=tuple(read.istio.editable_routes),
-        host=read.istio.host,
-        virtual_service=reference(read.istio.virtual_service),
-    )
-    return application.TrafficRouting(read.method, istio)
 
 
 def planner(read: sections.Planner) -> application.Planner:

@@ -1,8 +1,9 @@
 """Reads the weights of a traffic stage and checks them against the router."""
 
+from dataclasses import replace
 from typing import assert_never
 
-from volary.config import options, shape, yaml
+from volary.config import options, progression, shape, yaml
 from volary.model import application, stage, variant
 
 
@@ -21,6 +22,14 @@ def convert(
     weights = _weights(reading, read, method, path)
     if weights is None:
         return None
+    weights = replace(
+        weights,
+        match=progression.matches(reading, read.match, (*path, "match")),
+        mirror=read.mirror,
+        session_affinity=progression.affinity(
+            reading, read.session_affinity, (*path, "sessionAffinity")
+        ),
+    )
     if method is application.RoutingMethod.POD_SELECTOR:
         message = unsupported_by_pod_selector(weights)
         if message:
@@ -52,10 +61,11 @@ def _weights(
         if read.primary or others:
             message = "all and single percentages are both given"
             reading.lenient(path, message, "keep one of them", then="all wins")
-        return stage.TrafficOptions(
-            **{name: 100 * (read.all == name) for name in ("primary", "canary", "baseline")}
-        )
+        primary, canary, baseline = (100 * (read.all == each.value) for each in variant.Variant)
+        return stage.TrafficOptions(primary, canary, baseline)
     primary = read.primary or 0
+    if read.primary is None and not others and read.match:
+        primary = 100
     if read.primary is None and reading.is_pipecd and _rest_is_implied(method, others):
         primary = 100 - others
     total = primary + others

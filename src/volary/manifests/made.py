@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from volary.manifests import objects, services, workloads
+from volary.manifests import made_routes, objects, services, workloads
 from volary.model import application, errors, json, manifest, problem
 
 #: Containers of meshes and ingress controllers; their ports are not the application's.
@@ -16,16 +16,18 @@ def add(
     """Return the manifests with the objects that the application file itself holds.
 
     The Service is made only when no manifest is the Service of that name. It selects what
-    the workload's selector selects, and the variant label of primary.
+    the workload's selector selects, and the variant label of primary. Routes are added where
+    ``trafficRouting.create`` asks for them.
 
     Raises:
-        UserError: When the Service is to be made, and it is not clear for which pods.
+        UserError: When the Service is to be made, and it is not clear for which pods; when
+            routes are to be made, and there is no Service.
     """
     origin = problem.Location(path="spec.input.objects")
     found = [*manifests, *(manifest.Manifest(body, origin) for body in app.input.objects)]
-    if app.made_service is None or services.find(found, app.service):
-        return found
-    return [*found, _service(found, app, app.made_service)]
+    if app.made_service is not None and not services.find(found, app.service):
+        found.append(_service(found, app, app.made_service))
+    return made_routes.add(found, app)
 
 
 def _service(

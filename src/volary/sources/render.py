@@ -215,6 +215,9 @@ def _of_file(described: application.Application) -> str:
         described.service,
         described.made_service,
         described.variant_label,
+        described.traffic_routing,
+        # Suffixes of Services that routes lead to.
+        described.pipeline,
     )
     return repr(parts)
 
