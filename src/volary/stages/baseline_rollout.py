@@ -39,7 +39,8 @@ async def _run(doing: work.Work) -> str:
             "there is no running version to make a baseline of: this is the first deployment",
             hint="deploy once with a quick sync, or name the running commit with --running",
         )
-    source = await doing.load(context.running_source)
     options = variant_rollout.options(context)
+    loaded = await doing.load(context.running_source)
+    source = await variant_rollout.sized(doing, loaded, options)
     manifests = plan(source, context.application, options, commit=context.running_commit)
     return await variant_rollout.roll_out(doing, "baseline", manifests)

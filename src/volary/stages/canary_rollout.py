@@ -30,7 +30,8 @@ async def run(context: contexts.StageContext) -> outcome.Outcome:
 
 async def _run(doing: work.Work) -> str:
     context = doing.context
-    source = await doing.load(context.target_source)
     options = variant_rollout.options(context)
+    loaded = await doing.load(context.target_source)
+    source = await variant_rollout.sized(doing, loaded, options)
     manifests = plan(source, context.application, options, commit=context.commit)
     return await variant_rollout.roll_out(doing, "canary", manifests)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from volary.model import manifest, stage
 from volary.stages import context as contexts
-from volary.stages import work
+from volary.stages import scaling, work
 
 
 async def roll_out(doing: work.Work, title: str, manifests: Sequence[manifest.Manifest]) -> str:
@@ -12,6 +12,15 @@ async def roll_out(doing: work.Work, title: str, manifests: Sequence[manifest.Ma
     changes = await doing.apply(manifests)
     seen = await doing.wait_ready(manifests)
     return f"{title}: {changes.summary}; {seen}"
+
+
+async def sized(
+    doing: work.Work, source: list[manifest.Manifest], options: stage.VariantRolloutOptions
+) -> list[manifest.Manifest]:
+    """Return the source, with the live number of pods where a percentage of it is asked for."""
+    if options.replicas is None or not options.replicas.is_percentage:
+        return source
+    return await scaling.sized(doing, source)
 
 
 def options(context: contexts.StageContext) -> stage.VariantRolloutOptions:
