@@ -12,8 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from aiohttp import web
-from tests import stage_world
 
+import stage_world
 from volary.engine import feed, journal, local, plan, state
 from volary.model import manifest, stage
 from volary.stages import circumstances

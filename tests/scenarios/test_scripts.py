@@ -6,8 +6,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests import release_world, stage_world
 
+import release_world
+import stage_world
 from volary.model import application as applications
 from volary.model import stage
 from volary.model.status import RunStatus, TaskStatus

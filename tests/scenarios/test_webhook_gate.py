@@ -6,8 +6,9 @@ from datetime import timedelta
 
 import pytest
 from aiohttp import web
-from tests import release_world, stage_world
 
+import release_world
+import stage_world
 from volary.model import stage, webhook
 from volary.model.status import RunStatus, TaskStatus
 from volary.stages import circumstances, webhooks

@@ -13,7 +13,7 @@ from volary.manifests import objects, workloads
 from volary.model import application as applications
 from volary.model import errors, manifest, outcome, problem, stage, variant
 from volary.stages import context as contexts
-from volary.stages import rendering, routes, work
+from volary.stages import promotion, rendering, routes, work
 
 _POD_SELECTOR = applications.RoutingMethod.POD_SELECTOR
 _Options = stage.SyncOptions | stage.PrimaryRolloutOptions
@@ -97,6 +97,7 @@ async def _run(doing: work.Work) -> str:
     held = routes.hold(planned.manifests, carriers, context.application)
     changes = await doing.apply(held)
     seen = await doing.wait_ready(held)
+    await promotion.step_back(doing, planned.manifests)
     await routes.give_back(doing, carriers, planned.manifests)
     if planned.prune:
         await _prune(doing, planned)

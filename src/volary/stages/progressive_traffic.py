@@ -1,0 +1,319 @@
+"""``K8S_PROGRESSIVE_TRAFFIC``: canary gets more and more traffic while every check passes.
+
+Flagger's loop as a stage; the steps are decided in `planner.stepping`. The live routes say how
+far it is, and what cannot be read there (failed checks, iterations) is remembered, so a run
+that was killed goes on from the weight it had reached. The stage ends with canary at the
+maximum, and K8S_PRIMARY_ROLLOUT promotes: it brings primary to the new version and then gives
+the traffic back, at once or by `stepWeightPromotion` (`stages.promotion`).
+
+When the checks have failed too often, this stage gives canary's traffic back itself before it
+fails; removing canary is the rollback's work.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from volary.model import errors, manifest, outcome, stage, webhook
+from volary.planner import stepping
+from volary.stages import checking, council, inquiries, routes, vigil, work
+from volary.stages import context as contexts
+from volary.stages.routing import division
+
+_Hook = webhook.WebhookType
+_GATES = {
+    stepping.Gate.TRAFFIC_INCREASE: _Hook.CONFIRM_TRAFFIC_INCREASE,
+    stepping.Gate.PROMOTION: _Hook.CONFIRM_PROMOTION,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one cluster found out in one round."""
+
+    position: stepping.Position
+    answers: stepping.Answers
+    #: Enough of canary's pods are ready.
+    is_ready: bool
+    #: What speaks against going on; empty: nothing.
+    reason: str = ""
+
+
+async def run(context: contexts.StageContext) -> outcome.Outcome:
+    """Carry out the stage on one cluster."""
+    return await work.carry_out(context, _run)
+
+
+async def _run(doing: work.Work) -> str:
+    options = doing.context.stage.options
+    if not isinstance(options, stage.ProgressiveTrafficOptions):
+        raise TypeError(f"{doing.context.stage.name} has {type(options).__name__}")
+    source = await doing.load(doing.context.target_source)
+    about = inquiries.subject(doing.context, source)
+    watch = vigil.Vigil(doing, source, options.ready_threshold, options.progress_deadline)
+    journey = Journey(
+        doing,
+        options,
+        source,
+        inquiries.Inquirer(doing, options.webhooks, about),
+        watch,
+        council.Council(doing, options.scope),
+        await checking.open_checker(doing, source, options.metrics),
+    )
+    async with journey.accompanied():
+        return await journey.travel()
+
+
+@dataclass(slots=True)
+class Journey:
+    """One cluster on its way from nothing to the maximum."""
+
+    doing: work.Work
+    options: stage.ProgressiveTrafficOptions
+    source: list[manifest.Manifest]
+    inquirer: inquiries.Inquirer
+    watch: vigil.Vigil
+    council: council.Council
+    checker: checking.Checker
+    position: stepping.Position = field(default_factory=stepping.Position)
+    #: What was said last against going on.
+    reason: str = ""
+    _baseline: int = 0
+    _is_confirmed: bool = False
+
+    @asynccontextmanager
+    async def accompanied(self) -> AsyncIterator[None]:
+        """Watch canary's pods and send reports while the body lasts."""
+        async with self.watch.kept(), self.inquirer.reporting():
+            yield
+
+    async def travel(self) -> str:
+        """Go on until canary is at the maximum; return the sentence that says so.
+
+        Raises:
+            StageFailedError: when the checks failed too often, or canary went down.
+            StoppedError: when asked to stop.
+        """
+        if await self._recall():
+            # What was measured before the pause says nothing about the time since.
+            await self._rest()
+        await self._confirm()
+        while True:
+            done = await self._round()
+            if done.move is stepping.Move.PROMOTE:
+                await self._arrive(done)
+                return f"canary has {self._title()}: {done.sentence}"
+            if done.move is stepping.Move.FAIL:
+                raise work.StageFailedError(await self._give_up(done.sentence))
+            await self._rest()
+
+    async def _recall(self) -> bool:
+        """Take up what an earlier process remembered; say whether there was anything."""
+        known = await self.doing.context.memory.load()
+        if not known:
+            return False
+        self.doing.touched = True
+        self._is_confirmed = bool(known.get("confirmed"))
+        self.position = stepping.Position(
+            failed=int(known.get("failed", 0)),
+            iterations=int(known.get("iterations", 0)),
+            waiting=bool(known.get("waiting")),
+        )
+        await self._observe()
+        self.doing.note(f"going on at {self._title()}, {self.position.failed} failed checks so far")
+        return True
+
+    async def _remember(self) -> None:
+        await self.doing.context.memory.save(
+            {
+                "confirmed": self._is_confirmed,
+                "failed": self.position.failed,
+                "iterations": self.position.iterations,
+                "waiting": self.position.waiting,
+            }
+        )
+
+    async def _confirm(self) -> None:
+        """Wait until the ``confirm-rollout`` webhooks agree; asked once per interval."""
+        self.inquirer.describe(phase="Waiting")
+        while not self._is_confirmed:
+            refusal = await self._ask(_Hook.CONFIRM_ROLLOUT)
+            self._is_confirmed = not refusal
+            if refusal:
+                self.doing.context.progress(f"waiting for confirm-rollout: {refusal}")
+                await self._rest()
+        await self._remember()
+
+    async def _ask(self, kind: webhook.WebhookType) -> str:
+        """Return why somebody refuses; in a fleet one cluster asks for all."""
+        self.council.round += 1
+        return await self.council.ask(kind.value, lambda: self.inquirer.refusal(kind))
+
+    async def _rest(self) -> None:
+        try:
+            await self.watch.rest(self.options.interval)
+        except work.StageFailedError as error:
+            raise work.StageFailedError(await self._give_up(str(error))) from error
+
+    async def _round(self) -> stepping.Tick:
+        """Look, check, decide, and move the traffic if that is what follows."""
+        self.council.round += 1
+        reports = await self.council.share("report", await self._report())
+        position = stepping.together([each.position for each in reports.values()])
+        self.reason = _against(reports) or self.reason
+        if not all(each.is_ready for each in reports.values()):
+            return await self._stay(replace(position, weight=self.position.weight), self.reason)
+        answers = stepping.unanimous([each.answers for each in reports.values()])
+        if answers == stepping.Answers() and not stepping.is_over(self.options, position):
+            answers = replace(answers, granted=await self._is_granted(position))
+        done = stepping.tick(self.options, position, answers)
+        if done.move is stepping.Move.ROUTE:
+            await self._move(done)
+            return done
+        if done.move is stepping.Move.STAY:
+            return await self._stay(done.position, done.sentence)
+        return done
+
+    async def _report(self) -> Report:
+        """Find out how this cluster is."""
+        await self._observe()
+        phase = "WaitingPromotion" if self.position.waiting else "Progressing"
+        self.inquirer.describe(
+            phase=phase,
+            failedChecks=self.position.failed,
+            canaryWeight=self.position.weight,
+            iterations=self.position.iterations,
+        )
+        asked = await self.inquirer.agreement(_Hook.ROLLBACK) if self.council.is_speaker else ""
+        if asked:
+            reason = f"{asked} asked to roll back"
+            return Report(self.position, stepping.Answers(rollback=True), True, reason)
+        try:
+            sight = await self.watch.look()
+        except work.StageFailedError as error:
+            raise work.StageFailedError(await self._give_up(str(error))) from error
+        if not sight.is_ready:
+            return Report(self.position, stepping.Answers(), False, sight.sentence)
+        if stepping.is_over(self.options, self.position):
+            return Report(self.position, stepping.Answers(), True)
+        finding = await self._check()
+        answers = stepping.Answers(
+            passed=finding.result is not checking.Result.FAILED,
+            conclusive=finding.result is not checking.Result.UNKNOWN,
+        )
+        return Report(self.position, answers, True, finding.reason)
+
+    async def _observe(self) -> None:
+        """Read the live routes: they are the truth about the weight."""
+        seen = await routes.observe(self.doing, self.source)
+        if seen is None:
+            self.position = replace(self.position, weight=0, mirrored=False)
+            return
+        is_ab = stepping.strategy(self.options) is stepping.Strategy.AB_TEST
+        weight = stepping.ALL * seen.is_matched if is_ab else seen.canary
+        self._baseline = seen.baseline
+        self.position = replace(self.position, weight=weight, mirrored=seen.mirror > 0)
+        self.watch.has_traffic = weight > 0
+
+    async def _check(self) -> checking.Finding:
+        """Make this round's checks; the first that fails is the last (Flagger)."""
+        first = stepping.is_first(self.position)
+        kind = _Hook.PRE_ROLLOUT if first else _Hook.ROLLOUT
+        refusal = await self.inquirer.refusal(kind)
+        if refusal:
+            return checking.Finding(checking.Result.FAILED, refusal)
+        if first:
+            return checking.Finding(checking.Result.PASSED)
+        return await self.checker.check()
+
+    async def _is_granted(self, position: stepping.Position) -> bool:
+        gate = stepping.gate(self.options, position)
+        if gate is None:
+            return True
+        refusal = await self._ask(_GATES[gate])
+        if refusal:
+            self.reason = refusal
+        return not refusal
+
+    async def _stay(self, position: stepping.Position, sentence: str) -> stepping.Tick:
+        """Remember what was counted, and say why nothing moves."""
+        failed = position.failed > self.position.failed
+        self.position = replace(position, weight=self.position.weight)
+        await self._remember()
+        said = f"{sentence} ({self.reason})" if self.reason not in ("", sentence) else sentence
+        if failed:
+            self.doing.caution(said)
+        self.inquirer.report(said, is_warning=failed)
+        self.doing.context.weights(said, self._division().shares, self._division().shares)
+        return stepping.Tick(self.position, stepping.Move.STAY, said)
+
+    async def _move(self, done: stepping.Tick) -> None:
+        """Write the routes of the new position; one that is ahead of the others waits."""
+        self.reason = ""
+        ahead = max(self.position.weight, done.position.weight)
+        self.position = replace(done.position, weight=ahead)
+        await self._remember()
+        wanted = self._division()
+        self.doing.context.weights(f"moving: {done.sentence}", wanted.shares, {})
+        observed = await routes.divide(self.doing, self.source, wanted)
+        self.watch.has_traffic = self.position.weight > 0
+        self.doing.context.log(f"advance: {done.sentence}")
+        self.doing.context.weights(done.sentence, wanted.shares, observed.shares)
+        self.inquirer.report(f"Advance {self.inquirer.about.name}: {done.sentence}")
+
+    def _division(self) -> division.Division:
+        """Return how the traffic is to be divided at the present position."""
+        mirror = self.options.mirror_weight if self.position.mirrored else 0
+        if stepping.strategy(self.options) is stepping.Strategy.AB_TEST:
+            match = self.options.match if self.position.weight else ()
+            return division.Division(
+                match=match,
+                affinity=self.options.session_affinity,
+                interval=self.options.interval,
+            )
+        primary, canary, baseline = stepping.shares(self.position, self._baseline)
+        return division.Division(
+            primary,
+            canary,
+            baseline,
+            mirror=mirror,
+            affinity=self.options.session_affinity,
+            interval=self.options.interval,
+        )
+
+    def _title(self) -> str:
+        if stepping.strategy(self.options) is stepping.Strategy.AB_TEST:
+            return "the matched requests" if self.position.weight else "no requests"
+        return f"{self.position.weight} % of the traffic"
+
+    async def _arrive(self, done: stepping.Tick) -> None:
+        self.position = done.position
+        await self._remember()
+        self.inquirer.report(f"{self.inquirer.about.name}: {done.sentence}")
+
+    async def _give_up(self, sentence: str) -> str:
+        """Give canary's traffic back at once, and return why.
+
+        That it cannot be done here is no reason to say nothing: the rollback tries again.
+        """
+        said = f"{sentence}: {self.reason}" if self.reason not in ("", sentence) else sentence
+        self.doing.caution(f"canary failed: {said}")
+        self.inquirer.report(f"Canary failed! {said}", is_warning=True)
+        if not self.position.weight and not self.position.mirrored:
+            return said
+        try:
+            await routes.divide(self.doing, self.source, division.PRIMARY)
+        except errors.VolaryError as error:
+            self.doing.caution(f"its traffic could not be given back yet: {error}")
+            return said
+        self.watch.has_traffic = False
+        self.doing.context.weights(said, division.PRIMARY.shares, division.PRIMARY.shares)
+        return f"{said}; traffic is back at primary"
+
+
+def _against(reports: Mapping[str, Report]) -> str:
+    """Return what speaks against going on, with the cluster where there are several."""
+    found = {target: each.reason for target, each in reports.items() if each.reason}
+    if len(reports) == 1:
+        return next(iter(found.values()), "")
+    return "; ".join(f"{target}: {reason}" for target, reason in found.items())

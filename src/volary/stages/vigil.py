@@ -1,0 +1,197 @@
+"""Keeping an eye on canary's pods while they get traffic.
+
+Between two checks nothing else would notice that the new version went down, so its pods are
+watched all the time: one watch for as long as the stage lasts. Without a single ready pod the
+stage fails within seconds, whatever its interval is; with too few of them it waits, as long as
+its deadline allows (Flagger waits in both cases).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from volary.clusters import discovery, readiness, selectors, watching
+from volary.manifests import health, tracking, workloads
+from volary.model import errors, json, manifest, variant
+from volary.stages import beside, work
+from volary.stages.routing import pods
+
+#: How long canary may be without any ready pod while it gets traffic: a container that is
+#: restarted once is back by then.
+_GRACE = timedelta(seconds=10)
+_YEAR = timedelta(days=365)
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """How canary's workloads are."""
+
+    ready: int
+    total: int
+    #: Enough of the pods are ready.
+    is_ready: bool
+    sentence: str
+
+
+@dataclass(slots=True)
+class Vigil:
+    """Watches canary's pods on one cluster."""
+
+    doing: work.Work
+    source: Sequence[manifest.Manifest]
+    #: Percent of the pods that have to be ready.
+    threshold: int = 100
+    #: How long they may be fewer.
+    deadline: timedelta = timedelta(minutes=10)
+    #: Canary gets requests, so somebody misses its pods.
+    has_traffic: bool = False
+    _pods: dict[str, json.JsonObject] = field(default_factory=dict)
+    _listed: bool = False
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _error: errors.VolaryError | None = None
+    _short_since: float | None = None
+
+    @property
+    def namespace(self) -> str:
+        """Where the workloads are."""
+        found = self._originals
+        return (found[0].namespace if found else "") or self.doing.context.client.namespace
+
+    @property
+    def _originals(self) -> list[manifest.Manifest]:
+        """The workloads that canary's are copies of."""
+        return workloads.find(self.source, self.doing.context.application.workloads)
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """Watch while the body lasts."""
+        async with beside.beside(self._watch()):
+            yield
+
+    async def look(self) -> Sight:
+        """Say whether enough of canary's pods are ready.
+
+        Raises:
+            StageFailedError: when they have been too few for too long, or cannot become more.
+        """
+        live = await self._workloads()
+        counts = [readiness.counts(each) for each in live]
+        ready, total = sum(each[0] for each in counts), sum(each[1] for each in counts)
+        hopeless = next((each for each in map(health.assess, live) if each.permanent), None)
+        if hopeless is not None:
+            raise work.StageFailedError(f"canary cannot become ready: {hopeless.reason}")
+        enough = bool(live) and all(got * 100 >= wanted * self.threshold for got, wanted in counts)
+        sentence = f"{ready} of {total} canary pods ready" if live else "there is no canary"
+        self._check_deadline(sentence, enough=enough)
+        return Sight(ready, total, enough, sentence)
+
+    def _check_deadline(self, sentence: str, *, enough: bool) -> None:
+        now = asyncio.get_running_loop().time()
+        if enough:
+            self._short_since = None
+            return
+        if self._short_since is None:
+            self._short_since = now
+        if now - self._short_since >= self.deadline.total_seconds():
+            seconds = f"{self.deadline.total_seconds():g}"
+            raise work.StageFailedError(f"{sentence}, for {seconds} seconds now")
+
+    async def rest(self, duration: timedelta) -> None:
+        """Do nothing for a while, but notice when canary goes down.
+
+        Raises:
+            StageFailedError: when canary gets traffic and has no ready pod any more.
+            StoppedError: when asked to stop meanwhile.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + duration.total_seconds()
+        while (left := until - loop.time()) > 0:
+            self._changed.clear()
+            if self._error is not None:
+                raise self._error
+            if self.has_traffic and self._listed and not self._ready:
+                await self._wait_for_one()
+                continue
+            await self._until_changed(left)
+
+    async def _until_changed(self, seconds: float) -> None:
+        """Wait for news of the pods, at most as long as told."""
+        stop = self.doing.context.stop
+        async with asyncio.TaskGroup() as group:
+            waiting = (
+                group.create_task(self._changed.wait()),
+                group.create_task(_returned(stop.wait())),
+            )
+            await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            for each in waiting:
+                each.cancel()
+        self.doing.check_stop()
+
+    async def _wait_for_one(self) -> None:
+        """Give canary a moment to have a ready pod again."""
+        self.doing.context.progress("no canary pod is ready")
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _GRACE.total_seconds()
+        while not self._ready and self._error is None:
+            left = until - loop.time()
+            if left <= 0:
+                raise work.StageFailedError(
+                    "canary gets traffic, but none of its pods is ready any more"
+                )
+            self._changed.clear()
+            await self._until_changed(left)
+
+    @property
+    def _ready(self) -> int:
+        return sum(readiness.is_ready_pod(each) for each in self._pods.values())
+
+    async def _watch(self) -> None:
+        client = self.doing.context.client
+        labels = pods.labels(self.source, self.doing.context.application, variant.Variant.CANARY)
+
+        def look() -> bool:
+            self._listed = True
+            self._changed.set()
+            return False
+
+        try:
+            source = watching.Source(
+                await self._kind("", "Pod"),
+                self.namespace,
+                watching.keep_by_name(self._pods),
+                label_selector=selectors.exact(labels),
+            )
+            await watching.watch_until(
+                client, [source], look, timeout=_YEAR, stop=self.doing.context.stop.wait
+            )
+        except errors.VolaryError as error:
+            self._error = error
+            self._changed.set()
+
+    async def _workloads(self) -> list[json.JsonObject]:
+        application = self.doing.context.application
+        label = application.variant_label
+        name = tracking.label_value(application.name)
+        wanted = selectors.exact({tracking.APPLICATION: name, label.key: label.canary_value})
+        kinds = {(each.group, each.kind) for each in self._originals if each.group == "apps"}
+        found: list[json.JsonObject] = []
+        for group, kind in sorted(kinds):
+            listed = await self.doing.context.client.list(
+                await self._kind(group, kind), namespace=self.namespace, label_selector=wanted
+            )
+            found += listed.items
+        return found
+
+    async def _kind(self, group: str, kind: str) -> discovery.Resource:
+        found = (await self.doing.context.client.discover()).find(group, kind)
+        if found is None:
+            raise errors.PermanentError(
+                f"cluster {self.doing.context.client.name} does not serve {kind}"
+            )
+        return found
+
+
+async def _returned(waiting: object) -> None:
+    await waiting  # type: ignore[misc]

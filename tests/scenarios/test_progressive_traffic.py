@@ -1,0 +1,435 @@
+"""Progressive traffic on sandbox clusters: up while checks pass, back at once when they fail."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from aiohttp import web
+
+import release_world
+import stage_world
+from volary.clusters import client as clients
+from volary.engine import state
+from volary.model import application as applications
+from volary.model import manifest, stage, traffic, webhook
+from volary.model.status import RunStatus, TaskStatus
+from volary.stages import vigil
+
+Name = stage.StageName
+Options = stage.ProgressiveTrafficOptions
+Hook = webhook.WebhookType
+FAST = timedelta(seconds=0.15)
+ISTIO = applications.Application(
+    name="shop",
+    service=applications.ObjectReference(name="shop"),
+    quick_sync=stage.SyncOptions(add_variant_label_to_selector=True),
+    traffic_routing=applications.TrafficRouting(
+        method=applications.RoutingMethod.ISTIO,
+        istio=applications.IstioRouting(host="shop"),
+    ),
+)
+
+
+def meshed(image: str) -> list[manifest.Manifest]:
+    bodies = (
+        stage_world.deployment(image, app="shop"),
+        stage_world.service(app="shop"),
+        stage_world.virtual_service(),
+        stage_world.destination_rule(),
+        stage_world.config(),
+    )
+    return [stage_world.made(body) for body in bodies]
+
+
+@contextlib.asynccontextmanager
+async def given(*names: str) -> AsyncIterator[release_world.Releases]:
+    """The old version runs everywhere behind a VirtualService."""
+    async with stage_world.world(*names, application=ISTIO, istio=True) as world:
+        world.sources = {
+            stage_world.OLD: meshed("shop:v1"),
+            stage_world.NEW: meshed("shop:v2"),
+        }
+        await world.deployed()
+        yield release_world.Releases(world)
+
+
+def pipeline(options: Options, *, limit: float = 40, canaries: int = 1) -> list[stage.Stage]:
+    replicas = stage.VariantRolloutOptions(replicas=stage.Replicas(canaries))
+    return [
+        release_world.step(Name.CANARY_ROLLOUT, replicas),
+        release_world.step(Name.PROGRESSIVE_TRAFFIC, options, timeout=timedelta(seconds=limit)),
+        release_world.step(
+            Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(add_variant_label_to_selector=True)
+        ),
+        release_world.step(Name.CANARY_CLEAN, stage.CleanOptions()),
+    ]
+
+
+def hook(url: str, kind: Hook, **more: object) -> webhook.Webhook:
+    return webhook.Webhook(url, kind.value, kind, **more)  # type: ignore[arg-type]
+
+
+def weights(releases: release_world.Releases, target: str) -> list[int]:
+    """Canary's weights as they were read back, one after another."""
+    found: list[int] = []
+    for each in releases.listener.told:
+        observed = getattr(each, "observed_weights", {})
+        if getattr(each, "target", "") == target and observed:
+            weight = observed.get("canary", 0)
+            if not found or found[-1] != weight:
+                found.append(weight)
+    return found
+
+
+def live(releases: release_world.Releases, target: str) -> int:
+    """Canary's weight in the live VirtualService."""
+    body = releases.world.get(target, "VirtualService.networking.istio.io", "shop")
+    return sum(
+        each.get("weight", 0)
+        for route in body["spec"]["http"]
+        for each in route["route"]
+        if each["destination"].get("subset") == "canary"
+    )
+
+
+def reason_of(run: state.Run, position: int, target: str) -> str:
+    task = run.stages[position].task(target)
+    assert task is not None
+    return task.reason
+
+
+async def test_traffic_goes_up_step_by_step_and_back_with_the_promotion() -> None:
+    options = Options(interval=FAST, step_weight=20, max_weight=50)
+    async with given("us", "eu") as releases, releases.world.watched_traffic("us") as lost:
+        run = await releases.carry_out(releases.planned(pipeline(options)))
+        assert run.status is RunStatus.SUCCEEDED, run.reason
+        assert weights(releases, "us") == weights(releases, "eu") == [20, 40, 50]
+        assert releases.world.images("us") == "shop:v2 2/2"
+        assert releases.world.traffic("us").by_label(stage_world.KEY) == {"primary": 1.0}
+        assert releases.world.count("us", "Deployment") == 1
+    assert lost == []
+    assert reason_of(run, 1, "us") == (
+        "canary has 50 % of the traffic: every check passed: ready to be promoted"
+    )
+
+
+async def test_primary_may_take_its_traffic_back_in_steps() -> None:
+    options = Options(interval=FAST, step_weight=60, max_weight=60, step_weight_promotion=25)
+    async with given("us") as releases, releases.world.watched_traffic("us") as lost:
+        run = await releases.carry_out(releases.planned(pipeline(options)))
+        assert run.status is RunStatus.SUCCEEDED, run.reason
+        assert weights(releases, "us") == [60, 35, 10, 0]
+    assert lost == []
+
+
+async def test_failed_checks_give_the_traffic_back_and_roll_back() -> None:
+    async with release_world.gate() as gate, given("us", "eu") as releases:
+        asked = hook(f"{gate.url}/${{CLUSTER}}", Hook.ROLLOUT)
+        options = Options(interval=FAST, step_weight=10, threshold=2, webhooks=(asked,))
+        # Every look at the second weight and after fails, on every cluster.
+        gate.answers["/${CLUSTER}"] = 500
+        run = await releases.carry_out(releases.planned(pipeline(options)))
+        assert run.status is RunStatus.ROLLED_BACK, run.reason
+        assert weights(releases, "us")[0] == 10
+        for target in ("us", "eu"):
+            assert live(releases, target) == 0
+            assert releases.world.images(target) == "shop:v1 2/2"
+            assert releases.world.count(target, "Deployment") == 1
+    reason = reason_of(run, 1, "us") + reason_of(run, 1, "eu")
+    assert "2 failed checks, 2 allow no more: rollout answered 500" in reason
+
+
+async def test_the_loop_fails_one_interval_after_the_last_check_unless_told_otherwise() -> None:
+    for immediate, checks in ((False, 2), (True, 2)):
+        async with release_world.gate() as gate, given("us") as releases:
+            gate.answers["/x"] = 500
+            options = Options(
+                interval=FAST,
+                step_weight=10,
+                threshold=2,
+                immediate=immediate,
+                webhooks=(hook(f"{gate.url}/x", Hook.ROLLOUT),),
+            )
+            await releases.carry_out(releases.planned(pipeline(options)))
+            assert len(gate.of("/x")) == checks
+
+
+async def test_what_the_webhooks_are_asked_and_when() -> None:
+    async with release_world.gate() as gate, given("us") as releases:
+        kinds = [each for each in Hook if each is not Hook.ROLLBACK]
+        hooks = [hook(f"{gate.url}/{each.value}", each) for each in kinds]
+        hooks.append(hook(f"{gate.url}/rollback", Hook.ROLLBACK))
+        gate.answers["/rollback"] = 403
+        options = Options(interval=FAST, step_weight=50, webhooks=tuple(hooks))
+        run = await releases.carry_out(releases.planned(pipeline(options)))
+        assert run.status is RunStatus.SUCCEEDED, run.reason
+        asked = [each for each in gate.paths if each not in ("/rollback", "/event")]
+        assert asked == [
+            "/confirm-rollout",
+            "/pre-rollout",
+            "/confirm-traffic-increase",
+            "/rollout",
+            "/confirm-traffic-increase",
+            "/rollout",
+            "/confirm-promotion",
+            "/post-rollout",
+        ]
+        assert gate.paths.count("/rollback") == 3
+        (first, *_) = gate.of("/rollout")
+        assert (first["phase"], first["canaryWeight"]) == ("Progressing", 50)
+        assert gate.of("/confirm-rollout")[0]["phase"] == "Waiting"
+        assert gate.of("/post-rollout")[0]["phase"] == "Succeeded"
+        told = [each["metadata"]["eventMessage"] for each in gate.of("/event")]  # type: ignore[index]
+        assert told[:2] == ["Advance shop: canary weight 50", "Advance shop: canary weight 100"]
+        kind = gate.of("/event")[0]["metadata"]
+        assert kind["eventType"] == "Normal"  # type: ignore[index]
+        assert int(kind["timestamp"]) > 1_600_000_000_000  # type: ignore[index]
+
+
+async def test_a_refused_increase_holds_the_weight_without_a_failed_check() -> None:
+    async with release_world.gate() as gate, given("us") as releases:
+        gate.answers["/x"] = 403
+        asked = hook(f"{gate.url}/x", Hook.CONFIRM_TRAFFIC_INCREASE)
+        options = Options(interval=FAST, step_weight=50, webhooks=(asked,))
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(releases.carry_out(releases.planned(pipeline(options))))
+            await gate.until("/x", 4)
+            assert live(releases, "us") == 0
+            gate.answers["/x"] = 200
+        assert running.result().status is RunStatus.SUCCEEDED
+        assert all(each["failedChecks"] == 0 for each in gate.of("/x"))
+
+
+async def test_a_shut_gate_never_suspends_the_checks() -> None:
+    async with release_world.gate() as gate, given("us") as releases:
+        gate.answers["/promote"] = 403
+        options = Options(
+            interval=FAST,
+            step_weight=100,
+            webhooks=(
+                hook(f"{gate.url}/promote", Hook.CONFIRM_PROMOTION),
+                hook(f"{gate.url}/check", Hook.ROLLOUT),
+            ),
+        )
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(releases.carry_out(releases.planned(pipeline(options))))
+            await gate.until("/promote", 2)
+            assert live(releases, "us") == 100
+            gate.answers["/check"] = 500
+        assert running.result().status is RunStatus.ROLLED_BACK
+        assert live(releases, "us") == 0
+        assert gate.of("/promote")[-1]["phase"] == "WaitingPromotion"
+
+
+async def test_a_rollback_webhook_that_agrees_rolls_back() -> None:
+    async with release_world.gate() as gate, given("us") as releases:
+        gate.answers["/rollback"] = 403
+        gate.answers["/shut"] = 403
+        hooks = (
+            hook(f"{gate.url}/rollback", Hook.ROLLBACK),
+            hook(f"{gate.url}/shut", Hook.CONFIRM_PROMOTION),
+            hook(f"{gate.url}/after", Hook.POST_ROLLOUT),
+        )
+        options = Options(interval=FAST, step_weight=100, webhooks=hooks)
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(releases.carry_out(releases.planned(pipeline(options))))
+            await gate.until("/rollback", 3)
+            gate.answers["/rollback"] = 200
+        run = running.result()
+        assert run.status is RunStatus.ROLLED_BACK
+        assert "a webhook asked to roll back: rollback asked" in reason_of(run, 1, "us")
+        assert gate.of("/after")[0]["phase"] == "Failed"
+
+
+async def test_a_webhook_that_hangs_is_a_failed_check_after_its_timeout() -> None:
+    async with release_world.gate() as gate, given("us") as releases:
+        gate.behaviours["/x"] = gate.hang
+        asked = hook(f"{gate.url}/x", Hook.PRE_ROLLOUT, timeout=timedelta(seconds=0.3))
+        begin = time.monotonic()
+        options = Options(interval=FAST, step_weight=50, webhooks=(asked,))
+        run = await releases.carry_out(releases.planned(pipeline(options)))
+        assert time.monotonic() - begin < 15
+        assert run.status is RunStatus.ROLLED_BACK
+        assert weights(releases, "us")[:1] in ([], [0])
+    assert "gave no answer within 0.3 seconds" in reason_of(run, 1, "us")
+
+
+async def test_in_a_fleet_one_cluster_s_failed_check_holds_all() -> None:
+    async with release_world.gate() as gate, given("us", "eu", "ap") as releases:
+        hooks = (
+            hook(f"{gate.url}/check", Hook.ROLLOUT, metadata={"at": "${CLUSTER}"}),
+            hook(f"{gate.url}/more", Hook.CONFIRM_TRAFFIC_INCREASE),
+        )
+
+        async def only_eu_fails(request: web.Request) -> web.StreamResponse:
+            body = await request.json()
+            status = 500 if body["metadata"]["at"] == "eu" else 200
+            return web.Response(status=status)
+
+        gate.behaviours["/check"] = only_eu_fails
+        options = Options(
+            interval=FAST,
+            step_weight=20,
+            threshold=3,
+            webhooks=hooks,
+            scope=stage.Scope.FLEET,
+        )
+        run = await releases.carry_out(releases.planned(pipeline(options)))
+        assert run.status is RunStatus.ROLLED_BACK, run.reason
+        for target in releases.world.names:
+            assert max(weights(releases, target)) == 20
+            assert live(releases, target) == 0
+        # One asks for all: one question for the one step that was taken.
+        assert len(gate.of("/more")) == 1
+        failed = [
+            each
+            for target in releases.world.names
+            if (each := run.stages[1].task(target)) and each.status is TaskStatus.FAILED
+        ]
+        assert any("eu: rollout" in each.reason or "eu: check" in each.reason for each in failed)
+
+
+async def test_in_a_fleet_all_go_in_step() -> None:
+    options = Options(interval=FAST, step_weight=25, scope=stage.Scope.FLEET)
+    async with given("us", "eu", "ap") as releases:
+        run = await releases.carry_out(releases.planned(pipeline(options)))
+        assert run.status is RunStatus.SUCCEEDED, run.reason
+        assert weights(releases, "us") == weights(releases, "ap") == [25, 50, 75, 100]
+        order = [
+            (each.observed_weights["canary"], each.target)
+            for each in releases.listener.told
+            if getattr(each, "observed_weights", {}).get("canary")
+        ]
+    assert [weight for weight, _ in order] == sorted(weight for weight, _ in order)
+
+
+async def test_canary_going_down_between_checks_is_noticed_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(vigil, "_GRACE", timedelta(seconds=0.3))
+    options = Options(interval=timedelta(seconds=30), step_weight=50)
+    async with given("us") as releases:
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(releases.carry_out(releases.planned(pipeline(options))))
+            await releases.listener.until(lambda: weights(releases, "us"))
+            begin = time.monotonic()
+            await _scale_to_nothing(releases, "us", "shop-canary")
+        run = running.result()
+        assert time.monotonic() - begin < 10
+        assert run.status is RunStatus.ROLLED_BACK
+        assert live(releases, "us") == 0
+    assert "none of its pods is ready any more" in reason_of(run, 1, "us")
+
+
+async def _scale_to_nothing(releases: release_world.Releases, target: str, name: str) -> None:
+    client = await releases.world.clients.client(target)
+    assert isinstance(client, clients.Client)
+    kind = (await client.discover()).find("apps", "Deployment")
+    assert kind is not None
+    nothing = {"spec": {"replicas": 0}}
+    merge = "application/merge-patch+json"
+    await client.patch(kind, name, nothing, content_type=merge, namespace="default")
+
+
+async def test_too_few_canary_pods_hold_until_the_deadline() -> None:
+    options = Options(interval=FAST, step_weight=50, progress_deadline=timedelta(seconds=0.6))
+    async with given("us") as releases:
+        stages = pipeline(options)
+        # Without the rollout there is no canary at all.
+        run = await releases.carry_out(releases.planned(stages[1:]))
+        assert run.status in (RunStatus.ROLLED_BACK, RunStatus.FAILED)
+        assert live(releases, "us") == 0
+    assert "there is no canary, for 0.6 seconds now" in reason_of(run, 0, "us")
+
+
+@pytest.mark.parametrize("scope", list(stage.Scope))
+async def test_a_run_that_was_killed_goes_on_from_its_weight(scope: stage.Scope) -> None:
+    async with release_world.gate() as gate, given("us", "eu") as releases:
+        gate.answers["/gate"] = 403
+        asked = hook(f"{gate.url}/gate", Hook.CONFIRM_TRAFFIC_INCREASE)
+        checked = hook(f"{gate.url}/check", Hook.ROLLOUT)
+        options = Options(
+            interval=FAST,
+            step_weight=30,
+            threshold=5,
+            webhooks=(asked, checked),
+            scope=scope,
+        )
+        gate.answers["/gate"] = 200
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(releases.carry_out(releases.planned(pipeline(options))))
+            await releases.listener.until(
+                lambda: weights(releases, "us") and weights(releases, "eu")
+            )
+            gate.answers["/check"] = 500
+            await gate.until("/check", 4)
+            running.cancel()
+        assert releases.runner is not None
+        left = releases.runner.run
+        assert not left.is_final
+        before = live(releases, "us")
+        assert before == 30
+        gate.answers["/check"] = 200
+        told = len(releases.listener.told)
+        run = await releases.carry_out(left)
+        assert run.status is RunStatus.SUCCEEDED, run.reason
+        again = release_world.Listener(releases.listener.told[told:])
+        assert any("going on at 30 % of the traffic" in each for each in again.lines)
+        assert not any("0 failed checks so far" in each for each in again.lines_of("us"))
+        assert releases.world.images("us") == "shop:v2 2/2"
+
+
+async def test_a_weight_that_was_changed_by_hand_is_where_it_goes_on() -> None:
+    async with release_world.gate() as gate, given("us") as releases:
+        gate.answers["/gate"] = 403
+        asked = hook(f"{gate.url}/gate", Hook.CONFIRM_TRAFFIC_INCREASE)
+        options = Options(interval=FAST, step_weights=(10, 50, 60), webhooks=(asked,))
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(releases.carry_out(releases.planned(pipeline(options))))
+            await gate.until("/gate", 1)
+            await releases.world.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(80, canary=20))
+            gate.answers["/gate"] = 200
+        assert running.result().status is RunStatus.SUCCEEDED
+        assert weights(releases, "us") == [0, 50, 60]
+
+
+async def test_blue_green_by_iterations_needs_no_weights() -> None:
+    options = Options(interval=FAST, iterations=2)
+    async with stage_world.world("us") as world:
+        await world.deployed()
+        releases = release_world.Releases(world)
+        stages = pipeline(options)
+        stages[2] = replace(stages[2], options=stage.PrimaryRolloutOptions())
+        async with world.watched_traffic("us") as lost:
+            run = await releases.carry_out(releases.planned(stages))
+        assert run.status is RunStatus.SUCCEEDED, run.reason
+        assert weights(releases, "us")[-1:] == [100]
+        assert world.images("us") == "shop:v2 2/2"
+    assert lost == []
+
+
+async def test_an_ab_test_sends_the_matched_requests_only() -> None:
+    match = traffic.RequestMatch(headers={"x-beta": traffic.TextMatch("1")})
+    async with release_world.gate() as gate, given("us") as releases:
+        gate.answers["/gate"] = 403
+        asked = hook(f"{gate.url}/gate", Hook.CONFIRM_PROMOTION)
+        options = Options(interval=FAST, iterations=2, match=(match,), webhooks=(asked,))
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(releases.carry_out(releases.planned(pipeline(options))))
+            await gate.until("/gate", 1)
+            body = releases.world.get("us", "VirtualService.networking.istio.io", "shop")
+            headers = [
+                rule["headers"]
+                for route in body["spec"]["http"]
+                for rule in route.get("match", [])
+                if "headers" in rule
+            ]
+            assert {"x-beta": {"exact": "1"}} in headers
+            gate.answers["/gate"] = 200
+        assert running.result().status is RunStatus.SUCCEEDED
+        body = releases.world.get("us", "VirtualService.networking.istio.io", "shop")
+        assert len(body["spec"]["http"]) == 1
