@@ -1,0 +1,78 @@
+"""Runs in waves over sandbox clusters, from beginning to end."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from stage_world import NEW, OLD, SPEED, Clock, World, world
+from volary.controller import waving
+from volary.engine import feed, local, state
+from volary.engine import plan as engine_plan
+from volary.model import application as applications
+from volary.model import fleet as fleets
+from volary.model import manifest, placement, stage
+from volary.stages import executor as stage_executor
+
+__all__ = ["NEW", "OLD", "SPEED", "Story", "moved", "world"]
+
+SYNC = (stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), timeout=timedelta(seconds=20)),)
+
+
+@dataclass
+class Story:
+    """What a run told, in order."""
+
+    told: list[feed.RunEvent] = field(default_factory=list)
+    run: state.Run | None = None
+
+    def notify(self, event: feed.RunEvent) -> None:
+        self.told.append(event)
+
+    def started(self) -> list[tuple[str, str]]:
+        """The (stage, cluster) pairs in the order in which they began."""
+        return [
+            (each.stage, each.target) for each in self.told if isinstance(each, feed.TaskStarted)
+        ]
+
+
+async def moved(
+    given: World,
+    waves: placement.Waves,
+    *,
+    stages: Sequence[stage.Stage] = SYNC,
+    labels: Mapping[str, Mapping[str, str]] | None = None,
+    policy: state.Policy | None = None,
+    story: Story | None = None,
+) -> Story:
+    """Carry out a run of the new version in waves, and return what it told."""
+    story = story or Story()
+    application: applications.Application = replace(given.application, waves=waves)
+    given.application = application
+    clusters = [fleets.Cluster(name, (labels or {}).get(name, {})) for name in given.names]
+    numbered = tuple(replace(each, index=place) for place, each in enumerate(stages))
+    planned = waving.of(application, clusters, numbered)
+    made = engine_plan.Plan(
+        application.name,
+        NEW,
+        engine_plan.one_group(given.names),
+        numbered,
+        OLD,
+        replace(
+            policy or state.Policy(again_after=timedelta(seconds=0.5)),
+            failures=planned.failures,
+            unreachable=planned.unreachable,
+        ),
+        planned.rules,
+        planned.steps,
+    )
+
+    async def render(commit: str, target: str) -> list[manifest.Manifest]:
+        return given.special.get((commit, target)) or given.sources[commit]
+
+    carrying = stage_executor.ClusterExecutor(
+        application, given.clients, render, Clock(), given.options
+    )
+    run = engine_plan.new_run("run-1", made, Clock().now())
+    runner = local.Runner(run, carrying, clock=Clock(), observers=(story,))
+    story.run = await runner.carry_out()
+    return story
