@@ -72,6 +72,8 @@ class Answers:
     rollback: bool = False
     #: The checks passed.
     passed: bool = True
+    #: There was enough to judge by; else nothing is counted and nothing moves.
+    conclusive: bool = True
     #: The gate agreed, or there was none.
     granted: bool = True
 
@@ -157,16 +159,12 @@ def tick(options: Options, position: Position, answers: Answers) -> Tick:
     """
     if answers.rollback:
         return Tick(position, Move.FAIL, "a webhook asked to roll back")
-    if position.failed >= options.threshold:
+    if is_over(options, position):
         return _failed(options, position)
     if not answers.passed:
-        after = replace(position, failed=position.failed + 1)
-        if options.immediate and after.failed >= options.threshold:
-            return _failed(options, after)
-        sentence = f"halted: failed check {after.failed} of {options.threshold}"
-        return Tick(after, Move.STAY, sentence)
-    if not answers.granted:
-        return _held(options, position)
+        return _counted(options, position)
+    if not (answers.conclusive and answers.granted):
+        return _held(options, position, answers)
     return _row(options, position).effect(options, replace(position, waiting=False))
 
 
@@ -194,8 +192,25 @@ def unanimous(answers: Sequence[Answers]) -> Answers:
     return Answers(
         rollback=any(each.rollback for each in answers),
         passed=all(each.passed for each in answers),
+        conclusive=all(each.conclusive for each in answers),
         granted=all(each.granted for each in answers),
     )
+
+
+def is_over(options: Options, position: Position) -> bool:
+    """Say whether the failed checks so far are too many; then nobody needs to be asked."""
+    return position.failed >= options.threshold
+
+
+def shares(position: Position, baseline: int = 0) -> tuple[int, int, int]:
+    """Return the percentages of primary, canary and baseline.
+
+    Args:
+        position: Where canary is.
+        baseline: What baseline gets now; it keeps that as long as canary leaves it.
+    """
+    kept = min(baseline, ALL - position.weight)
+    return ALL - position.weight - kept, position.weight, kept
 
 
 def ticks(options: Options) -> int:
@@ -212,9 +227,18 @@ def _failed(options: Options, position: Position) -> Tick:
     return Tick(position, Move.FAIL, sentence)
 
 
-def _held(options: Options, position: Position) -> Tick:
-    asked = gate(options, position)
-    if asked is Gate.PROMOTION:
+def _counted(options: Options, position: Position) -> Tick:
+    after = replace(position, failed=position.failed + 1)
+    if options.immediate and is_over(options, after):
+        return _failed(options, after)
+    sentence = f"halted: failed check {after.failed} of {options.threshold}"
+    return Tick(after, Move.STAY, sentence)
+
+
+def _held(options: Options, position: Position, answers: Answers) -> Tick:
+    if not answers.conclusive:
+        return Tick(position, Move.STAY, "held: there is not enough to judge by")
+    if gate(options, position) is Gate.PROMOTION:
         return Tick(replace(position, waiting=True), Move.STAY, "waiting for confirm-promotion")
     return Tick(position, Move.STAY, "waiting for confirm-traffic-increase")
 

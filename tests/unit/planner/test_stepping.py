@@ -209,7 +209,11 @@ def plans(draw: st.DrawFn) -> Options:
 
 
 _ANSWERS = st.builds(
-    stepping.Answers, rollback=st.just(False), passed=st.booleans(), granted=st.booleans()
+    stepping.Answers,
+    rollback=st.just(False),
+    passed=st.booleans(),
+    conclusive=st.booleans(),
+    granted=st.booleans(),
 )
 
 
@@ -228,14 +232,13 @@ def test_weights_stay_in_bounds_whatever_is_answered(
         assert after.failed >= position.failed
         assert after.failed <= options.threshold
         if done.move is stepping.Move.PROMOTE:
-            assert each.passed
-            assert each.granted
+            assert each == stepping.Answers()
             assert after.weight >= top
             return
         if done.move is stepping.Move.FAIL:
             assert after.failed == options.threshold
             return
-        if not (each.passed and each.granted):
+        if each != stepping.Answers():
             assert after.weight == position.weight
         position = after
 
@@ -255,3 +258,19 @@ def test_any_live_weight_is_a_place_to_go_on_from(options: Options, weight: int)
             return
         position = done.position
     pytest.fail("the plan does not end")
+
+
+@given(st.integers(0, 100), st.integers(0, 100))
+def test_percentages_always_add_up(weight: int, baseline: int) -> None:
+    found = stepping.shares(stepping.Position(weight=weight), baseline)
+    assert sum(found) == 100
+    assert min(found) >= 0
+    assert found[1] == weight
+    assert found[2] <= baseline
+
+
+def test_too_little_to_judge_by_neither_moves_nor_counts() -> None:
+    before = stepping.Position(weight=10, failed=1)
+    options = Options(step_weight=10, threshold=3)
+    done = stepping.tick(options, before, stepping.Answers(conclusive=False))
+    assert (done.move, done.position) == (stepping.Move.STAY, before)
