@@ -21,8 +21,9 @@ def judge(
     """Judge one rule on every cluster and over all of them; there has to be a cluster.
 
     With `Decider.BOTH` half of the accepted chance of a false alarm goes to the pooled
-    verdict, the other half is shared by the clusters; one that its own data condemn fails by
-    itself and is left out of the pool.
+    verdict, the other half is shared by the clusters. One that its own data condemn fails by
+    itself, and if it stands out it is left out of the pool: what is wrong there is not wrong
+    everywhere.
     """
     measured = list(series.values())
     named = outliers.find(rule, measured, now)
@@ -33,7 +34,8 @@ def judge(
     own = {target: verdict.judge(single, each, now) for target, each in series.items()}
     pool = measured
     if rule.decider is Decider.BOTH:
-        left = [each for target, each in series.items() if not own[target].is_condemned]
+        apart = {target for target in named if own[target].is_condemned}
+        left = [each for target, each in series.items() if target not in apart]
         pool = left or measured
     pooled = verdict.judge_together(whole, pool, now)
     pooled = dataclasses.replace(pooled, target="", outliers=named)

@@ -7,6 +7,7 @@ hundred per look; naming decides nothing by itself.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from statistics import NormalDist
 
@@ -20,6 +21,17 @@ _NORMAL = NormalDist()
 Cells = list[looks.Cell]
 
 
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """How well a cluster fits the others, and how far it is from no difference."""
+
+    p_value: float
+    strength: float
+
+
+Test = Callable[[Cells, Cells], _Fit]
+
+
 def find(rule: analysis.Rule, series: Sequence[analysis.Series], now: datetime) -> tuple[str, ...]:
     """Return the targets that stand out, in the order of `series`."""
     found = {each.target: _usable(rule, each, now) for each in series}
@@ -28,13 +40,23 @@ def find(rule: analysis.Rule, series: Sequence[analysis.Series], now: datetime) 
         return ()
     if not rule.strategy.compares and rule.kind is Kind.VALUE:
         return _mostly_outside(rule, measured, now)
-    differs = _differs(rule)
+    return _one_by_one(_test(rule), measured)
+
+
+def _one_by_one(test: Test, measured: Mapping[str, Cells]) -> tuple[str, ...]:
+    """Name the cluster that fits worst, and look again without it: it would hide the others.
+
+    Of two that differ from each other the one that is further from "no difference" is named.
+    """
     level = _CHANCE / len(measured)
-    return tuple(
-        target
-        for target in measured
-        if differs(measured[target], _others(measured, target)) < level
-    )
+    left = dict(measured)
+    while len(left) > 1:
+        fits = {target: test(cells, _others(left, target)) for target, cells in left.items()}
+        worst = min(fits, key=lambda target: (fits[target].p_value, -fits[target].strength))
+        if fits[worst].p_value >= level:
+            break
+        del left[worst]
+    return tuple(target for target in measured if target not in left)
 
 
 def _usable(rule: analysis.Rule, series: analysis.Series, now: datetime) -> Cells:
@@ -59,8 +81,7 @@ def _fails_mostly(rule: analysis.Rule, cells: Cells, now: datetime) -> bool:
     return 2 * results.count(Result.FAIL) > len(results)
 
 
-def _differs(rule: analysis.Rule) -> Callable[[Cells, Cells], float]:
-    """Return the test whose p-value says how well a cluster fits the others."""
+def _test(rule: analysis.Rule) -> Test:
     if not rule.strategy.compares:
         return _count_against_others
     if rule.kind is Kind.VALUE:
@@ -68,29 +89,27 @@ def _differs(rule: analysis.Rule) -> Callable[[Cells, Cells], float]:
     return _ratio_against_others
 
 
-def _count_against_others(cells: Cells, others: Cells) -> float:
+def _count_against_others(cells: Cells, others: Cells) -> _Fit:
     pair = counts.Pair(
         counts.total([cell.judged.count for cell in cells]),
         counts.total([cell.judged.count for cell in others]),
     )
-    return counts.proportion_tails([pair]).p_value(Deviation.EITHER)
+    p_value = counts.proportion_tails([pair]).p_value(Deviation.EITHER)
+    return _Fit(p_value, pair.first.rate)
 
 
-def _superiority_against_others(rule: analysis.Rule, cells: Cells, others: Cells) -> float:
+def _superiority_against_others(rule: analysis.Rule, cells: Cells, others: Cells) -> _Fit:
     own = ranks.estimate(evidence.ranked(rule, [cells])[0])
     rest = ranks.estimate(evidence.ranked(rule, [others])[0])
-    return _p_value(own.value - rest.value, own.variance + rest.variance)
+    p_value = _p_value(own.value - rest.value, own.variance + rest.variance)
+    return _Fit(p_value, abs(own.value - 0.5))
 
 
-def _ratio_against_others(cells: Cells, others: Cells) -> float:
+def _ratio_against_others(cells: Cells, others: Cells) -> _Fit:
     """Compare the logarithms of both ratios; half an event more keeps them finite."""
-    (value, variance), (rest, rest_variance) = map(_log_ratio, (cells, others))
-    return _p_value(value - rest, variance + rest_variance)
-
-
-def _log_ratio(cells: Cells) -> tuple[float, float]:
-    pairs = evidence.paired([cells])[0]
-    return counts.log_ratio(pairs)
+    value, variance = counts.log_ratio(evidence.paired([cells])[0])
+    rest, rest_variance = counts.log_ratio(evidence.paired([others])[0])
+    return _Fit(_p_value(value - rest, variance + rest_variance), abs(value))
 
 
 def _p_value(difference: float, variance: float) -> float:

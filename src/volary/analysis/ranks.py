@@ -23,7 +23,7 @@ _EXACT, _EXACT_TIED = 50, 25
 #: Sums that are worked out, over strata, before the approximation takes over.
 _EXACT_SUMS = 40_000
 _NORMAL = NormalDist()
-_HALVINGS = 60
+_HALVINGS = 30
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 
-from volary.analysis import checks, evidence, looks, wording
+from volary.analysis import binomial, checks, evidence, looks, wording
 from volary.model import analysis
 from volary.model.analysis import FailureCount, Judgement, NoData, Result
 
@@ -36,7 +36,7 @@ def judge_together(
 ) -> analysis.Verdict:
     """Judge one rule over the clusters of all series, of which there has to be one."""
     seen = [each for each in looks.gather(rule, series) if each.time <= now]
-    judged = _judge_looks(rule, seen)
+    judged = _judge_looks(rule, seen) if seen else _Judged(missing=_unseen(series, now))
     case = _Case(rule, series, now, judged)
     result, why, is_final = _decided(case)
     name = wording.subject(rule, [each.target for each in series])
@@ -52,6 +52,12 @@ def judge_together(
     )
 
 
+def _unseen(series: Sequence[analysis.Series], now: datetime) -> str:
+    if any(each.time <= now for one in series for each in one.measurements):
+        return "nothing has been measured since the warm-up"
+    return "nothing has been measured yet"
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Judged:
     """What the looks come to, whatever the time is."""
@@ -64,6 +70,8 @@ class _Judged:
     missing: str = ""
     #: What a pass would say.
     passing: str = ""
+    #: Looks whose data were used.
+    covered: int = 0
     numbers: analysis.Numbers = dataclasses.field(default_factory=analysis.Numbers)
 
 
@@ -88,7 +96,7 @@ class _Case:
         if self.judged.missing:
             return self.judged.missing
         planned = max(_planned(self.rule, each) for each in self.series)
-        done = self.judged.numbers.looks
+        done = self.judged.covered
         if self.rule.no_data is NoData.HOLD and self.has_ended and 2 * done < planned:
             return f"only {done} of {wording.times(planned, 'look')} could be judged"
         return ""
@@ -123,8 +131,6 @@ def _without_data(case: _Case) -> tuple[Result, str, bool]:
 
 
 def _judge_looks(rule: analysis.Rule, seen: Sequence[looks.Look]) -> _Judged:
-    if not seen:
-        return _Judged(missing="nothing has been measured yet")
     if rule.judgement is Judgement.SEQUENTIAL and rule.can_be_sequential:
         return _sequential(rule, seen)
     return _each(rule, seen)
@@ -140,27 +146,42 @@ def each_check(rule: analysis.Rule, seen: Sequence[looks.Look]) -> tuple[analysi
 
 def _each(rule: analysis.Rule, seen: Sequence[looks.Look]) -> _Judged:
     found = each_check(rule, seen)
-    failed = [each for each in found if _is_failure(rule, each)]
-    decided = [each for each in found if each.result is not Result.INCONCLUSIVE or each in failed]
+    decided = [each for each in found if _counts(rule, each)]
+    failed = [each for each in decided if _is_failure(rule, each)]
+    empty = sum(each.is_empty for each in found)
     numbers = dataclasses.replace(
         (decided or found)[-1].numbers,
         looks=len(decided),
         failed_looks=len(failed),
-        empty_looks=sum(each.is_empty for each in found),
+        empty_looks=empty,
     )
     if count_failures(rule, found) > rule.failure_limit:
         is_measured = any(each.result is Result.FAIL for each in found)
         return _Judged(_exceeded(rule, found, failed), is_measured, numbers=numbers)
-    last = found[-1]
-    missing = last.sentence if last.result is Result.INCONCLUSIVE and last not in failed else ""
-    if rule.no_data is NoData.PASS and decided and last.is_empty:
-        missing = ""
-    if not any(each.result is not Result.INCONCLUSIVE for each in found):
-        missing = last.sentence
     went = f"{len(failed)} of {wording.times(len(decided), 'look')} failed"
     good = [each for each in found if each.result is Result.PASS]
     latest = f"; the last good one: {good[-1].sentence}" if good else ""
-    return _Judged(missing=missing, passing=went + latest, numbers=numbers)
+    return _Judged(
+        missing=_missing(rule, found),
+        passing=went + latest,
+        numbers=numbers,
+        # Values too few to be compared in one look are used by those after it.
+        covered=len(found) - empty if rule.strategy.compares else len(decided),
+    )
+
+
+def _missing(rule: analysis.Rule, found: Sequence[analysis.Check]) -> str:
+    """Say why the looks allow no pass; empty: they do."""
+    last = found[-1]
+    if all(each.result is Result.INCONCLUSIVE for each in found):
+        return last.sentence
+    if _counts(rule, last) or (last.is_empty and rule.no_data is NoData.PASS):
+        return ""
+    return last.sentence
+
+
+def _counts(rule: analysis.Rule, check: analysis.Check) -> bool:
+    return check.result is not Result.INCONCLUSIVE or _is_failure(rule, check)
 
 
 def _is_failure(rule: analysis.Rule, check: analysis.Check) -> bool:
@@ -187,12 +208,16 @@ def count_failures(rule: analysis.Rule, found: Sequence[analysis.Check]) -> int:
 def _exceeded(
     rule: analysis.Rule, found: Sequence[analysis.Check], failed: Sequence[analysis.Check]
 ) -> str:
-    row = " in a row" if rule.failure_count is FailureCount.CONSECUTIVE else ""
     number = count_failures(rule, found)
-    return (
+    row = " in a row" if rule.failure_count is FailureCount.CONSECUTIVE else ""
+    sentence = (
         f"{number} of {wording.times(len(found), 'look')} failed{row}, "
         f"{rule.failure_limit} allowed; the last: {failed[-1].sentence}"
     )
+    if rule.strategy.compares and rule.ratio_limit is None and not row:
+        chance = binomial.at_least(number, len(found), rule.significance)
+        sentence += f"; of healthy releases {wording.share(chance)} come to this"
+    return sentence
 
 
 # All looks together.
@@ -226,7 +251,7 @@ def _sequential(rule: analysis.Rule, seen: Sequence[looks.Look]) -> _Judged:
         missing = f"too little to show any difference: {have} on the smaller side"
     elif seen[-1].problem and rule.no_data is not NoData.PASS:
         missing = seen[-1].problem
-    return _Judged(missing=missing, passing=sentence, numbers=numbers)
+    return _Judged(missing=missing, passing=sentence, numbers=numbers, covered=len(usable))
 
 
 def _evidence_sentence(
