@@ -3,7 +3,7 @@
 import re
 from datetime import timedelta
 
-from volary.config import progressive, shape, webhooks, yaml
+from volary.config import analysis, progressive, shape, webhooks, yaml
 from volary.model import application, problem, stage, traffic, webhook
 
 _ALL = 100
@@ -32,6 +32,7 @@ def convert(
         step_weights=tuple(read.step_weights),
         max_weight=read.max_weight,
         step_weight_promotion=read.step_weight_promotion,
+        metrics=analysis.rules(reading, read.metrics, (*path, "metrics"), interval=read.interval),
         iterations=read.iterations,
         mirror=read.mirror,
         mirror_weight=read.mirror_weight,
@@ -85,9 +86,10 @@ def _checks(
         )
         reading.error((*path, "threshold"), message)
     asked = webhooks.convert(reading, read.webhooks, (*path, "webhooks"), allowed=_CHECKING)
-    if not asked:
+    measured = analysis.rules(reading, read.metrics, (*path, "metrics"), interval=read.interval)
+    if not asked and not read.metrics:
         reading.error(path, "nothing is checked", "add metrics or webhooks")
-    return stage.Checks(read.interval, read.count, read.threshold, webhooks=asked)
+    return stage.Checks(read.interval, read.count, read.threshold, measured, asked)
 
 
 def check_interval(reading: shape.Reading, read: timedelta, path: yaml.Path) -> None:

@@ -8,12 +8,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from volary.config import sections, values, webhooks
+from volary.config import metrics, sections, values, webhooks
 from volary.model import stage, traffic
 
 Count = Annotated[int, Field(ge=0, strict=True)]
-#: A field is called `webhooks`, like the module.
+#: Fields are called `webhooks` and `metrics`, like the modules.
 Webhook = webhooks.Webhook
+Metric = metrics.Metric
 Weight = Annotated[int, Field(ge=0, le=100, strict=True)]
 
 
@@ -94,6 +95,10 @@ class ProgressiveTraffic(sections.Section):
     mirror_weight: int = Field(
         default=100, ge=1, le=100, strict=True, description="Percent of requests that are copied."
     )
+    metrics: list[Metric] = Field(
+        default_factory=list,
+        description="What is measured with every check; the first that fails is a failed check.",
+    )
     match: list[RequestMatch] = Field(
         default_factory=list, description="Requests that go to canary in an A/B test."
     )
@@ -144,6 +149,7 @@ class Checks(sections.Section):
     threshold: int = Field(
         default=1, ge=1, strict=True, description="So many failed checks, and it failed."
     )
+    metrics: list[Metric] = Field(default_factory=list, description="Measured with each check.")
     webhooks: list[Webhook] = Field(
         default_factory=list, description="Asked with each check; a refusal is a failed check."
     )

@@ -8,7 +8,7 @@ from volary.model import stage, webhook
 _LEAST_INTERVAL = timedelta(seconds=10)
 _DEFAULT_INTERVAL = timedelta(seconds=60)
 #: Flagger waits for ever for whoever says that a release may begin.
-_GATE_TIMEOUT = "24h"
+_GATE_TIMEOUT = timedelta(hours=24)
 _SHORTEST_TIMEOUT = timedelta(hours=6)
 _DEFAULT_ITERATIONS = 10
 #: Routers that reach a variant by a Service of its own.
@@ -23,7 +23,7 @@ def translate(read: source.Source, method: str) -> timedelta:
     can_divide = method != "podselector"
     written = read.analysis_path
     pipeline = steps.Steps(read)
-    _gates(read, pipeline)
+    gates = _gates(read, pipeline)
     spec = read.spec
     deadline = f"{spec.progress_deadline_seconds}s" if spec.progress_deadline_seconds else ""
     at = ("spec", "progressDeadlineSeconds") if deadline else ("spec", "targetRef")
@@ -39,27 +39,28 @@ def translate(read: source.Source, method: str) -> timedelta:
         deadline = _promotion_deadline(read) if deadline else ""
     pipeline.begin(stage.StageName.PRIMARY_ROLLOUT, written, timeout=deadline)
     pipeline.begin(stage.StageName.CANARY_CLEAN, written)
-    return length
+    return length + gates * _GATE_TIMEOUT
 
 
-def _gates(read: source.Source, pipeline: steps.Steps) -> None:
+def _gates(read: source.Source, pipeline: steps.Steps) -> int:
+    """Append a gate for each webhook that confirms a rollout; return how many there are."""
     if read.analysis is None:
-        return
+        return 0
     for i, each in enumerate(read.analysis.webhooks):
         if each.type not in _GATES:
             continue
         at = (*read.analysis_path, "webhooks", i)
-        gate = pipeline.begin(
-            stage.StageName.WEBHOOK_GATE, at, description=each.name, timeout=_GATE_TIMEOUT
-        )
+        name, limit = stage.StageName.WEBHOOK_GATE, _text(_GATE_TIMEOUT)
+        gate = pipeline.begin(name, at, description=each.name, timeout=limit)
         read.reading.warn(
             at,
-            f"{each.name} is asked for {_GATE_TIMEOUT} at most; Flagger asks for ever",
+            f"{each.name} is asked for {limit} at most; Flagger asks for ever",
             "convert the file to choose another timeout",
         )
-        for name, value in checks.call(each).items():
-            if name not in ("type", "muteAlert"):
-                gate.set(name, value, at)
+        for option, value in checks.call(each).items():
+            if option not in ("type", "muteAlert"):
+                gate.set(option, value, at)
+    return pipeline.count
 
 
 def _size(read: source.Source, rollout: steps.Step) -> None:
