@@ -17,6 +17,8 @@ from volary.model import errors, json, manifest, variant
 #: What a variant can consist of (PipeCD: a variant's copies).
 VARIANT_KINDS = (
     ("", "Service"),
+    # The canary beside an Ingress (ingress-nginx).
+    ("networking.k8s.io", "Ingress"),
     ("apps", "Deployment"),
     ("apps", "StatefulSet"),
     ("", "ConfigMap"),
@@ -29,7 +31,6 @@ COMMON_KINDS = (
     ("batch", "Job"),
     ("batch", "CronJob"),
     ("", "ServiceAccount"),
-    ("networking.k8s.io", "Ingress"),
     ("networking.k8s.io", "NetworkPolicy"),
     ("autoscaling", "HorizontalPodAutoscaler"),
     ("policy", "PodDisruptionBudget"),

@@ -17,7 +17,13 @@ from volary.clusters import client as clients
 from volary.controller import preparation
 from volary.model import change, errors, fleet, manifest, problem, stage, variant
 from volary.planner import targets as target_choice
-from volary.stages import baseline_rollout, canary_rollout, primary_rollout, rendering
+from volary.stages import (
+    baseline_rollout,
+    canary_rollout,
+    primary_rollout,
+    rendering,
+    traffic_routing,
+)
 
 #: How long a cluster may take to say what it serves before it counts as unreachable.
 PATIENCE = timedelta(seconds=15)
@@ -242,6 +248,9 @@ def _of_stage(prepared: preparation.Prepared, each: stage.Stage, target: str) ->
     source, options = prepared.manifests[target], each.options
     match rendering.variant_of(each.name):
         case None:
+            if isinstance(options, stage.TrafficOptions):
+                # What its router cannot do with these manifests shows before anything starts.
+                traffic_routing.plan(source, application, options)
             return _Rollout()
         case variant.Variant.PRIMARY:
             assert isinstance(options, stage.SyncOptions | stage.PrimaryRolloutOptions)

@@ -26,6 +26,20 @@ def is_made(item: manifest.Manifest) -> bool:
     return item.annotations.get(MADE) == "true"
 
 
+def makes_services(app: application.Application) -> bool:
+    """Say whether each variant gets a Service of its own for the routes."""
+    routing = app.traffic_routing
+    return routing.create and routing.method not in (_Method.POD_SELECTOR, _Method.ISTIO)
+
+
+def named(
+    copy: manifest.Manifest, app: application.Application, which: variant.Variant
+) -> manifest.Manifest:
+    """Return a variant's Service with the name by which routes know it."""
+    metadata = {**copy.metadata, "name": backends.of(app).name(which)}
+    return copy.with_body({**copy.body, "metadata": metadata})
+
+
 def add(
     manifests: Sequence[manifest.Manifest], app: application.Application
 ) -> list[manifest.Manifest]:
@@ -41,7 +55,7 @@ def add(
     made = [
         _manifest(body, service) for body in _bodies(app, service) if not _has(manifests, app, body)
     ]
-    if routing.method is not _Method.ISTIO:
+    if makes_services(app):
         made += _primary_service(manifests, app, service)
     return [*manifests, *made]
 
@@ -204,8 +218,7 @@ def _primary_service(
         return []
     suffix = backends.suffix(app, variant.Variant.PRIMARY)
     copy = services.variant(service, suffix=suffix, key=label.key, value=label.primary_value)
-    metadata = {**copy.metadata, "name": name}
-    return [manifest.Manifest({**copy.body, "metadata": metadata}, _ORIGIN)]
+    return [manifest.Manifest(named(copy, app, variant.Variant.PRIMARY).body, _ORIGIN)]
 
 
 def _port(service: manifest.Manifest) -> int:

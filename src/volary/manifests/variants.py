@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 from volary.manifests import (
     hashing,
+    ingresses,
+    made_routes,
     names,
     objects,
     patches,
@@ -46,7 +48,9 @@ def primary(
     elif label.on_pods:
         chosen = workloads.find(result, app.workloads)
         result = selectors.label_pods(result, chosen, label.key, label.primary_value)
-    if isinstance(options, stage.PrimaryRolloutOptions) and options.create_service:
+    # Where routes are made, primary's Service is among the manifests already.
+    is_there = made_routes.makes_services(app)
+    if isinstance(options, stage.PrimaryRolloutOptions) and options.create_service and not is_there:
         suffix = options.suffix or label.primary_value
         copies = _services(manifests, app, Variant.PRIMARY, suffix)
         check_free(copies, manifests)
@@ -124,14 +128,29 @@ def _copies(
             hint="without `workloads` every Deployment is taken, else every StatefulSet",
         )
     _check_kinds(chosen, title)
-    made = _services(manifests, app, variant, suffix) if options.create_service else []
+    asked = options.create_service or made_routes.makes_services(app)
+    made = _services(manifests, app, variant, suffix) if asked else []
     configs = [item for item in manifests if _is_config(item)]
     copies = made + [_without_status(names.add_suffix(item, suffix)) for item in configs]
     for item in chosen:
         copy = _workload(item, app, options, variant)
         copies.append(_follow_service(_rename(copy, item, configs, suffix), made, suffix))
+    copies += _ingresses(manifests, app, variant)
     check_free(copies, manifests)
     return copies
+
+
+def _ingresses(
+    manifests: Sequence[manifest.Manifest],
+    app: application.Application,
+    variant: variant_words.Variant,
+) -> list[manifest.Manifest]:
+    """Return the canary Ingress, which gets no traffic yet, where the router is NGINX."""
+    is_nginx = app.traffic_routing.method is application.RoutingMethod.NGINX
+    if not is_nginx or variant is not Variant.CANARY:
+        return []
+    found = ingresses.find(manifests, app)
+    return [_without_status(ingresses.canary(found, app))] if found else []
 
 
 def _check_kinds(chosen: Sequence[manifest.Manifest], title: str) -> None:
@@ -164,7 +183,10 @@ def _services(
             hint="createService copies the Service that service.name points at",
         )
     key, value = app.variant_label.key, app.variant_label.value(variant)
-    return [services.variant(item, suffix=suffix, key=key, value=value) for item in found]
+    copies = [services.variant(item, suffix=suffix, key=key, value=value) for item in found]
+    if not made_routes.makes_services(app):
+        return copies
+    return [made_routes.named(item, app, variant) for item in copies]
 
 
 def _workload(

@@ -144,6 +144,22 @@ def _held(
     return item.with_body({**item.body, "spec": spec})
 
 
+def apart(
+    manifests: Sequence[manifest.Manifest], carriers: Sequence[Carrier]
+) -> tuple[list[manifest.Manifest], list[manifest.Manifest]]:
+    """Return what is applied at once, and the routes that follow when pods are ready.
+
+    A route that is made by us and not there yet would lead to pods that are not ready.
+    """
+    new = {
+        (each.item.kind, each.item.name)
+        for each in carriers
+        if each.live is None and made_routes.is_made(each.item)
+    }
+    late = [item for item in manifests if (item.kind, item.name) in new]
+    return [item for item in manifests if (item.kind, item.name) not in new], late
+
+
 async def give_back(
     work: works.Work, carriers: Sequence[Carrier], source: Sequence[manifest.Manifest]
 ) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from volary.config import abilities
+from volary.manifests import objects, services
 from volary.model import application as applications
 from volary.model import errors, manifest, problem
 from volary.stages.routing import division
@@ -42,6 +43,26 @@ def only(
             where=fitting[1].origin,
         )
     return fitting[0]
+
+
+def check_primary(
+    manifests: Sequence[manifest.Manifest], application: applications.Application, name: str
+) -> None:
+    """Refuse a Service for primary that leads to the pods of other variants too.
+
+    Raises:
+        UserError: when the manifests have the Service, and its selector does not say primary.
+    """
+    label = application.variant_label
+    for item in services.find(manifests, applications.ObjectReference(name=name)):
+        if objects.text(item.body, "spec", "selector", label.key) != label.primary_value:
+            raise errors.user_error(
+                f"Service {name} leads to the pods of every variant, so the route cannot choose"
+                " primary by it",
+                hint=f"write `{label.key}: {label.primary_value}` into its selector and into"
+                " primary's pods, or set trafficRouting.create: true",
+                where=item.origin,
+            )
 
 
 def refuse(wanted: division.Division, application: applications.Application) -> None:

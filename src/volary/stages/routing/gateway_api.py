@@ -47,7 +47,10 @@ def find(
         if any(_is_ours(rule, known) for rule in objects.mappings(item.body, "spec", "rules"))
     ]
     title = f"{' or '.join(kinds)} with a backend {known.primary}"
-    return finding.only(found, reference, title)
+    item = finding.only(found, reference, title)
+    primary = services(item.body, application).get(variant.Variant.PRIMARY, known.primary)
+    finding.check_primary(manifests, application, primary)
+    return item
 
 
 def check(wanted: division.Division, application: applications.Application) -> None:

@@ -25,10 +25,11 @@ def find(
     """Return the TraefikService that carries the routes.
 
     Raises:
-        UserError: when there is none or more than one.
+        UserError: when there is none or more than one, or when what it calls primary leads
+            to other variants too.
     """
     known = backends.of(application)
-    return finding.only(
+    item = finding.only(
         [
             item
             for group in GROUPS
@@ -38,6 +39,9 @@ def find(
         application.traffic_routing.traefik.service,
         f"weighted {KIND} that leads to {known.primary}",
     )
+    primary = services(item.body, application).get(variant.Variant.PRIMARY, known.primary)
+    finding.check_primary(manifests, application, primary)
+    return item
 
 
 def check(wanted: division.Division, application: applications.Application) -> None:
