@@ -23,12 +23,13 @@ from volary.config import (
     templates,
     trigger,
     values,
+    waves,
     yaml,
 )
 from volary.config.dialects.flagger import source as flagger_source
 from volary.config.dialects.flagger import translation
 from volary.model import application as applications
-from volary.model import errors, problem, stage
+from volary.model import errors, placement, problem, stage
 
 #: PipeCD's old kinds that are not about Kubernetes.
 _FOREIGN_KINDS = ("TerraformApp", "LambdaApp", "CloudRunApp", "ECSApp")
@@ -309,7 +310,15 @@ def _build(
         triggers=trigger.convert(reading, spec.trigger),
         mentions=mentions.convert(reading, spec.notification),
         timeout=spec.timeout,
+        waves=_waves(reading, spec),
     )
+
+
+def _waves(reading: shape.Reading, spec: sections.Spec) -> placement.Waves:
+    """Return how the application moves; only our own dialect can say."""
+    if isinstance(spec, sections.VolarySpec):
+        return waves.convert(reading, spec)
+    return placement.Waves()
 
 
 def _stages(

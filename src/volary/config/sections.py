@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal
 import pydantic
 from pydantic import Field
 
-from volary.config import routers, section, services, values
+from volary.config import routers, section, services, values, waves
 
 Section = section.Section
 Text = section.Text
@@ -359,7 +359,6 @@ _NOT_YET = {
     "attachment": "attached files",
     "eventWatcher": "event watching",
     "driftDetection": "drift detection",
-    "waves": "waves of clusters",
     "placement": "placement",
 }
 
@@ -472,7 +471,7 @@ class Strategy(section.Section):
     )
 
 
-class VolarySpec(Kubernetes, Spec):
+class VolarySpec(Kubernetes, waves.InWaves, Spec):
     """``spec`` in Volary's own dialect."""
 
     misplaced: ClassVar[Mapping[str, str]] = {

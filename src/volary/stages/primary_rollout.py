@@ -95,8 +95,11 @@ async def _run(doing: work.Work) -> str:
     planned = plan(source, context.application, _options(context), commit=context.commit)
     carriers = await routes.look(doing, planned.routing)
     held = routes.hold(planned.manifests, carriers, context.application)
-    changes = await doing.apply(held)
-    seen = await doing.wait_ready(held)
+    now, late = routes.apart(held, carriers)
+    changes = await doing.apply(now)
+    seen = await doing.wait_ready(now)
+    if late:
+        await doing.apply(late)
     await promotion.step_back(doing, planned.manifests)
     await routes.give_back(doing, carriers, planned.manifests)
     if planned.prune:
