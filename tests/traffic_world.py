@@ -78,6 +78,16 @@ async def users(
                 task.cancel()
 
 
+async def until_answered(
+    urls: Mapping[str, str], *, host: str = "shop", seconds: float = 10.0
+) -> None:
+    """Given: every proxy has found the way."""
+    async with asyncio.timeout(seconds):
+        for url in urls.values():
+            while (await ask(url, 10, host=host, rate=100)).failed:
+                pass
+
+
 async def ask(url: str, count: int, *, host: str = "shop", rate: float = 600.0) -> load.Tally:
     """When: so many requests are sent."""
     return await load.Load(load.Aim(url, host), rate=rate).run(count=count)

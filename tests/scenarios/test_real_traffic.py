@@ -23,10 +23,21 @@ ISTIO = applications.Application(
         istio=applications.IstioRouting(host="shop"),
     ),
 )
+WITH_SERVICE = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
+#: Seconds in which a proxy has followed.
+SETTLED = 0.5
 ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
 PROMOTION = stage.PrimaryRolloutOptions(add_variant_label_to_selector=True)
 SPLIT = stage.TrafficOptions(80, canary=10, baseline=10)
 SHARES = {"primary": 0.8, "canary": 0.1, "baseline": 0.1}
+
+
+GATEWAY = applications.Application(
+    name="shop",
+    service=applications.ObjectReference(name="shop"),
+    traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod.GATEWAY_API),
+)
+HOST = "shop.example"
 
 
 def meshed(image: str) -> list[manifest.Manifest]:
@@ -39,9 +50,32 @@ def meshed(image: str) -> list[manifest.Manifest]:
     return [made(body) for body in bodies]
 
 
+def routed(image: str) -> list[manifest.Manifest]:
+    route = {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "HTTPRoute",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "parentRefs": [{"name": "web"}],
+            "hostnames": [HOST],
+            "rules": [{"backendRefs": [{"name": "shop", "port": 80}]}],
+        },
+    }
+    bodies = (stage_world.deployment(image), stage_world.service(), route)
+    return [made(body) for body in bodies]
+
+
 @contextlib.asynccontextmanager
-async def istio_world() -> AsyncIterator[stage_world.World]:
-    settings = traffic_world.settings(crds=crds.istio())
+async def gateway_world() -> AsyncIterator[stage_world.World]:
+    settings = traffic_world.settings(crds=crds.gateway_api(), drain=2.0)
+    async with stage_world.world("us", "eu", application=GATEWAY, settings=settings) as given:
+        given.sources = {OLD: routed("shop:v1"), NEW: routed("shop:v2")}
+        yield given
+
+
+@contextlib.asynccontextmanager
+async def istio_world(**options: object) -> AsyncIterator[stage_world.World]:
+    settings = traffic_world.settings(crds=crds.istio(), **options)
     async with stage_world.world("us", "eu", application=ISTIO, settings=settings) as given:
         given.sources = {OLD: meshed("shop:v1"), NEW: meshed("shop:v2")}
         yield given
@@ -101,6 +135,65 @@ async def test_rollback_from_a_split_loses_nothing(kind: proxies.Kind) -> None:
             assert given.count(target, "Deployment") == 1
 
 
+@pytest.mark.parametrize("kind", [proxies.Kind.BUILT_IN, proxies.Kind.TRAEFIK])
+async def test_an_http_route_divides_and_loses_nothing_until_promotion(kind: proxies.Kind) -> None:
+    """Traefik is a controller that knows nothing of us: it follows the routes and their pods."""
+    async with (
+        gateway_world() as given,
+        traffic_world.through(given, kind) as urls,
+    ):
+        await given.deployed(OLD)
+        await traffic_world.until_answered(urls, host=HOST)
+        async with traffic_world.users(given, urls, host=HOST) as users:
+            await given.run(Name.CANARY_ROLLOUT, WITH_SERVICE)
+            await given.run(Name.BASELINE_ROLLOUT, WITH_SERVICE)
+            outcomes = await given.run(Name.TRAFFIC_ROUTING, SPLIT)
+            assert {each.status for each in outcomes.values()} == {"succeeded"}, outcomes
+            await asyncio.sleep(SETTLED)
+
+            for tally in await asyncio.gather(
+                *(traffic_world.ask(url, 3000, host=HOST) for url in urls.values())
+            ):
+                assert tally.failed == 0, tally.failures
+                traffic_world.assert_split(tally, SHARES)
+
+            outcomes = await given.run(
+                Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(), limit=30
+            )
+            assert outcomes["us"].status == "succeeded", outcomes["us"]
+            for name in (Name.CANARY_CLEAN, Name.BASELINE_CLEAN):
+                outcomes = await given.run(name, stage.CleanOptions())
+                assert outcomes["us"].status == "succeeded", outcomes["us"]
+            await asyncio.sleep(SETTLED)
+        users.assert_nothing_lost(at_least=120)
+        for target in given.names:
+            assert users.tally(target).by_version().keys() == {"v1", "v2"}
+            assert given.images(target) == "shop:v2 2/2"
+            assert given.count(target, "Deployment") == 1
+
+
+@pytest.mark.parametrize("kind", [proxies.Kind.BUILT_IN, proxies.Kind.TRAEFIK])
+async def test_rollback_from_an_http_route_loses_nothing(kind: proxies.Kind) -> None:
+    async with (
+        gateway_world() as given,
+        traffic_world.through(given, kind) as urls,
+    ):
+        await given.deployed(OLD)
+        await traffic_world.until_answered(urls, host=HOST)
+        async with traffic_world.users(given, urls, host=HOST) as users:
+            await given.run(Name.CANARY_ROLLOUT, WITH_SERVICE)
+            await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(50, canary=50))
+            await asyncio.sleep(SETTLED)
+            outcomes = await given.run(Name.ROLLBACK, stage.RollbackOptions(), limit=30)
+            assert outcomes["us"].status == "succeeded", outcomes["us"]
+            await asyncio.sleep(SETTLED)
+        users.assert_nothing_lost(at_least=100)
+        for target in given.names:
+            assert users.tally(target).by_version()["v2"] > 0
+            assert given.images(target) == "shop:v1 2/2"
+            assert given.count(target, "Deployment") == 1
+
+
 async def test_a_selector_moved_to_the_canary_and_back_loses_nothing() -> None:
     """Routing by the Service's selector: all users to the canary, then back to primary."""
     async with stage_world.world("us", "eu", settings=traffic_world.settings()) as given:
@@ -118,6 +211,21 @@ async def test_a_selector_moved_to_the_canary_and_back_loses_nothing() -> None:
         seen = users.tally("us").by_variant()
         assert seen["canary"] > 0
         assert given.traffic("us").by_label(KEY) == {"primary": 1.0}
+
+
+async def test_a_proxy_that_follows_late_loses_nothing() -> None:
+    """As real ones do, it still sends requests where the routes led a moment ago."""
+    async with istio_world(lag=0.4, drain=1.0) as given:
+        await given.deployed(OLD)
+        async with traffic_world.users(given) as users:
+            await given.run(Name.CANARY_ROLLOUT, ONE_POD)
+            await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(50, canary=50))
+            await given.run(Name.PRIMARY_ROLLOUT, PROMOTION, limit=30)
+            outcomes = await given.run(Name.CANARY_CLEAN, stage.CleanOptions())
+            assert outcomes["us"].status == "succeeded", outcomes["us"]
+            await asyncio.sleep(0.6)
+        users.assert_nothing_lost(at_least=120)
+        assert users.tally("us").by_variant()["canary"] > 0
 
 
 async def test_pods_that_end_at_once_are_seen_to_lose_requests() -> None:

@@ -62,6 +62,8 @@ class Settings:
     #: Real seconds that pods serve on when their deletion begins, at least, with `traffic`:
     #: real proxies need a moment to follow, however fast the sandbox runs.
     drain: float = 0.6
+    #: Real seconds after which the built-in proxy follows a change, as real ones take some time.
+    lag: float = 0.0
 
 
 class Cluster:
@@ -296,7 +298,9 @@ async def _open(name: str, number: int, port: int, directory: Path, settings: Se
     if block is not None:
         seen = controllers.seen
         try:
-            traffic = await plane.start(name, held, seen, switchboard.images, block, seed=seed)
+            traffic = await plane.start(
+                name, held, seen, switchboard.images, block, seed=seed, lag=settings.lag
+            )
         except errors.UserError:
             await served.stop()
             raise

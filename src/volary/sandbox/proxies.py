@@ -5,14 +5,14 @@ cluster as they follow any: Traefik as a Gateway API controller, Envoy as Istio'
 """
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import assert_never
 
-from volary.model import errors
+from volary.model import errors, json
 from volary.sandbox import fleet
-from volary.sandbox.dataplane import envoy, traefik
+from volary.sandbox.dataplane import acceptance, envoy, traefik
 
 
 class Kind(StrEnum):
@@ -42,7 +42,7 @@ def missing(kind: Kind) -> str:
 async def before(running: fleet.Fleet, kind: Kind) -> AsyncIterator[Mapping[str, str]]:
     """Run a proxy per cluster; gives the address of each by the cluster's name.
 
-    For Traefik the GatewayClass ``traefik`` and the Gateway ``default/web`` are made.
+    Where there are kinds of the Gateway API, the Gateway ``default/web`` is made for it.
 
     Raises:
         UserError: It is not installed or does not come up; or there is no real traffic.
@@ -66,14 +66,11 @@ async def _start(
     address = cluster.traffic.address
     match kind:
         case Kind.BUILT_IN:
+            if cluster.view.kind("GatewayClass.gateway.networking.k8s.io") is not None:
+                _create(cluster, acceptance.gateway())
             return cluster.traffic.gateway
         case Kind.TRAEFIK:
-            held = cluster.registry
-            for body in traefik.objects():
-                made = held.kind_of(body)
-                if held.find(made, body["metadata"].get("namespace", ""), body["metadata"]["name"]):
-                    continue
-                held.create(made, body["metadata"].get("namespace", ""), body)
+            _create(cluster, traefik.objects())
             program = await traefik.start(
                 address=address,
                 url=cluster.url,
@@ -91,3 +88,13 @@ async def _start(
             return f"http://{address}:{envoy.PORT}"
         case _:
             assert_never(kind)
+
+
+def _create(cluster: fleet.Cluster, bodies: Sequence[json.JsonObject]) -> None:
+    """Make what is not there yet."""
+    held = cluster.registry
+    for body in bodies:
+        kind = held.kind_of(body)
+        namespace = str(body["metadata"].get("namespace", ""))
+        if held.find(kind, namespace, str(body["metadata"]["name"])) is None:
+            held.create(kind, namespace, body)

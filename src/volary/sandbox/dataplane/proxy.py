@@ -1,10 +1,11 @@
 """The built-in proxy of a cluster: requests to a Service's name or a router's host.
 
-It follows the same objects that real proxies follow, at once, and sends a request where a
-draw by weight leads it, to the pods of that backend in turn. It does not try another pod when
-one fails: what a rollout loses is to be seen.
+It follows the same objects that real proxies follow, at once or with the lag they have too,
+and sends a request where a draw by weight leads it, to the pods of that backend in turn. It
+does not try another pod when one fails: what a rollout loses is to be seen.
 """
 
+import asyncio
 import random
 from dataclasses import dataclass, field, replace
 
@@ -35,8 +36,11 @@ class _Known:
 class Proxy:
     """Answers for all Services of one cluster."""
 
-    def __init__(self, seen: view.View, *, seed: int | None) -> None:
+    def __init__(self, seen: view.View, *, seed: int | None, lag: float = 0.0) -> None:
         self._seen = seen
+        self._lag = lag
+        self._events = asyncio.get_running_loop()
+        self._due: asyncio.TimerHandle | None = None
         self._chance = random.Random(seed)
         self._pool = pool.Pool()
         self._known: dict[str, _Known] = {}
@@ -44,11 +48,21 @@ class Proxy:
 
     def note(self, change: storage.Change) -> None:
         """Take in a change of the cluster."""
-        if change.bucket in _CHANGES:
+        if change.bucket not in _CHANGES:
+            return
+        if not self._lag:
             self._known.clear()
+        elif self._due is None:
+            self._due = self._events.call_later(self._lag, self._forget)
+
+    def _forget(self) -> None:
+        self._due = None
+        self._known.clear()
 
     async def close(self) -> None:
         """Break all connections."""
+        if self._due is not None:
+            self._due.cancel()
         await self._pool.close()
 
     def handle(self, request: http1.Request, respond: serving.Respond) -> None:

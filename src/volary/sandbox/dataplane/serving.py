@@ -14,6 +14,7 @@ Respond = Callable[[http1.Response], None]
 #: Gets a request and calls `Respond` once, now or later.
 Handle = Callable[[http1.Request, Respond], None]
 _BACKLOG = 512
+_TURNS = 3
 
 
 class Listener:
@@ -51,7 +52,13 @@ class Listener:
         self.is_draining = True
 
     async def stop(self, grace: float) -> None:
-        """Stop accepting, finish what is under way within `grace` seconds, then break it."""
+        """Stop accepting, finish what is under way within `grace` seconds, then break it.
+
+        Whoever has connected by now is served, also when the request is still on its way.
+        """
+        self.drain()
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)  # what waits in the socket's queue is accepted
         self._cease()
         for each in list(self._connections):
             each.finish()
@@ -116,6 +123,7 @@ class Connection(asyncio.Protocol):
         self._reader = http1.Reader()
         self._transport: asyncio.Transport | None = None
         self._busy = False
+        self._used = False
         self._last = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -141,9 +149,10 @@ class Connection(asyncio.Protocol):
         self._home.closed(self)
 
     def finish(self) -> None:
-        """Close when idle, else after the answer."""
+        """Close when idle, else after the answer; one not used yet waits for its request."""
         self._last = True
-        if not self._busy and self._reader.is_empty and self._transport is not None:
+        idle = self._used and not self._busy and self._reader.is_empty
+        if idle and self._transport is not None:
             self._transport.close()
 
     def abort(self) -> None:
@@ -161,7 +170,7 @@ class Connection(asyncio.Protocol):
             return
         if request is None:
             return
-        self._busy = True
+        self._busy = self._used = True
         self._last = self._last or not request.keep_alive
         bodiless = request.method == "HEAD"
         self._home.handle(request, lambda answer: self._send(answer, bodiless=bodiless))

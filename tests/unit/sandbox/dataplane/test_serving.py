@@ -169,3 +169,19 @@ async def test_nonsense_is_answered_with_400() -> None:
     await writer.wait_closed()
     assert text.startswith(b"HTTP/1.1 400 ")
     await listener.stop(1.0)
+
+
+async def test_stopping_serves_who_has_connected_already() -> None:
+    """The request comes after the stop has begun: its connection was there before."""
+    listener = serving.bind("127.0.0.1", 0, hello)
+    await listener.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(listener.stop(1.0))
+        await asyncio.sleep(0.05)
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        text = await reader.read()
+
+    writer.close()
+    await writer.wait_closed()
+    assert text.startswith(b"HTTP/1.1 200 ")
