@@ -39,5 +39,6 @@ class ServiceReference(section.ObjectReference):
     create: MadeService | None = Field(
         default=None,
         description="Make the Service of that `name` when the manifests have none. It selects "
-        "primary's pods, so `variantLabel.onPods` goes with it.",
+        "primary's pods (with Istio those of all variants, as its subsets choose), so "
+        "`variantLabel.onPods` goes with it.",
     )

@@ -16,7 +16,8 @@ def add(
     """Return the manifests with the objects that the application file itself holds.
 
     The Service is made only when no manifest is the Service of that name. It selects what
-    the workload's selector selects, and the variant label of primary. Routes are added where
+    the workload's selector selects, and the variant label of primary; not so with Istio,
+    whose subsets choose among the pods that the Service has. Routes are added where
     ``trafficRouting.create`` asks for them.
 
     Raises:
@@ -36,11 +37,9 @@ def _service(
     wanted: application.MadeService,
 ) -> manifest.Manifest:
     workload = _workload(manifests, app)
-    label = app.variant_label
-    selector = {
-        **objects.mapping(workload.body, "spec", "selector", "matchLabels"),
-        label.key: label.primary_value,
-    }
+    selector = dict(objects.mapping(workload.body, "spec", "selector", "matchLabels"))
+    if app.traffic_routing.method is not application.RoutingMethod.ISTIO:
+        selector[app.variant_label.key] = app.variant_label.primary_value
     metadata: json.JsonObject = {"name": app.service.name}
     if workload.namespace:
         metadata["namespace"] = workload.namespace
