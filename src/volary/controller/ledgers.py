@@ -14,6 +14,8 @@ from volary.store import records
 
 Value = TypeVar("Value")
 
+#: Commits of an application that are not read again.
+_REMEMBERED = 4
 #: Status words that the end of a run does not change.
 _STAYING = (standings.Status.BROKEN.value, standings.Status.REMOVED.value)
 
@@ -31,6 +33,8 @@ class Ledger:
         #: As it was kept last.
         self.record = known
         self.standing = standings.from_document(known.document)
+        #: As they were kept, by hash: those of the run, of what is wanted, and the last ones.
+        self._commits: dict[str, records.CommitRecord] = {}
 
     @property
     def name(self) -> str:
@@ -70,8 +74,7 @@ class Ledger:
         words are secrets, so until then it has none.
         """
         store = self._tenure.store
-        known = await self.insist(lambda: store.commits.get(self.name, commit))
-        base = known or records.CommitRecord(self.name, commit, self._tenure.desk.clock.now())
+        base = self._commits.get(commit) or await self._known_commit(commit)
         changed = replace(
             base,
             status=status,
@@ -80,7 +83,17 @@ class Ledger:
             subject=subject or base.subject,
             author=(want.author if want else "") or base.author,
         )
+        if changed == self._commits.get(commit):
+            return
         await self.insist(lambda: store.commits.keep(changed, fence=self._tenure.fence))
+        self._commits[commit] = changed
+        while len(self._commits) > _REMEMBERED:
+            del self._commits[next(iter(self._commits))]
+
+    async def _known_commit(self, commit: str) -> records.CommitRecord:
+        store = self._tenure.store
+        known = await self.insist(lambda: store.commits.get(self.name, commit))
+        return known or records.CommitRecord(self.name, commit, self._tenure.desk.clock.now())
 
     async def note_running(self, run: state.Run, reason: str, *, subject: str = "") -> None:
         """Write down that a run is under way; the want it was made of is done."""

@@ -5,12 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model import record
 from volary.store import pages, records
-from volary.store.sql import database, fences, tables
+from volary.store.sql import database, fences, group, tables
 
 _COLUMNS = tuple(column.name for column in tables.applications.columns if not column.primary_key)
+
+
+_Write = fences.Fenced[records.ApplicationRecord]
 
 
 class Applications:
@@ -19,41 +23,32 @@ class Applications:
     def __init__(self, base: database.Database, limits: records.Limits) -> None:
         self._base = base
         self._limits = limits
+        self._group = group.GroupCommit(
+            self._keep_all, lambda write: write.item.name, most=limits.group
+        )
 
-    @database.finished
     async def keep(
         self, application: records.ApplicationRecord, *, fence: record.Fence | None
     ) -> int:
         """Keep it, new or changed, and return its new version."""
-        applications, labels = tables.applications, tables.application_labels
+        return await self._group.keep(fences.Fenced(application, fence))
+
+    async def _keep_all(self, writes: Sequence[_Write]) -> list[int | Exception]:
         async with self._base.writing() as connection:
-            await fences.check(connection, fence)
-            row = (
-                await connection.execute(
-                    sa.select(applications)
-                    .where(applications.c.name == application.name)
-                    .with_for_update()
-                )
-            ).one_or_none()
-            version = row.version if row else 0
-            if row and records.is_same(_record(row), application):
-                return int(version)
-            await connection.execute(
-                database.upsert(connection, applications, update=_COLUMNS),
-                _values(replace(application, version=version + 1)),
-            )
-            await connection.execute(
-                sa.delete(labels).where(labels.c.application == application.name)
-            )
-            if application.labels:
-                await connection.execute(
-                    sa.insert(labels),
-                    [
-                        {"application": application.name, "label": label, "value": value}
-                        for label, value in application.labels.items()
-                    ],
-                )
-            return int(version) + 1
+            refused = await fences.refusals(connection, [each.fence for each in writes])
+            known = await _known(connection, [each.item.name for each in writes])
+            results: list[int | Exception] = []
+            changed: list[records.ApplicationRecord] = []
+            for write, refusal in zip(writes, refused, strict=True):
+                before = known.get(write.item.name)
+                version = before.version if before else 0
+                if refusal is None and not (before and records.is_same(before, write.item)):
+                    version += 1
+                    changed.append(replace(write.item, version=version))
+                results.append(refusal or version)
+            if changed:
+                await _write(connection, changed)
+            return results
 
     @database.finished
     async def get(self, name: str) -> records.ApplicationRecord | None:
@@ -77,6 +72,40 @@ class Applications:
             found = await connection.execute(query.order_by(name).limit(limit + 1))
             items = [_record(row) for row in found]
         return pages.cut(items, limit, lambda item: (item.name,))
+
+
+async def _known(
+    connection: sa_async.AsyncConnection, names: Sequence[str]
+) -> dict[str, records.ApplicationRecord]:
+    applications = tables.applications
+    found = await connection.execute(
+        sa.select(applications)
+        .where(applications.c.name.in_(sorted(names)))
+        .order_by(applications.c.name)  # locked in the same order by everybody
+        .with_for_update()
+    )
+    return {row.name: _record(row) for row in found}
+
+
+async def _write(
+    connection: sa_async.AsyncConnection, changed: Sequence[records.ApplicationRecord]
+) -> None:
+    labels = tables.application_labels
+    await connection.execute(
+        database.upsert(connection, tables.applications, update=_COLUMNS),
+        [_values(each) for each in changed],
+    )
+    await connection.execute(
+        sa.delete(labels).where(labels.c.application == sa.bindparam("of_application")),
+        [{"of_application": each.name} for each in changed],
+    )
+    values = [
+        {"application": each.name, "label": label, "value": value}
+        for each in changed
+        for label, value in each.labels.items()
+    ]
+    if values:
+        await connection.execute(sa.insert(labels), values)
 
 
 def _conditions(wanted: records.ApplicationFilter) -> Sequence[sa.ColumnElement[bool]]:

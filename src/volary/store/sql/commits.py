@@ -1,12 +1,13 @@
 """Commits of applications in a database."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from volary.model import record
 from volary.store import pages, records
-from volary.store.sql import database, fences, tables
+from volary.store.sql import database, fences, group, tables
 
 #: What a later word on the same commit changes; when it was seen first stays.
 _CHANGING = ("subject", "author", "status", "reason", "run_id")
@@ -18,17 +19,26 @@ class Commits:
     def __init__(self, base: database.Database, limits: records.Limits) -> None:
         self._base = base
         self._limits = limits
+        self._group = group.GroupCommit(self._keep_all, _key, most=limits.group)
 
-    @database.finished
     async def keep(self, commit: records.CommitRecord, *, fence: record.Fence | None) -> None:
         """Keep it, new or changed; the time it was seen first stays."""
-        values = {name: getattr(commit, name) for name in ("application", "seen", *_CHANGING)}
+        await self._group.keep(fences.Fenced(commit, fence))
+
+    async def _keep_all(
+        self, writes: Sequence[fences.Fenced[records.CommitRecord]]
+    ) -> list[Exception | None]:
         async with self._base.writing() as connection:
-            await fences.check(connection, fence)
-            await connection.execute(
-                database.upsert(connection, tables.commits, update=_CHANGING),
-                values | {"commit_hash": commit.commit},
-            )
+            refused = await fences.refusals(connection, [each.fence for each in writes])
+            values = [
+                _values(each.item)
+                for each, refusal in zip(writes, refused, strict=True)
+                if refusal is None
+            ]
+            if values:
+                statement = database.upsert(connection, tables.commits, update=_CHANGING)
+                await connection.execute(statement, values)
+            return list(refused)
 
     @database.finished
     async def get(self, application: str, commit: str) -> records.CommitRecord | None:
@@ -55,6 +65,15 @@ class Commits:
         async with self._base.reading() as connection:
             items = [_record(row) for row in await connection.execute(query)]
         return pages.cut(items, limit, lambda item: (item.seen, item.commit))
+
+
+def _key(write: fences.Fenced[records.CommitRecord]) -> tuple[str, str]:
+    return write.item.application, write.item.commit
+
+
+def _values(commit: records.CommitRecord) -> dict[str, Any]:
+    values = {name: getattr(commit, name) for name in ("application", "seen", *_CHANGING)}
+    return values | {"commit_hash": commit.commit}
 
 
 def _record(row: sa.Row[Any]) -> records.CommitRecord:

@@ -16,9 +16,10 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext import asyncio as sa_async
 
-from volary.store.sql import failures
+from volary.store.sql import failures, turns
 
-_READERS = 4
+#: Connections at once, besides the one for what is urgent.
+_READERS, _WRITERS = 4, 3
 
 #: SQLite's number for `auto_vacuum = INCREMENTAL`; a file of another origin has another one.
 _INCREMENTAL = 2
@@ -72,14 +73,17 @@ class Database:
             self._reader = _sqlite(url, busy, size=_READERS)
             _prepare_sqlite(self._writer, "BEGIN IMMEDIATE")
             _prepare_sqlite(self._reader, "BEGIN")
+            self._writing = self._urgently = turns.Turns(1)
         else:
             self._writer = self._reader = _postgres(url, busy)
+            self._writing, self._urgently = turns.Turns(_WRITERS), turns.Turns(1)
+        self._reading = turns.Turns(_READERS)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[sa_async.AsyncConnection]:
         """Read at one moment: several queries see the same state."""
         with failures.translated():
-            async with self._reader.connect() as connection:
+            async with self._reading.turn(), self._reader.connect() as connection:
                 if not self.is_sqlite:
                     await connection.execution_options(
                         isolation_level="REPEATABLE READ", postgresql_readonly=True
@@ -87,10 +91,14 @@ class Database:
                 yield connection
 
     @asynccontextmanager
-    async def writing(self) -> AsyncIterator[sa_async.AsyncConnection]:
-        """Write all or nothing: committed at the end, rolled back by an exception."""
+    async def writing(self, *, urgent: bool = False) -> AsyncIterator[sa_async.AsyncConnection]:
+        """Write all or nothing: committed at the end, rolled back by an exception.
+
+        What is `urgent` goes before everything that waits.
+        """
         with failures.translated():
-            async with self._writer.begin() as connection:
+            queue = self._urgently if urgent else self._writing
+            async with queue.turn(urgent=urgent), self._writer.begin() as connection:
                 yield connection
 
     @finished
@@ -99,7 +107,7 @@ class Database:
         if not self.is_sqlite:
             return
         with failures.translated():
-            async with self._writer.connect() as connection:
+            async with self._writing.turn(), self._writer.connect() as connection:
                 driver = (await connection.get_raw_connection()).driver_connection
                 if driver is None:
                     raise AssertionError("the pool gave out a closed connection")
@@ -171,7 +179,7 @@ def _postgres(url: sa.URL, busy: timedelta) -> sa_async.AsyncEngine:
     return sa_async.create_async_engine(
         url,
         pool_size=_READERS,
-        max_overflow=_READERS,
+        max_overflow=_WRITERS + 1,
         pool_timeout=seconds * 4,
         hide_parameters=True,
         connect_args={

@@ -1,13 +1,25 @@
 """The fence of a write, checked in the write's own transaction."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.ext import asyncio as sa_async
 
-from volary.model import record
+from volary.model import errors, record
 from volary.store import verdicts
 from volary.store.sql import tables
+
+Item = TypeVar("Item", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced(Generic[Item]):
+    """Something to be kept, with the fence that is shown for it."""
+
+    item: Item
+    fence: record.Fence | None
 
 
 async def numbers(connection: sa_async.AsyncConnection, names: Collection[str]) -> dict[str, int]:
@@ -31,3 +43,19 @@ async def check(connection: sa_async.AsyncConnection, fence: record.Fence | None
     """
     if fence is not None:
         verdicts.check_fence(fence, await numbers(connection, {fence.name}))
+
+
+async def refusals(
+    connection: sa_async.AsyncConnection, shown: Sequence[record.Fence | None]
+) -> list[errors.VolaryError | None]:
+    """Return of each fence why it lets nobody pass; None: it does."""
+    known = await numbers(connection, {fence.name for fence in shown if fence})
+    return [_refusal(fence, known) for fence in shown]
+
+
+def _refusal(fence: record.Fence | None, known: Mapping[str, int]) -> errors.VolaryError | None:
+    try:
+        verdicts.check_fence(fence, known)
+    except errors.VolaryError as error:
+        return error
+    return None

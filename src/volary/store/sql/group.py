@@ -1,33 +1,46 @@
-"""Group commit: while one batch of transitions is written, the next one gathers.
+"""Group commit: while one batch of writes is on its way, the next one gathers.
 
 Whoever comes to the lock first writes for all who wait; when their turn comes, their answer
-is there. No waiting for company: a lonely transition is written at once.
+is there. No waiting for company: a lonely write is made at once.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Generic, TypeVar
 
-from volary.model import errors, record
-from volary.store.sql import database, transitions
+from volary.model import errors
+from volary.store.sql import database
 
-Writer = Callable[[Sequence[transitions.Write]], Awaitable[list[transitions.Result]]]
+Write = TypeVar("Write")
+Kept = TypeVar("Kept")
 
-_Waiting = tuple[transitions.Write, asyncio.Future[transitions.Result]]
 
+class GroupCommit(Generic[Write, Kept]):
+    """Hands writes to `writer` in batches.
 
-class GroupCommit:
-    """Hands transitions to `writer` in batches of at most `most`, one of each run."""
+    Args:
+        writer: Writes a batch in one transaction, and says of each what became of it.
+        key: What a write is about: of two about the same, the second waits for the next batch.
+        most: Writes in one batch at most.
+    """
 
-    def __init__(self, writer: Writer, *, most: int) -> None:
+    def __init__(
+        self,
+        writer: Callable[[Sequence[Write]], Awaitable[list[Kept | Exception]]],
+        key: Callable[[Write], Hashable],
+        *,
+        most: int,
+    ) -> None:
         self._writer = writer
+        self._key = key
         self._most = most
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[tuple[Write, asyncio.Future[Kept | Exception]]] = deque()
         self._lock = asyncio.Lock()
 
-    async def keep(self, write: transitions.Write) -> record.Kept:
+    async def keep(self, write: Write) -> Kept:
         """Return once `write` is safe; raises what it was refused with."""
-        answer: asyncio.Future[transitions.Result] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Kept | Exception] = asyncio.get_running_loop().create_future()
         self._waiting.append((write, answer))
         try:
             while not answer.done():
@@ -51,23 +64,23 @@ class GroupCommit:
             if not answer.done():
                 answer.set_result(result)
 
-    def _take(self) -> list[_Waiting]:
-        batch: list[_Waiting] = []
-        later: list[_Waiting] = []
-        runs: set[str] = set()
+    def _take(self) -> list[tuple[Write, asyncio.Future[Kept | Exception]]]:
+        batch: list[tuple[Write, asyncio.Future[Kept | Exception]]] = []
+        later: list[tuple[Write, asyncio.Future[Kept | Exception]]] = []
+        keys: set[Hashable] = set()
         while self._waiting and len(batch) < self._most:
             write, answer = self._waiting.popleft()
             if answer.done():
                 continue  # whoever asked has gone
-            if write.run_id in runs:
+            if self._key(write) in keys:
                 later.append((write, answer))
                 continue
-            runs.add(write.run_id)
+            keys.add(self._key(write))
             batch.append((write, answer))
         self._waiting.extendleft(reversed(later))
         return batch
 
-    async def _results(self, writes: Sequence[transitions.Write]) -> list[transitions.Result]:
+    async def _results(self, writes: Sequence[Write]) -> list[Kept | Exception]:
         """Write a batch; when something is wrong with one of it, each by itself."""
         try:
             return await self._writer(writes)

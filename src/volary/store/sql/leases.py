@@ -22,7 +22,7 @@ class Leases:
         """Take a lease that is free, expired or already `owner`'s."""
         now = self._clock.now()
         leases = tables.leases
-        async with self._base.writing() as connection:
+        async with self._base.writing(urgent=True) as connection:
             # The row is there from now on, so that whoever comes at the same time waits for it.
             await connection.execute(
                 database.upsert(connection, leases, update=()),
@@ -78,5 +78,5 @@ class Leases:
             )
             .values(values)
         )
-        async with self._base.writing() as connection:
+        async with self._base.writing(urgent=True) as connection:
             return (await connection.execute(statement)).rowcount == 1

@@ -31,7 +31,7 @@ class SqlStore:
         self, base: database.Database, *, clock: clocks.Clock, limits: records.Limits
     ) -> None:
         self._base = base
-        self._group = group.GroupCommit(self._write, most=limits.group)
+        self._group = group.GroupCommit(self._write, lambda write: write.run_id, most=limits.group)
         self.runs = runs.Runs(base, limits)
         self.events = events.Events(base, limits)
         self.logs = logs.Logs(base, limits)
