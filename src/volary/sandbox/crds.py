@@ -32,13 +32,42 @@ def istio() -> tuple[json.JsonObject, ...]:
     )
 
 
+def smi() -> tuple[json.JsonObject, ...]:
+    """SMI's TrafficSplit in all its versions; of them the sandbox stores the last."""
+    shown = (("Service", ".spec.service", "The apex service of this split."),)
+    return (
+        _definition(
+            "TrafficSplit",
+            "trafficsplits",
+            "ts",
+            shown,
+            group="split.smi-spec.io",
+            versions=("v1alpha4", "v1alpha3", "v1alpha2", "v1alpha1"),
+        ),
+    )
+
+
+def traefik() -> tuple[json.JsonObject, ...]:
+    """Traefik's IngressRoute and TraefikService."""
+    return tuple(
+        _definition(kind, f"{kind.lower()}s", "", (), group="traefik.io", versions=("v1alpha1",))
+        for kind in ("IngressRoute", "TraefikService")
+    )
+
+
 def gateway_api() -> tuple[json.JsonObject, ...]:
     """The Gateway API's kinds, with their defaults (`gateway_crds`)."""
     return gateway_crds.gateway_api()
 
 
 def _definition(
-    kind: str, plural: str, short: str, shown: tuple[tuple[str, str, str], ...]
+    kind: str,
+    plural: str,
+    short: str,
+    shown: tuple[tuple[str, str, str], ...],
+    *,
+    group: str = _ISTIO,
+    versions: tuple[str, ...] = _ISTIO_VERSIONS,
 ) -> json.JsonObject:
     columns = [
         {"name": name, "jsonPath": path, "type": "string", "description": text}
@@ -48,28 +77,28 @@ def _definition(
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{_ISTIO}", "labels": {"app": "istio-pilot"}},
+        "metadata": {"name": f"{plural}.{group}"},
         "spec": {
-            "group": _ISTIO,
+            "group": group,
             "scope": "Namespaced",
             "names": {
                 "kind": kind,
                 "listKind": f"{kind}List",
                 "plural": plural,
                 "singular": kind.lower(),
-                "shortNames": [short],
-                "categories": ["istio-io", "networking-istio-io"],
+                "shortNames": [short] if short else [],
+                "categories": ["istio-io", "networking-istio-io"] if group == _ISTIO else [],
             },
             "versions": [
                 {
                     "name": version,
                     "served": True,
-                    "storage": version == "v1",
+                    "storage": version == versions[0],
                     "additionalPrinterColumns": columns,
                     "subresources": {"status": {}},
                     "schema": {"openAPIV3Schema": _schema()},
                 }
-                for version in _ISTIO_VERSIONS
+                for version in versions
             ],
         },
     }

@@ -6,7 +6,15 @@ from enum import StrEnum
 
 from volary.model import json
 from volary.sandbox import storage
-from volary.sandbox.controllers import endpoints, garbage, liveview, objects, selectors, view
+from volary.sandbox.controllers import (
+    endpoints,
+    garbage,
+    gateways,
+    liveview,
+    objects,
+    selectors,
+    view,
+)
 
 
 class Role(StrEnum):
@@ -21,6 +29,7 @@ class Role(StrEnum):
     KUBELET = "kubelet"
     ENDPOINTS = "endpoints"
     DISRUPTION = "disruption"
+    GATEWAY = "gateway"
     NAMESPACE = "namespace"
     GARBAGE_OWNER = "garbage-owner"
     GARBAGE_DEPENDENT = "garbage-dependent"
@@ -70,6 +79,7 @@ def affected(cluster: liveview.LiveView, change: storage.Change) -> Iterator[Tas
             yield from _of_node(cluster)
         case _:
             pass
+    yield from _of_gateways(cluster, obj)
     yield from _of_garbage(cluster, change)
     yield from _of_namespace(cluster, change)
 
@@ -126,6 +136,17 @@ def _of_node(cluster: liveview.LiveView) -> Iterator[Task]:
 def _key(obj: json.JsonObject) -> view.Key:
     kind = view.designation(str(obj.get("apiVersion")), objects.kind(obj))
     return view.Key(kind, objects.namespace(obj), objects.name(obj))
+
+
+def _of_gateways(cluster: liveview.LiveView, obj: json.JsonObject) -> Iterator[Task]:
+    """A route itself, and routes whose parents or backends may have changed."""
+    kind = view.designation(str(obj.get("apiVersion")), objects.kind(obj))
+    if kind in gateways.ROUTES:
+        yield Task(Role.GATEWAY, _key(obj))
+    elif kind == "Service" or kind.endswith(f".{gateways.GROUP}"):
+        for each in gateways.ROUTES:
+            for route in cluster.list(each):
+                yield Task(Role.GATEWAY, _key(route))
 
 
 def _of_garbage(cluster: liveview.LiveView, change: storage.Change) -> Iterator[Task]:
