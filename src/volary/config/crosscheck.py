@@ -99,6 +99,11 @@ def _unknown_names(
     for i, strategy in enumerate(app.strategies):
         path = (*strategies.PATH, i, "targets", "names")
         named += [((*path, j), name) for j, name in enumerate(strategy.targets.names)]
+    for i, wave in enumerate(app.waves.waves):
+        if wave.selector is not None:
+            path = ("spec", "waves", i, "targets")
+            for key, listed in (("names", wave.selector.names), ("exclude", wave.selector.exclude)):
+                named += [((*path, key, j), name) for j, name in enumerate(listed)]
     for path, names in _limits(app, base):
         named += [((*path, i), name) for i, name in enumerate(names)]
     for path, name in named:

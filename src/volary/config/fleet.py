@@ -62,6 +62,11 @@ class ClusterEntry(sections.Section):
     suspended: pydantic.StrictBool = Field(
         default=False, description="Leave the cluster out of new runs."
     )
+    provider: str = Field(default="", description="Who runs it; empty: its label `provider`.")
+    region: str = Field(default="", description="Where it is; empty: its label `region`.")
+    zones: list[sections.Text] = Field(
+        default_factory=list, description="Its zones; empty: its label `zone`."
+    )
 
 
 class FleetFile(sections.Section):
@@ -158,6 +163,9 @@ def _cluster(read: ClusterEntry, directory: str) -> fleets.Cluster:
         in_cluster=read.in_cluster,
         namespaces=tuple(read.namespaces),
         suspended=read.suspended,
+        provider=read.provider,
+        region=read.region,
+        zones=tuple(read.zones),
     )
 
 

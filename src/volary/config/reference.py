@@ -13,8 +13,8 @@ from enum import StrEnum
 
 from pydantic import fields
 
-from volary.config import fleet, notices, options, sections, settings, shape, values
-from volary.model import stage
+from volary.config import fleet, notices, options, section, sections, settings, shape, values
+from volary.model import placement, stage
 
 _APPLICATION = """\
 # Application file
@@ -214,13 +214,17 @@ def _simple(annotation: object, info: fields.FieldInfo) -> str:
         getattr(each, "func", None) is values.relative_path for each in info.metadata
     ):
         return "path"
+    if isinstance(annotation, type) and issubclass(annotation, section.Section):
+        return "object"
     if annotation is int:
         return "number" if settings.is_count(info.metadata) else "percentage"
     names: dict[object, str] = {
         str: "text",
         bool: "boolean",
+        float: "number",
         timedelta: "duration",
         stage.Replicas: "replicas",
+        placement.Share: "number or share",
     }
     return names[annotation]
 
@@ -231,6 +235,10 @@ def _default(info: fields.FieldInfo, inner: object) -> str:
     value = info.default
     if inner or info.default_factory is not None or value in ("", None):
         return ""
+    if value == timedelta():
+        return "`0`"
+    if isinstance(value, StrEnum):
+        return f"`{value.value}`"
     if isinstance(value, timedelta):
         minutes = int(value.total_seconds() // 60)
         return f"`{minutes}m`" if minutes % 60 else f"`{minutes // 60}h`"

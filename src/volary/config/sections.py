@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal
 import pydantic
 from pydantic import Field
 
-from volary.config import routers, section, services, values, waves
+from volary.config import routers, section, services, values, wave_sections
 
 Section = section.Section
 Text = section.Text
@@ -471,7 +471,7 @@ class Strategy(section.Section):
     )
 
 
-class VolarySpec(Kubernetes, waves.InWaves, Spec):
+class VolarySpec(Kubernetes, wave_sections.InWaves, Spec):
     """``spec`` in Volary's own dialect."""
 
     misplaced: ClassVar[Mapping[str, str]] = {

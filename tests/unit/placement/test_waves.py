@@ -67,7 +67,7 @@ def test_a_seed_decides_the_order_alone() -> None:
 def test_clusters_in_no_wave_are_refused_by_name_or_come_last() -> None:
     only = placement.Wave("first", placement.ClusterSelector(match_labels={"region": "us"}))
 
-    with pytest.raises(errors.UserError, match="eu-10, eu-9.* are in no wave"):
+    with pytest.raises(errors.UserError, match=r"eu-10, eu-9.* are in no wave"):
         divided(only)
     division = waves.divide(placement.Waves((only,), unmatched=placement.Unmatched.LAST), CLUSTERS)
     assert [each.wave.name for each in division.waves] == ["first", "rest"]
