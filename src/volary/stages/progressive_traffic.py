@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from volary.model import errors, manifest, outcome, stage, webhook
 from volary.planner import stepping
-from volary.stages import checking, council, inquiries, routes, vigil, work
+from volary.stages import checking, council, inquiries, routes, scaling, vigil, work
 from volary.stages import context as contexts
 from volary.stages.routing import division
 
@@ -255,6 +255,8 @@ class Journey:
         await self._remember()
         wanted = self._division()
         self.doing.context.weights(f"moving: {done.sentence}", wanted.shares, {})
+        if self.options.scale_canary and wanted.canary:
+            await scaling.follow(self.doing, self.source, wanted.canary)
         observed = await routes.divide(self.doing, self.source, wanted)
         self.watch.has_traffic = self.position.weight > 0
         self.doing.context.log(f"advance: {done.sentence}")
