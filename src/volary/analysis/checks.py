@@ -9,7 +9,7 @@ until there are enough.
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from volary.analysis import counts, evidence, looks, wording
+from volary.analysis import counts, evidence, figures, looks, wording
 from volary.model import analysis
 from volary.model.analysis import Deviation, Kind, Result
 
@@ -28,13 +28,20 @@ def check(
 
 
 def of_look(
-    rule: analysis.Rule, look: looks.Look, earlier: Sequence[looks.Look] = ()
+    rule: analysis.Rule,
+    look: looks.Look,
+    earlier: Sequence[looks.Look] = (),
+    *,
+    in_words: bool = True,
 ) -> analysis.Check:
-    """Judge a look over one cluster or many; `earlier` are those before it, in their order."""
+    """Judge a look over one cluster or many; `earlier` are those before it, in their order.
+
+    Not `in_words`: comparisons leave out the sentence and the numbers, which cost most.
+    """
     if look.problem:
         return analysis.Check(Result.INCONCLUSIVE, look.problem, look.time, is_empty=True)
     if rule.strategy.compares:
-        return _compared(rule, look, earlier)
+        return _compared(rule, look, earlier, in_words=in_words)
     if rule.kind is Kind.VALUE:
         return _in_range(rule, look)
     return _rate_in_range(rule, look)
@@ -85,7 +92,7 @@ def _rate_in_range(rule: analysis.Rule, look: looks.Look) -> analysis.Check:
 
 
 def _compared(
-    rule: analysis.Rule, look: looks.Look, earlier: Sequence[looks.Look]
+    rule: analysis.Rule, look: looks.Look, earlier: Sequence[looks.Look], *, in_words: bool
 ) -> analysis.Check:
     if rule.kind is Kind.VALUE and rule.ratio_limit is not None:
         return _medians(rule, look)
@@ -94,16 +101,18 @@ def _compared(
     have, want = samples(rule, cells), rule.minimum_samples
     if have < want:
         return _thin(look, have, wording.times(want, "sample") + " on each side")
-    finding = evidence.of_looks(rule, taken)
     if evidence.least_p_value(rule, cells) > rule.significance:
         sentence = f"too little to show any difference: {have} on the smaller side"
-        return analysis.Check(Result.INCONCLUSIVE, sentence, look.time, numbers=finding.numbers)
-    is_bad = (finding.numbers.p_value or 0.0) <= rule.significance
-    sentence = wording.compared(rule, finding.numbers, sides=sides(cells[-1]))
+        return analysis.Check(Result.INCONCLUSIVE, sentence, look.time)
+    p_value = evidence.p_value(rule, taken)
+    result = Result.FAIL if p_value <= rule.significance else Result.PASS
+    if not in_words:
+        return analysis.Check(result, "", look.time)
+    numbers = figures.of_comparison(rule, taken, p_value)
+    sentence = wording.compared(rule, numbers, sides=sides(cells[-1]))
     if len(taken) > 1:
         sentence += f", over {len(taken)} looks"
-    result = Result.FAIL if is_bad else Result.PASS
-    return analysis.Check(result, sentence, look.time, numbers=finding.numbers)
+    return analysis.Check(result, sentence, look.time, numbers=numbers)
 
 
 def _window(

@@ -1,28 +1,20 @@
-"""One comparison or one count against its limit: which test, and its numbers.
+"""How improbable what was seen is for a healthy release: which test, and its p-value.
 
-`of_looks` tests looks together, each cluster of each look a stratum of its own. The numbers are
-the same whichever test decides.
+Looks are tested together with each cluster of each look as a stratum of its own. `p_value`
+takes them as all there will ever be; `p_value_so_far` may be asked again at every further look.
+The `least` of both says what the most extreme answer could have shown: looks that could not
+have condemned anything acquit of nothing.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from statistics import median
 
-from volary.analysis import counts, looks, ranks, sequential
+from volary.analysis import binomial, counts, looks, ranks, sequential
 from volary.model import analysis
 from volary.model.analysis import Deviation, Kind
 
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a test of some looks says."""
-
-    numbers: analysis.Numbers
-    #: The smallest p-value that samples of these sizes could have given.
-    least_p_value: float
-
-
+#: A cell per cluster, in a list per look.
 Strata = Sequence[Sequence[looks.Cell]]
 
 
@@ -31,208 +23,135 @@ def flat(strata: Strata) -> list[looks.Cell]:
     return [cell for cells in strata for cell in cells]
 
 
-def of_looks(rule: analysis.Rule, strata: Strata) -> Finding:
+def p_value(rule: analysis.Rule, strata: Strata) -> float:
     """Test the looks of a rule that compares, as if there were no others."""
-    if rule.kind is Kind.VALUE:
-        return _two_sided(rule, lambda each: _by_rank(each, strata, _tails_of_ranks))
-    return _two_sided(rule, lambda each: _by_count(each, strata, _tails_of_counts))
+    return _two_sided(rule, lambda each: _p_value(each, strata))
 
 
-def of_all_looks(rule: analysis.Rule, strata: Strata) -> Finding:
-    """Test all looks so far, so that the test may be repeated at every further one."""
-    if not rule.strategy.compares:
-        return _against_limit(rule, strata)
+def _p_value(rule: analysis.Rule, strata: Strata) -> float:
+    cells = [flat(strata)]
     if rule.kind is Kind.VALUE:
-        return _two_sided(rule, lambda each: _by_rank(each, strata, _bets_on_ranks))
-    return _two_sided(rule, lambda each: _by_count(each, strata, _bets_on_counts))
+        return ranks.tails(ranked(rule, cells)[0]).p_value(rule.deviation)
+    if _is_plain(rule):
+        return counts.proportion_tails(paired(cells)[0]).p_value(rule.deviation)
+    tails = counts.rate_tails(paired(cells)[0], ratio=rule.ratio_limit or 1.0)
+    return tails.p_value(rule.deviation)
 
 
 def least_p_value(rule: analysis.Rule, cells: Sequence[looks.Cell]) -> float:
-    """Return the smallest p-value that `of_looks` could give for samples of these sizes."""
+    """Return the smallest `p_value` that looks of these sizes could have."""
+    least = math.exp(sum(_least_logarithm(rule, cell) for cell in cells))
+    return min(1.0, 2 * least) if rule.deviation is Deviation.EITHER else least
+
+
+def _least_logarithm(rule: analysis.Rule, cell: looks.Cell) -> float:
+    """Return the logarithm of the chance of the most extreme answer.
+
+    Every value above all others; every request of the new version an error and no other one. A
+    rate has no greatest number of events: one per second is taken for it.
+    """
     if rule.kind is Kind.VALUE:
-        sizes = [(len(cell.judged.values), len(cell.reference.values)) for cell in cells]
-        return ranks.least_p_value(sizes, rule.deviation)
-    extreme = [_one_sided(rule, pair) for pair in paired([cells])[0]]
-    return _count_tails(rule, extreme).p_value(rule.deviation)
+        first, second = len(cell.judged.values), len(cell.reference.values)
+        return -binomial.log_choose(first + second, first)
+    pair = counts.Pair(cell.judged.count, cell.reference.count)
+    first, second = (max(1, round(each.exposure)) for each in (pair.first, pair.second))
+    is_low = rule.deviation is Deviation.LOW
+    if _is_plain(rule):
+        return -binomial.log_choose(first + second, second if is_low else first)
+    chance = pair.chance(rule.ratio_limit or 1.0)
+    return second * math.log1p(-chance) if is_low else first * math.log(chance)
 
 
-def _two_sided(rule: analysis.Rule, test: Callable[[analysis.Rule], Finding]) -> Finding:
-    """Ask about both ends of an allowed ratio where both count; they share the chance."""
-    if rule.ratio_limit is None or rule.deviation is not Deviation.EITHER:
-        return test(rule)
-    ratio = max(rule.ratio_limit, 1 / rule.ratio_limit)
-    sides = ((Deviation.HIGH, ratio), (Deviation.LOW, 1 / ratio))
-    found = min(
-        (
-            test(dataclasses.replace(rule, deviation=deviation, ratio_limit=limit))
-            for deviation, limit in sides
-        ),
-        key=lambda each: each.numbers.p_value or 0.0,
-    )
-    numbers = dataclasses.replace(found.numbers, p_value=min(1.0, 2 * (found.numbers.p_value or 0)))
-    return Finding(numbers, min(1.0, 2 * found.least_p_value))
+def p_value_so_far(rule: analysis.Rule, strata: Strata) -> float:
+    """Test all looks so far, so that the test may be repeated at every further one."""
+    if not rule.strategy.compares:
+        return _limit_p_value(rule, _judged_counts(strata))
+    if rule.kind is Kind.VALUE:
+        return _two_sided(
+            rule, lambda each: sequential.from_ranks(ranked(each, strata), each.deviation).p_value
+        )
+    return _two_sided(rule, lambda each: _bets(each, paired(strata)).p_value)
 
 
-# Values: by rank.
+def least_p_value_so_far(rule: analysis.Rule, strata: Strata) -> float:
+    """Return the smallest `p_value_so_far` that looks of these sizes could have."""
+    if not rule.strategy.compares:
+        found = _judged_counts(strata)
+        every = [[counts.Count(each.exposure, each.exposure) for each in look] for look in found]
+        none = [[counts.Count(0, each.exposure) for each in look] for look in found]
+        return min(_limit_p_value(rule, every), _limit_p_value(rule, none))
+    if rule.kind is Kind.VALUE:
+        apart = [[_wholly_apart(rule, cell) for cell in cells] for cells in strata]
+        return sequential.from_ranks(apart, rule.deviation).p_value
+    worst = [[_wholly_bad(rule, pair) for pair in look] for look in paired(strata)]
+    return _two_sided(rule, lambda each: _bets(each, worst).p_value)
 
-RankStrata = list[list[ranks.RankSum]]
 
-
-def ranked(rule: analysis.Rule, strata: Strata) -> RankStrata:
+def ranked(rule: analysis.Rule, strata: Strata) -> list[list[ranks.RankSum]]:
     """Rank both sides of every cell; the other side counts `ratio_limit` times."""
     ratio = 1.0 if rule.ratio_limit is None else rule.ratio_limit
-    return [
-        [
-            ranks.rank_sum(
-                cell.judged.values,
-                cell.reference.values
-                if ratio == 1
-                else [ratio * value for value in cell.reference.values],
-            )
-            for cell in cells
-        ]
-        for cells in strata
-    ]
+    return [[_rank_sum(cell, ratio) for cell in cells] for cells in strata]
 
 
-def _tails_of_ranks(found: RankStrata, deviation: Deviation) -> tuple[float, float]:
-    together = [each for look in found for each in look]
-    sizes = [(each.first, each.second) for each in together]
-    return ranks.tails(together).p_value(deviation), ranks.least_p_value(sizes, deviation)
+def _rank_sum(cell: looks.Cell, ratio: float) -> ranks.RankSum:
+    reference: Sequence[float] = cell.reference.values
+    if ratio != 1:
+        reference = [ratio * value for value in reference]
+    return ranks.rank_sum(cell.judged.values, reference)
 
 
-def _bets_on_ranks(found: RankStrata, deviation: Deviation) -> tuple[float, float]:
-    extreme = [[_wholly_apart(each, deviation) for each in look] for look in found]
-    return (
-        sequential.from_ranks(found, deviation).p_value,
-        sequential.from_ranks(extreme, deviation).p_value,
-    )
+def _wholly_apart(rule: analysis.Rule, cell: looks.Cell) -> ranks.RankSum:
+    first, second = len(cell.judged.values), len(cell.reference.values)
+    u = 0.0 if rule.deviation is Deviation.LOW else float(first * second)
+    return ranks.RankSum(first, second, u)
 
 
-def _wholly_apart(each: ranks.RankSum, deviation: Deviation) -> ranks.RankSum:
-    u = 0.0 if deviation is Deviation.LOW else float(each.first * each.second)
-    return ranks.RankSum(each.first, each.second, u)
-
-
-def _by_rank(
-    rule: analysis.Rule,
-    strata: Strata,
-    test: Callable[[RankStrata, Deviation], tuple[float, float]],
-) -> Finding:
-    p_value, least = test(ranked(rule, strata), rule.deviation)
-    plain = rule if rule.ratio_limit is None else dataclasses.replace(rule, ratio_limit=None)
-    together = [each for look in ranked(plain, strata) for each in look]
-    low, high = ranks.interval(together)
-    cells = flat(strata)
-    numbers = analysis.Numbers(
-        samples=sum(each.first for each in together),
-        reference_samples=sum(each.second for each in together),
-        value=median(value for cell in cells for value in cell.judged.values),
-        reference=median(value for cell in cells for value in cell.reference.values),
-        effect=ranks.superiority(together),
-        effect_low=low,
-        effect_high=high,
-        p_value=p_value,
-    )
-    return Finding(numbers, least)
-
-
-# Proportions and rates: by count.
-
-CountStrata = list[list[counts.Pair]]
-
-
-def paired(strata: Strata) -> CountStrata:
+def paired(strata: Strata) -> list[list[counts.Pair]]:
     """Return both counts of every cell."""
     return [
         [counts.Pair(cell.judged.count, cell.reference.count) for cell in cells] for cells in strata
     ]
 
 
-def _tails_of_counts(rule: analysis.Rule, found: CountStrata) -> tuple[float, float]:
-    together = [pair for look in found for pair in look]
-    extreme = [_one_sided(rule, pair) for pair in together]
-    tails = [_count_tails(rule, each).p_value(rule.deviation) for each in (together, extreme)]
-    return tails[0], tails[1]
-
-
-def _count_tails(rule: analysis.Rule, pairs: Sequence[counts.Pair]) -> ranks.Tails:
-    if rule.kind is Kind.PROPORTION and rule.ratio_limit is None:
-        return counts.proportion_tails(pairs)
-    return counts.rate_tails(pairs, ratio=rule.ratio_limit or 1.0)
-
-
-def _bets_on_counts(rule: analysis.Rule, found: CountStrata) -> tuple[float, float]:
-    extreme = [[_one_sided(rule, pair) for pair in look] for look in found]
-    return _count_bets(rule, found).p_value, _count_bets(rule, extreme).p_value
-
-
-def _count_bets(rule: analysis.Rule, found: CountStrata) -> sequential.Evidence:
-    if rule.kind is Kind.PROPORTION and rule.ratio_limit is None:
-        return sequential.from_proportions(found, rule.deviation)
-    return sequential.from_rates(found, rule.deviation, ratio=rule.ratio_limit or 1.0)
-
-
-def _one_sided(rule: analysis.Rule, pair: counts.Pair) -> counts.Pair:
-    """Return the worst that could have been seen: every request of the new version an error.
-
-    A rate has no greatest number of events; what limits it is how often one has looked.
-    """
+def _wholly_bad(rule: analysis.Rule, pair: counts.Pair) -> counts.Pair:
     first, second = pair.first.exposure, pair.second.exposure
     if rule.deviation is Deviation.LOW:
         return counts.Pair(counts.Count(0, first), counts.Count(second, second))
     return counts.Pair(counts.Count(first, first), counts.Count(0, second))
 
 
-def _by_count(
-    rule: analysis.Rule,
-    strata: Strata,
-    test: Callable[[analysis.Rule, CountStrata], tuple[float, float]],
-) -> Finding:
-    found = paired(strata)
-    p_value, least = test(rule, found)
-    together = [pair for look in found for pair in look]
-    first = counts.total([pair.first for pair in together])
-    second = counts.total([pair.second for pair in together])
-    low, high = counts.ratio_interval(together)
-    numbers = analysis.Numbers(
-        samples=_samples(rule, first, len(together)),
-        reference_samples=_samples(rule, second, len(together)),
-        value=first.rate,
-        reference=second.rate,
-        effect=counts.ratio(together),
-        effect_low=low,
-        effect_high=high,
-        p_value=p_value,
-    )
-    return Finding(numbers, least)
+def _bets(rule: analysis.Rule, found: Sequence[Sequence[counts.Pair]]) -> sequential.Evidence:
+    if _is_plain(rule):
+        return sequential.from_proportions(found, rule.deviation)
+    return sequential.from_rates(found, rule.deviation, ratio=rule.ratio_limit or 1.0)
 
 
-def _samples(rule: analysis.Rule, count: counts.Count, strata: int) -> int:
-    return round(count.exposure) if rule.kind is Kind.PROPORTION else strata
+def _is_plain(rule: analysis.Rule) -> bool:
+    """Say whether two proportions have to be the same: the one case with a test of its own."""
+    return rule.kind is Kind.PROPORTION and rule.ratio_limit is None
 
 
-def _against_limit(rule: analysis.Rule, strata: Strata) -> Finding:
-    found = [[cell.judged.count for cell in cells] for cells in strata]
+def _two_sided(rule: analysis.Rule, test: Callable[[analysis.Rule], float]) -> float:
+    """Ask about both ends of an allowed ratio where both count; they share the chance."""
+    if rule.ratio_limit is None or rule.deviation is not Deviation.EITHER:
+        return test(rule)
+    ratio = max(rule.ratio_limit, 1 / rule.ratio_limit)
+    sides = ((Deviation.HIGH, ratio), (Deviation.LOW, 1 / ratio))
+    found = [
+        test(dataclasses.replace(rule, deviation=deviation, ratio_limit=limit))
+        for deviation, limit in sides
+    ]
+    return min(1.0, 2 * min(found))
+
+
+def _judged_counts(strata: Strata) -> list[list[counts.Count]]:
+    return [[cell.judged.count for cell in cells] for cells in strata]
+
+
+def _limit_p_value(rule: analysis.Rule, found: Sequence[Sequence[counts.Count]]) -> float:
     expected = rule.expected or analysis.Range()
-    p_value = _limit_p_value(rule, expected, found)
-    worst = [[counts.Count(each.exposure, each.exposure) for each in look] for look in found]
-    none = [[counts.Count(0, each.exposure) for each in look] for look in found]
-    least = min(_limit_p_value(rule, expected, each) for each in (worst, none))
-    together = counts.total([each for look in found for each in look])
-    numbers = analysis.Numbers(
-        samples=_samples(rule, together, sum(map(len, found))),
-        value=together.rate,
-        p_value=p_value,
-    )
-    return Finding(numbers, least)
-
-
-def _limit_p_value(
-    rule: analysis.Rule, expected: analysis.Range, found: Sequence[Sequence[counts.Count]]
-) -> float:
-    p_values = []
     is_proportion = rule.kind is Kind.PROPORTION
+    p_values = []
     if expected.maximum is not None:
         above = sequential.above_proportion if is_proportion else sequential.above_rate
         p_values.append(above(found, expected.maximum).p_value)

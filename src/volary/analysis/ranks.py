@@ -249,12 +249,6 @@ def _width(total: int) -> int:
     return (total // 8 + 1) * 8
 
 
-def least_p_value(sizes: Sequence[tuple[int, int]], deviation: analysis.Deviation) -> float:
-    """Return the smallest p-value that untied samples of these sizes could give together."""
-    least = math.prod(1 / math.comb(first + second, first) for first, second in sizes)
-    return least if deviation is not analysis.Deviation.EITHER else min(1.0, 2 * least)
-
-
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A superiority over strata, and how far it may be off."""
@@ -276,13 +270,20 @@ def estimate(strata: Sequence[RankSum]) -> Estimate:
     pairs = sum(each.first * each.second for each in strata)
     value = superiority(strata)
     inside = (value * pairs + 0.5) / (pairs + 1)
-    return Estimate(value, _variance_of(strata, _shares(strata), inside))
+    return Estimate(value, _variance_of(_parts(strata), inside))
 
 
-def _variance_of(strata: Sequence[RankSum], shares: Sequence[float], value: float) -> float:
-    return sum(
-        share * share * _variance(ranks, value) for share, ranks in zip(shares, strata, strict=True)
-    )
+def _parts(strata: Sequence[RankSum]) -> dict[tuple[int, int], float]:
+    """Return the squares of the shares, added up by sizes: most looks have the same."""
+    parts: dict[tuple[int, int], float] = {}
+    for share, each in zip(_shares(strata), strata, strict=True):
+        sizes = (each.first, each.second)
+        parts[sizes] = parts.get(sizes, 0.0) + share * share
+    return parts
+
+
+def _variance_of(parts: dict[tuple[int, int], float], value: float) -> float:
+    return sum(square * _variance(sizes, value) for sizes, square in parts.items())
 
 
 def _shares(strata: Sequence[RankSum]) -> list[float]:
@@ -296,18 +297,18 @@ def interval(strata: Sequence[RankSum], *, confidence: float = 0.95) -> tuple[fl
     It keeps to 0-1 and has a width also where one side is wholly above the other.
     """
     z = _NORMAL.inv_cdf((1 + confidence) / 2)
-    seen, shares = superiority(strata), _shares(strata)
+    seen, parts = superiority(strata), _parts(strata)
 
     def is_plausible(value: float) -> bool:
-        return (value - seen) ** 2 <= z * z * _variance_of(strata, shares, value)
+        return (value - seen) ** 2 <= z * z * _variance_of(parts, value)
 
     return _edge(is_plausible, seen, 0.0), _edge(is_plausible, seen, 1.0)
 
 
-def _variance(ranks: RankSum, value: float) -> float:
-    others = (ranks.first + ranks.second) / 2 - 1
+def _variance(sizes: tuple[int, int], value: float) -> float:
+    others = sum(sizes) / 2 - 1
     spread = 1 + others * ((1 - value) / (2 - value) + value / (1 + value))
-    return value * (1 - value) * spread / (ranks.first * ranks.second)
+    return value * (1 - value) * spread / math.prod(sizes)
 
 
 def _edge(is_plausible: Callable[[float], bool], inside: float, outside: float) -> float:

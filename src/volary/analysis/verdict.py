@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 
-from volary.analysis import binomial, checks, evidence, looks, wording
+from volary.analysis import binomial, checks, evidence, figures, looks, wording
 from volary.model import analysis
 from volary.model.analysis import FailureCount, Judgement, NoData, Result
 
@@ -139,28 +139,27 @@ def _judge_looks(rule: analysis.Rule, seen: Sequence[looks.Look]) -> _Judged:
 # Each look by itself.
 
 
-def each_check(rule: analysis.Rule, seen: Sequence[looks.Look]) -> tuple[analysis.Check, ...]:
-    """Judge every look; one that is too small takes those before it."""
-    return tuple(checks.of_look(rule, look, seen[:at]) for at, look in enumerate(seen))
-
-
 def _each(rule: analysis.Rule, seen: Sequence[looks.Look]) -> _Judged:
-    found = each_check(rule, seen)
-    decided = [each for each in found if _counts(rule, each)]
-    failed = [each for each in decided if _is_failure(rule, each)]
+    found = [checks.of_look(rule, look, seen[:at], in_words=False) for at, look in enumerate(seen)]
+    decided = [at for at, each in enumerate(found) if _counts(rule, each)]
+    failed = [at for at in decided if _is_failure(rule, found[at])]
+    good = [at for at, each in enumerate(found) if each.result is Result.PASS]
+    # Words only where they are shown.
+    for at in {len(found) - 1, *decided[-1:], *failed[-1:], *good[-1:]}:
+        found[at] = checks.of_look(rule, seen[at], seen[:at])
     empty = sum(each.is_empty for each in found)
     numbers = dataclasses.replace(
-        (decided or found)[-1].numbers,
+        found[decided[-1] if decided else -1].numbers,
         looks=len(decided),
         failed_looks=len(failed),
         empty_looks=empty,
     )
     if count_failures(rule, found) > rule.failure_limit:
         is_measured = any(each.result is Result.FAIL for each in found)
-        return _Judged(_exceeded(rule, found, failed), is_measured, numbers=numbers)
+        sentence = _exceeded(rule, found, found[failed[-1]])
+        return _Judged(sentence, is_measured, numbers=numbers)
     went = f"{len(failed)} of {wording.times(len(decided), 'look')} failed"
-    good = [each for each in found if each.result is Result.PASS]
-    latest = f"; the last good one: {good[-1].sentence}" if good else ""
+    latest = f"; the last good one: {found[good[-1]].sentence}" if good else ""
     return _Judged(
         missing=_missing(rule, found),
         passing=went + latest,
@@ -205,14 +204,12 @@ def count_failures(rule: analysis.Rule, found: Sequence[analysis.Check]) -> int:
     return longest
 
 
-def _exceeded(
-    rule: analysis.Rule, found: Sequence[analysis.Check], failed: Sequence[analysis.Check]
-) -> str:
+def _exceeded(rule: analysis.Rule, found: Sequence[analysis.Check], last: analysis.Check) -> str:
     number = count_failures(rule, found)
     row = " in a row" if rule.failure_count is FailureCount.CONSECUTIVE else ""
     sentence = (
         f"{number} of {wording.times(len(found), 'look')} failed{row}, "
-        f"{rule.failure_limit} allowed; the last: {failed[-1].sentence}"
+        f"{rule.failure_limit} allowed; the last: {last.sentence}"
     )
     if rule.strategy.compares and rule.ratio_limit is None and not row:
         chance = binomial.at_least(number, len(found), rule.significance)
@@ -236,22 +233,29 @@ def _sequential(rule: analysis.Rule, seen: Sequence[looks.Look]) -> _Judged:
         return _Judged(sentence, is_measured=False, numbers=tally)
     if not usable:
         return _Judged(missing=seen[-1].problem, numbers=tally)
-    finding = evidence.of_all_looks(rule, usable)
-    numbers = dataclasses.replace(finding.numbers, looks=tally.looks, empty_looks=tally.empty_looks)
+    p_value = evidence.p_value_so_far(rule, usable)
+    figured = figures.of_comparison if rule.strategy.compares else figures.of_limit
+    numbers = dataclasses.replace(
+        figured(rule, usable, p_value), looks=tally.looks, empty_looks=tally.empty_looks
+    )
     sentence = _evidence_sentence(rule, usable, numbers)
-    if (numbers.p_value or 0.0) <= rule.significance:
+    if p_value <= rule.significance:
         return _Judged(condemned=sentence, numbers=numbers)
-    cells = evidence.flat(usable)
-    missing = ""
-    have, want = checks.samples(rule, cells), rule.minimum_samples
-    if have < want:
-        sides = " on each side" if rule.strategy.compares else ""
-        missing = f"too little to pass: {have} of {wording.times(want, 'sample')}{sides}"
-    elif finding.least_p_value > rule.significance:
-        missing = f"too little to show any difference: {have} on the smaller side"
-    elif seen[-1].problem and rule.no_data is not NoData.PASS:
+    missing = _too_little(rule, usable)
+    if not missing and seen[-1].problem and rule.no_data is not NoData.PASS:
         missing = seen[-1].problem
     return _Judged(missing=missing, passing=sentence, numbers=numbers, covered=len(usable))
+
+
+def _too_little(rule: analysis.Rule, usable: evidence.Strata) -> str:
+    """Say why what was seen could not acquit; empty: it could."""
+    have, want = checks.samples(rule, evidence.flat(usable)), rule.minimum_samples
+    if have < want:
+        sides = " on each side" if rule.strategy.compares else ""
+        return f"too little to pass: {have} of {wording.times(want, 'sample')}{sides}"
+    if evidence.least_p_value_so_far(rule, usable) > rule.significance:
+        return f"too little to show any difference: {have} on the smaller side"
+    return ""
 
 
 def _evidence_sentence(
