@@ -35,12 +35,16 @@ class Report:
 
     lines: list[str] = field(default_factory=list)
     progress_said: list[state.Progress] = field(default_factory=list)
+    found_out: list[tuple[str, str, json.JsonObject]] = field(default_factory=list)
 
     def log(self, line: str, *, level: executor.LogLevel = executor.LogLevel.INFO) -> None:
         self.lines.append(line)
 
     def progress(self, progress: state.Progress) -> None:
         self.progress_said.append(progress)
+
+    def found(self, kind: str, metric: str, document: json.JsonObject) -> None:
+        self.found_out.append((kind, metric, document))
 
 
 @dataclass

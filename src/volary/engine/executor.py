@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from volary.engine import state
+from volary.model import json
 from volary.model import outcome as outcomes
 from volary.model import stage as stages
 
@@ -85,6 +86,13 @@ class Reporter(Protocol):
 
     def progress(self, progress: state.Progress) -> None:
         """Say how far the task is; only the latest one counts."""
+        ...
+
+    def found(self, kind: str, metric: str, document: json.JsonObject) -> None:
+        """Say what was measured or concluded; kept as it is, in order.
+
+        `kind` is ``measurement`` or ``verdict``; `metric` is whose.
+        """
         ...
 
 

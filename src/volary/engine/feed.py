@@ -169,6 +169,21 @@ class TaskLogged(TaskEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFound(TaskEvent):
+    """Something that an analysis measured or concluded."""
+
+    event: ClassVar[str] = "task-found"
+
+    #: ``measurement`` or ``verdict``.
+    kind: str
+    #: Name of the metric.
+    metric: str
+    #: Of a measurement: query, values, how the look was judged; of a verdict: result, sentence,
+    #: numbers.
+    document: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskStopping(TaskEvent):
     """A running task was told to stop."""
 

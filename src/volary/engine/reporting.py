@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from volary.engine import commands, events, executor, feed, state
 from volary.model import clock as clocks
+from volary.model import json
 
 LONGEST_LINE = 4000
 
@@ -78,6 +79,25 @@ class TaskReporter:
         if not self._waiting:
             self._waiting = True
             voice.post(self._event(progress))
+
+    def found(self, kind: str, metric: str, document: json.JsonObject) -> None:
+        """Tell the observers what was measured or concluded."""
+        if not self._open:
+            return
+        voice, command = self._voice, self._voice.command
+        voice.tell(
+            feed.TaskFound(
+                at=voice.clock.now(),
+                run=voice.run_id,
+                stage=command.stage,
+                stage_name=voice.stage_name,
+                target=command.target,
+                attempt=command.attempt,
+                kind=kind,
+                metric=metric,
+                document=document,
+            )
+        )
 
     def newest(self, event: events.TaskProgressed) -> events.TaskProgressed:
         """Return the event with what was said since it was posted."""

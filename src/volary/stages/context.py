@@ -10,7 +10,7 @@ from volary.model import application as applications
 from volary.model import clock as clocks
 from volary.model import manifest, stage, variant
 from volary.stages import assembly as assemblies
-from volary.stages import circumstances
+from volary.stages import circumstances, meters
 from volary.stages import memory as memories
 from volary.stages import once as onces
 
@@ -60,6 +60,8 @@ class StageContext:
     permissions: circumstances.Permissions = field(default_factory=circumstances.Permissions)
     #: What this attempt remembers over a restart.
     memory: memories.TaskMemory = field(default_factory=memories.TaskMemory)
+    #: Where metrics are kept.
+    meter: meters.Meter = field(default_factory=meters.NoMeter)
     #: The same stage on the other clusters.
     assembly: assemblies.Assembly = field(default_factory=assemblies.Assembly)
 

@@ -16,7 +16,7 @@ from volary.model import application as applications
 from volary.model import clock as clocks
 from volary.model import manifest, outcome, status
 from volary.stages import assembly as assemblies
-from volary.stages import circumstances, once, registry
+from volary.stages import circumstances, meters, once, registry
 from volary.stages import context as contexts
 from volary.stages import memory as memories
 
@@ -46,6 +46,7 @@ class ClusterExecutor:
     options: Options = field(default_factory=Options)
     run: circumstances.Circumstances = field(default_factory=circumstances.Circumstances)
     keeper: memories.Keeper = field(default_factory=memories.InProcess)
+    meter: meters.Meter = field(default_factory=meters.NoMeter)
     _once: once.Once = field(default_factory=once.Once, init=False)
     _locks: dict[tuple[str, str], asyncio.Lock] = field(default_factory=dict, init=False)
     _known: dict[tuple[str, str], list[manifest.Manifest]] = field(default_factory=dict, init=False)
@@ -94,6 +95,7 @@ class ClusterExecutor:
                 allow_mass_deletion=self.options.allow_mass_deletion,
                 image_grace=self.options.image_grace,
                 memory=memories.TaskMemory(place, task.application, self.keeper),
+                meter=self.meter,
                 assembly=assembly,
                 begun=task.begun,
                 is_last=task.is_last,

@@ -8,6 +8,7 @@ begins afresh. It goes with the run.
 What outlives a run is kept beside it, by application and cluster, under a name.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -47,6 +48,13 @@ class Keeper(Protocol):
         """Keep the document instead of the one before."""
         ...
 
+    async def found(self, place: Place) -> Sequence[json.JsonObject]:
+        """Return the measurements that this attempt reported before, in their order.
+
+        The last few may be missing when the process did not end by itself.
+        """
+        ...
+
     async def recall(self, subject: Subject) -> json.JsonObject:
         """Return what an earlier run kept; empty: nothing was."""
         ...
@@ -70,6 +78,11 @@ class InProcess:
     async def save(self, place: Place, document: json.JsonObject) -> None:
         """Keep the document."""
         self._tasks[place] = document
+
+    async def found(self, place: Place) -> Sequence[json.JsonObject]:
+        """Return nothing: a process that goes on has not lost what it measured."""
+        del place
+        return ()
 
     async def recall(self, subject: Subject) -> json.JsonObject:
         """Return what an earlier run kept."""
@@ -95,6 +108,10 @@ class TaskMemory:
     async def save(self, document: json.JsonObject) -> None:
         """Remember the document instead of the one before; returns once it is safe."""
         await self.keeper.save(self.place, document)
+
+    async def found(self) -> Sequence[json.JsonObject]:
+        """Return the measurements that this attempt reported before."""
+        return await self.keeper.found(self.place)
 
     async def recall(self, name: str) -> json.JsonObject:
         """Return what an earlier run of the application kept for this cluster; else empty."""

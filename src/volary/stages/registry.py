@@ -5,9 +5,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from volary.model import outcome, stage
 from volary.stages import (
     aftermath,
+    analysis,
     baseline_rollout,
     canary_rollout,
     clean,
+    guarding,
     primary_rollout,
     progressive_traffic,
     rollback,
@@ -34,6 +36,7 @@ RUNS: Mapping[stage.StageName, Run] = {
     stage.StageName.ROLLBACK: rollback.run,
     stage.StageName.WAIT: wait.run,
     stage.StageName.WAIT_APPROVAL: wait_approval.run,
+    stage.StageName.ANALYSIS: analysis.run,
     stage.StageName.PROGRESSIVE_TRAFFIC: progressive_traffic.run,
     stage.StageName.WEBHOOK_GATE: webhook_gate.run,
     stage.StageName.SCRIPT_RUN: script_run.run,
@@ -43,5 +46,8 @@ RUNS: Mapping[stage.StageName, Run] = {
 
 async def run(context: contexts.StageContext) -> outcome.Outcome:
     """Carry out the context's stage on its cluster and say how it ended."""
+    beside = context.stage.beside
+    if beside is not None:
+        return await guarding.run(context, beside, RUNS[context.stage.name])
     ended = await RUNS[context.stage.name](context)
     return await aftermath.follow(context, ended)

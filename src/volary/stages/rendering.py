@@ -109,6 +109,7 @@ def variant_of(name: stage.StageName) -> variant.Variant | None:
             | stage.StageName.SCRIPT_RUN
             | stage.StageName.WAIT
             | stage.StageName.WAIT_APPROVAL
+            | stage.StageName.ANALYSIS
             | stage.StageName.WAVE_GATE
         ):
             return None

@@ -139,7 +139,7 @@ async def call(
     A call takes at most the webhook's timeout; one without an answer, or with an error of
     the server's own, is repeated as often as the webhook says, with a pause in between.
     """
-    problem = _literal_problem(hook.url, reach)
+    problem = refusal(hook.url, reach)
     if problem:
         return Answer(False, f"is not called: {problem}")
     body = msgspec.json.encode(payload(hook, subject, extra))
@@ -153,7 +153,7 @@ async def call(
     raise AssertionError("a call is made at least once")
 
 
-def _literal_problem(url: str, reach: Reach) -> str:
+def refusal(url: str, reach: Reach) -> str:
     """Return why an address given as a number is not called; names are looked at later."""
     host = parse.urlsplit(url).hostname or ""
     try:
@@ -162,14 +162,18 @@ def _literal_problem(url: str, reach: Reach) -> str:
         return ""
 
 
+def connector(reach: Reach) -> aiohttp.TCPConnector:
+    """Return what opens connections for one request, and only within `reach`."""
+    return aiohttp.TCPConnector(resolver=_Resolver(reach), force_close=True)
+
+
 async def _ask(hook: webhook.Webhook, body: bytes, reach: Reach) -> tuple[Answer, bool]:
     """Ask once; say whether asking again is of no use."""
     seconds = hook.timeout.total_seconds()
-    connector = aiohttp.TCPConnector(resolver=_Resolver(reach), force_close=True)
     try:
         async with (
             asyncio.timeout(seconds),
-            aiohttp.ClientSession(connector=connector) as session,
+            aiohttp.ClientSession(connector=connector(reach)) as session,
             session.post(
                 hook.url,
                 data=body,
@@ -190,12 +194,20 @@ async def _ask(hook: webhook.Webhook, body: bytes, reach: Reach) -> tuple[Answer
 
 
 def _unanswered(error: Exception) -> tuple[Answer, bool]:
+    outside = unreached(error)
+    if outside:
+        return Answer(False, f"is not called: {outside}"), True
+    return Answer(False, f"could not be asked ({type(error).__name__})"), False
+
+
+def unreached(error: BaseException) -> str:
+    """Return why a request was kept from leaving the reach; empty: it failed otherwise."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, _ReachError):
-            return Answer(False, f"is not called: {cause}"), True
+            return str(cause)
         cause = cause.__cause__ or cause.__context__
-    return Answer(False, f"could not be asked ({type(error).__name__})"), False
+    return ""
 
 
 def _judge(status: int, said: bytes) -> Answer:

@@ -9,7 +9,7 @@ import pytest
 from volary.clusters import client as clients
 from volary.engine import executor, state
 from volary.model import application as applications
-from volary.model import manifest, stage
+from volary.model import json, manifest, stage
 from volary.stages import context as contexts
 from volary.stages import registry
 
@@ -18,6 +18,8 @@ class Silence:
     def log(self, line: str, *, level: executor.LogLevel = executor.LogLevel.INFO) -> None: ...
 
     def progress(self, progress: state.Progress) -> None: ...
+
+    def found(self, kind: str, metric: str, document: json.JsonObject) -> None: ...
 
 
 async def nothing() -> list[manifest.Manifest]:

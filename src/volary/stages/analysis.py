@@ -1,0 +1,104 @@
+"""``ANALYSIS``: the new version is measured for a while and judged (PipeCD).
+
+Each cluster carries it out; what decides, a cluster's own numbers or those of all clusters, is
+each metric's `scope`. A process that comes back goes on in the middle: when the analysis began
+is remembered, and what was measured before is read again.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from volary.analysis import verdict as verdicts
+from volary.model import analysis, outcome, stage
+from volary.stages import context as contexts
+from volary.stages import following, judging, work
+
+_STARTED = "started"
+
+
+async def run(context: contexts.StageContext) -> outcome.Outcome:
+    """Carry out the stage."""
+    return await work.carry_out(context, _run)
+
+
+async def _run(doing: work.Work) -> str:
+    context, options = doing.context, doing.context.stage.options
+    if not isinstance(options, stage.AnalysisOptions):
+        raise TypeError(f"{context.stage.name} has {type(options).__name__}")
+    if context.clock is None:
+        raise TypeError("an analysis needs a clock")
+    now = context.clock.now()
+    frame = await _frame(doing, options, now)
+    judge = await judging.open_judge(context, frame, options)
+    judge.restore(await context.memory.found())
+    follower = following.Follower(judge, context.clock)
+    follower.told = lambda _: _progress(context, follower)
+    context.progress(f"measuring {_names(judge.rules)} for {options.duration}")
+    failed = await doing.unless_stopped(follower.follow())
+    return await _conclude(doing, follower, failed)
+
+
+async def _frame(doing: work.Work, options: stage.AnalysisOptions, now: datetime) -> judging.Frame:
+    """Return when the analysis takes place; the same after a restart."""
+    memory = doing.context.memory
+    remembered = (await memory.load()).get(_STARTED)
+    if isinstance(remembered, str):
+        started = datetime.fromisoformat(remembered)
+        doing.context.log(f"going on with the analysis that began at {started:%H:%M:%S} UTC")
+    else:
+        started = now.astimezone(UTC)
+        await memory.save({_STARTED: started.isoformat()})
+    ends = started + options.duration
+    limit = now + doing.remaining
+    if ends > limit:
+        raise work.StageFailedError(
+            f"an analysis of {options.duration} does not fit into what is left of the stage"
+        )
+    return judging.Frame(started, ends, min(ends + options.hold_for, limit))
+
+
+def _progress(context: contexts.StageContext, follower: following.Follower) -> None:
+    """Say how it stands: the verdict that decides so far."""
+    worst = verdicts.worst(list(follower.verdicts.values()))
+    if worst is None or context.clock is None:
+        return
+    left = max(follower.judge.frame.ends - context.clock.now(), timedelta(0))
+    rest = f"{timedelta(seconds=round(left.total_seconds()))} left" if left else "waiting for data"
+    context.progress(f"{worst.sentence}; {rest}", ready=0, total=0)
+
+
+async def _conclude(
+    doing: work.Work, follower: following.Follower, failed: analysis.Verdict | None
+) -> str:
+    """Return the sentence of a success.
+
+    Raises:
+        StageFailedError: A rule failed, or nobody can say that it passed.
+    """
+    found = list(follower.verdicts.values())
+    for each in found:
+        note(doing, each)
+    undecided = (
+        each for each in found if each.result is not analysis.Result.PASS and not each.dry_run
+    )
+    failed = failed or next(undecided, None)
+    if failed is not None:
+        raise work.StageFailedError(f"Analysis failed: {failed.sentence}")
+    started = follower.judge.frame.started
+    await doing.context.memory.keep(judging.LAST, {_STARTED: started.isoformat()})
+    looks = sum(each.numbers.looks for each in found)
+    return f"All analyses were successful: {_names(follower.judge.rules)}, {looks} looks"
+
+
+def note(doing: work.Work, found: analysis.Verdict) -> None:
+    """Remember a verdict for the outcome."""
+    suffix = " (dry run, decides nothing)" if found.dry_run else ""
+    line = f"{found.result.value}: {found.sentence}{suffix}"
+    if found.result is analysis.Result.PASS:
+        doing.note(line)
+    else:
+        doing.caution(line)
+
+
+def _names(rules: Iterable[analysis.Rule]) -> str:
+    return ", ".join(each.name for each in rules)

@@ -1,0 +1,215 @@
+"""Measures metrics on one cluster and has them judged, alone and together with the others.
+
+The statistics are in `volary.analysis`; here is what they need from the world: both sides of
+each look are asked at the same moment, every answer is reported, and the clusters of a stage
+tell each other what they saw. Whatever goes wrong with a question is an answer too, so nothing
+here fails for it.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import cast
+
+from volary.analysis import checks, fleet
+from volary.model import analysis, errors, json, stage, variant
+from volary.stages import context as contexts
+from volary.stages import findings, meters, requests
+
+#: What the last successful analysis is remembered as.
+LAST = "analysis"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """When an analysis takes place."""
+
+    started: datetime
+    #: From here on a verdict may be a final pass.
+    ends: datetime
+    #: How long data are waited for.
+    deadline: datetime
+
+
+@dataclass(slots=True)
+class Judge:
+    """Measures the rules of one stage on one cluster."""
+
+    context: contexts.StageContext
+    frame: Frame
+    rules: tuple[analysis.Rule, ...]
+    namespace: str = ""
+    http: Mapping[str, analysis.HttpCheck] = field(default_factory=dict)
+    #: When the last successful analysis began; None: there was none.
+    previous: datetime | None = None
+    _kept: dict[str, list[analysis.Measurement]] = field(default_factory=dict)
+    _told: dict[str, tuple[analysis.Result, bool]] = field(default_factory=dict)
+
+    def restore(self, documents: Iterable[json.JsonObject]) -> None:
+        """Take up what was measured before a restart."""
+        for each in documents:
+            found = findings.to_measurement(each)
+            self._kept.setdefault(found.metric, []).append(found)
+
+    def series(self, rule: analysis.Rule) -> analysis.Series:
+        """Return everything measured for a rule."""
+        return analysis.Series(
+            started=self.frame.started,
+            ends=self.frame.ends,
+            deadline=self.frame.deadline,
+            target=self.context.target,
+            measurements=tuple(self._kept.get(rule.name, ())),
+        )
+
+    async def look(self, rule: analysis.Rule, at: datetime) -> analysis.Check:
+        """Measure a rule once, all of its sides at the same time, and judge that look."""
+        asked = [self._measure(rule, side, role, at) for side, role in self._sides(rule)]
+        measured = list(await asyncio.gather(*asked))
+        check = checks.check(rule, measured, target=self.context.target)
+        self._kept.setdefault(rule.name, []).extend(measured)
+        for each in measured:
+            judged = check if each.role is analysis.Role.JUDGED else None
+            document = findings.of_measurement(each, judged)
+            self.context.report.found(findings.MEASUREMENT, rule.name, document)
+        return check
+
+    async def round(self, at: datetime) -> Mapping[str, analysis.Check]:
+        """Measure every rule once, at the same time; the looks by the name of the rule."""
+        looks = await asyncio.gather(*(self.look(rule, at) for rule in self.rules))
+        return {rule.name: look for rule, look in zip(self.rules, looks, strict=True)}
+
+    async def verdict(self, rule: analysis.Rule, at: datetime, number: int) -> analysis.Verdict:
+        """Return what this cluster has to go by, after the look of that number.
+
+        Where the clusters decide together, those that are measured at the same time are waited
+        for, as long as a query may take.
+        """
+        if rule.strategy is analysis.Strategy.PREVIOUS and self.previous is None:
+            return _first(rule, self.context.target)
+        judged = fleet.judge(rule, await self._known(rule, number), at)
+        own = judged.own[self.context.target]
+        decided = judged.decided[self.context.target]
+        state = (decided.result, decided.is_final)
+        if decided.is_final or self._told.get(rule.name) != state:
+            self._told[rule.name] = state
+            document = findings.of_verdict(decided, own, judged.pooled, at)
+            self.context.report.found(findings.VERDICT, rule.name, document)
+        return decided
+
+    async def _known(self, rule: analysis.Rule, number: int) -> dict[str, analysis.Series]:
+        """Return the series of every cluster that has spoken, this one's too."""
+        assembly, target = self.context.assembly, self.context.target
+        topic, mine = f"{LAST} {rule.name}", self.series(rule)
+        assembly.post(target, topic, mine)
+        if rule.decider is not analysis.Decider.PER_CLUSTER:
+            assembly.post(target, f"{topic} {number}", True)
+            patience = min(rule.timeout, rule.interval) + timedelta(seconds=1)
+            try:
+                async with asyncio.timeout(patience.total_seconds()):
+                    await assembly.gather(target, f"{topic} {number}")
+            except TimeoutError:
+                self.context.warn(f"{rule.name}: not every cluster was measured in time")
+        said = cast("Mapping[str, analysis.Series]", assembly.said(topic))
+        return {**said, target: mine}
+
+    def _sides(self, rule: analysis.Rule) -> list[tuple[variant.Variant, analysis.Role]]:
+        judged, reference = analysis.Role.JUDGED, analysis.Role.REFERENCE
+        match rule.strategy:
+            case analysis.Strategy.CANARY_BASELINE:
+                other = variant.Variant.BASELINE
+                return [(variant.Variant.CANARY, judged), (other, reference)]
+            case analysis.Strategy.CANARY_PRIMARY:
+                other = variant.Variant.PRIMARY
+                return [(variant.Variant.CANARY, judged), (other, reference)]
+            case analysis.Strategy.PREVIOUS:
+                same = variant.Variant.PRIMARY  # as PipeCD renders it
+                sides = [(same, judged)]
+                return [*sides, (same, reference)] if self.previous else sides
+            case analysis.Strategy.THRESHOLD:
+                return [(new_version(self.context), judged)]
+
+    async def _measure(
+        self, rule: analysis.Rule, side: variant.Variant, role: analysis.Role, at: datetime
+    ) -> analysis.Measurement:
+        until = at
+        is_earlier = rule.strategy is analysis.Strategy.PREVIOUS
+        if is_earlier and role is analysis.Role.REFERENCE and self.previous is not None:
+            until = self.previous + (at - self.frame.started)
+        question = meters.Question(
+            rule=rule,
+            application=self.context.application,
+            target=self.context.target,
+            namespace=self.namespace or self.context.client.namespace,
+            side=side,
+            role=role,
+            time=at,
+            until=until,
+        )
+        try:
+            async with asyncio.timeout(rule.timeout.total_seconds()):
+                if rule.name in self.http:
+                    reach = self.context.permissions.reach
+                    return await requests.measure(self.http[rule.name], question, reach)
+                return await self.context.meter.measure(question)
+        except TimeoutError:
+            return question.failure(f"no answer within {rule.timeout.total_seconds():g} s")
+        except errors.VolaryError as error:
+            return question.failure(str(error))
+
+
+def new_version(context: contexts.StageContext) -> variant.Variant:
+    """Return which variant the new version is on this cluster: canary while one runs."""
+    runs = False
+    for each in context.begun:
+        if each.name is stage.StageName.CANARY_ROLLOUT:
+            runs = True
+        elif each.name is stage.StageName.CANARY_CLEAN:
+            runs = False
+    return variant.Variant.CANARY if runs else variant.Variant.PRIMARY
+
+
+def all_rules(options: stage.AnalysisOptions) -> tuple[analysis.Rule, ...]:
+    """Return the rules of the metrics and of the requests."""
+    return (*options.metrics, *(each.rule for each in options.http))
+
+
+async def open_judge(
+    context: contexts.StageContext,
+    frame: Frame,
+    options: stage.AnalysisOptions,
+    *,
+    namespace: str = "",
+) -> Judge:
+    """Return a judge for the rules of a stage, which has measured nothing yet."""
+    last = await context.memory.recall(LAST)
+    started = last.get("started")
+    return Judge(
+        context=context,
+        frame=frame,
+        rules=all_rules(options),
+        namespace=namespace,
+        http={each.rule.name: each for each in options.http},
+        previous=datetime.fromisoformat(started) if isinstance(started, str) else None,
+    )
+
+
+def condemned(
+    verdicts: Sequence[analysis.Verdict],
+) -> analysis.Verdict | None:
+    """Return the first verdict that fails the release; None: none does."""
+    failed = (each for each in verdicts if each.result is analysis.Result.FAIL)
+    return next((each for each in failed if not each.dry_run), None)
+
+
+def _first(rule: analysis.Rule, target: str) -> analysis.Verdict:
+    """Return the verdict on a first deployment, which has nothing before it (PipeCD)."""
+    sentence = f"{rule.name} on {target}: nothing to compare with, no analysis succeeded before"
+    return analysis.Verdict(
+        analysis.Result.PASS,
+        sentence,
+        rule.name,
+        target=target,
+        is_final=True,
+        dry_run=rule.dry_run,
+    )
