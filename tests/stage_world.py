@@ -170,11 +170,12 @@ async def world(
     application: applications.Application | None = None,
     namespaces: Mapping[str, tuple[str, ...]] | None = None,
     istio: bool = False,
+    definitions: Sequence[json.JsonObject] = (),
     settings: fleet.Settings | None = None,
 ) -> AsyncIterator[World]:
     """Start clusters, and describe a shop in two versions."""
     settings = settings or fleet.Settings(
-        speed=SPEED, tls=False, seed=1, crds=crds.istio() if istio else ()
+        speed=SPEED, tls=False, seed=1, crds=(*(crds.istio() if istio else ()), *definitions)
     )
     async with (
         fleet.start(names, settings=settings) as running,
