@@ -28,7 +28,7 @@ def share(value: object) -> placement.Share:
 
 Share = Annotated[
     placement.Share,
-    pydantic.BeforeValidator(share),
+    pydantic.PlainValidator(share),
     pydantic.WithJsonSchema(
         {
             "anyOf": [
