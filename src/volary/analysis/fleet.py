@@ -26,9 +26,13 @@ def judge(
     everywhere.
     """
     measured = list(series.values())
+    if len(measured) == 1:
+        only = verdict.judge(rule, measured[0], now)
+        own = {target: only for target in series}
+        return analysis.FleetVerdict(own, own, dataclasses.replace(only, target=""))
     named = outliers.find(rule, measured, now)
     whole, single = rule, rule
-    if rule.decider is Decider.BOTH and len(measured) > 1:
+    if rule.decider is Decider.BOTH:
         whole = dataclasses.replace(rule, significance=rule.significance / 2)
         single = dataclasses.replace(rule, significance=rule.significance / 2 / len(measured))
     own = {target: verdict.judge(single, each, now) for target, each in series.items()}
@@ -39,7 +43,7 @@ def judge(
         pool = left or measured
     pooled = verdict.judge_together(whole, pool, now)
     pooled = dataclasses.replace(pooled, target="", outliers=named)
-    if named and len(measured) > 1:
+    if named:
         pooled = dataclasses.replace(pooled, sentence=_with_outliers(pooled.sentence, named))
     decided = {target: _decided(rule, own[target], pooled) for target in series}
     return analysis.FleetVerdict(decided, own, pooled)

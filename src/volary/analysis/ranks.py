@@ -288,7 +288,8 @@ def _variance_of(parts: dict[tuple[int, int], float], value: float) -> float:
 
 def _shares(strata: Sequence[RankSum]) -> list[float]:
     weights = [each.first * each.second / (each.first + each.second + 1) for each in strata]
-    return [weight / sum(weights) for weight in weights]
+    total = sum(weights)
+    return [weight / total for weight in weights]
 
 
 def interval(strata: Sequence[RankSum], *, confidence: float = 0.95) -> tuple[float, float]:
