@@ -241,7 +241,7 @@ async def test_a_rollback_webhook_that_agrees_rolls_back() -> None:
             gate.answers["/rollback"] = 200
         run = running.result()
         assert run.status is RunStatus.ROLLED_BACK
-        assert "a webhook asked to roll back: rollback asked" in reason_of(run, 1, "us")
+        assert "stopped: rollback asked" in reason_of(run, 1, "us")
         assert gate.of("/after")[0]["phase"] == "Failed"
 
 

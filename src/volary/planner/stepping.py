@@ -68,7 +68,7 @@ class Position:
 class Answers:
     """What was found out in one tick."""
 
-    #: Somebody asked to roll back.
+    #: Somebody asked to roll back, or what was found is so bad that nothing can mend it.
     rollback: bool = False
     #: The checks passed.
     passed: bool = True
@@ -158,7 +158,7 @@ def tick(options: Options, position: Position, answers: Answers) -> Tick:
     then this round's checks, then the gate, then the step.
     """
     if answers.rollback:
-        return Tick(position, Move.FAIL, "a webhook asked to roll back")
+        return Tick(position, Move.FAIL, "stopped")
     if is_over(options, position):
         return _failed(options, position)
     if not answers.passed:

@@ -1,21 +1,32 @@
-"""One round of metric checks inside a stage that decides by them."""
+"""One round of metric checks inside a stage that decides by them, again and again.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Protocol
+A round is one look at every metric. Looks are judged singly, those of a comparison together
+with as many before as it takes; a sequential rule is judged by all of them, and once it
+condemns the release there is nothing to wait for. Nothing to judge by is no pass: it holds the
+stage up, unless the rule says otherwise.
+"""
 
-from volary.model import analysis, manifest
-from volary.stages import work
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import IntEnum
+from typing import Protocol, cast
+
+from volary.analysis import checks, looks
+from volary.model import analysis, stage
+from volary.model import clock as clocks
+from volary.stages import judging, work
 
 
-class Result(StrEnum):
-    """How a round of checks went."""
+class Result(IntEnum):
+    """How a round of checks went; the worst of several is the greatest."""
 
-    PASSED = "passed"
-    FAILED = "failed"
+    PASSED = 0
     #: There was not enough to say either.
-    UNKNOWN = "unknown"
+    UNKNOWN = 1
+    FAILED = 2
+    #: So bad that no further round is needed.
+    CONDEMNED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +35,9 @@ class Finding:
 
     result: Result
     reason: str = ""
+
+
+PASSED = Finding(Result.PASSED)
 
 
 class Checker(Protocol):
@@ -39,19 +53,118 @@ class _Nothing:
 
     async def check(self) -> Finding:
         """Pass."""
-        return Finding(Result.PASSED)
+        return PASSED
+
+
+@dataclass(slots=True)
+class _Metrics:
+    """The checks of a stage with metrics."""
+
+    judge: judging.Judge
+    round: int = 0
+
+    async def check(self) -> Finding:
+        """Measure every metric once."""
+        clock = self.judge.context.clock
+        assert clock is not None
+        at = clock.now()
+        self.round += 1
+        await self.judge.round(at)
+        found = [await self._judge(rule, at) for rule in self.judge.rules]
+        return max(found, key=lambda each: each.result, default=PASSED)
+
+    async def _judge(self, rule: analysis.Rule, at: datetime) -> Finding:
+        # Told to whoever looks at the analysis, also when it decides nothing.
+        verdict = await self.judge.verdict(rule, at, self.round)
+        if rule.dry_run:
+            return PASSED
+        if rule.judgement is analysis.Judgement.SEQUENTIAL:
+            if verdict.result is analysis.Result.FAIL:
+                return Finding(Result.CONDEMNED, verdict.sentence)
+            last = of_series(rule, [self.judge.series(rule)])
+            if last.is_empty:
+                return of_look(rule, last)
+            missing = verdict.result is analysis.Result.INCONCLUSIVE
+            return Finding(Result.UNKNOWN, verdict.sentence) if missing else PASSED
+        own = of_look(rule, of_series(rule, [self.judge.series(rule)]))
+        if rule.decider is analysis.Decider.PER_CLUSTER:
+            return own
+        pooled = of_look(rule, of_series(rule, list(self._all(rule).values())))
+        both = rule.decider is analysis.Decider.BOTH
+        return own if both and own.result > pooled.result else pooled
+
+    def _all(self, rule: analysis.Rule) -> Mapping[str, analysis.Series]:
+        context = self.judge.context
+        said = context.assembly.said(f"{judging.LAST} {rule.name}")
+        mine = {context.target: self.judge.series(rule)}
+        return {**cast("Mapping[str, analysis.Series]", said), **mine}
+
+
+def began(remembered: object, clock: clocks.Clock | None) -> datetime | None:
+    """Return when a stage began: as it was remembered, else now; None without a clock."""
+    if isinstance(remembered, str) and remembered:
+        return datetime.fromisoformat(remembered)
+    return clock.now() if clock else None
+
+
+def of_series(rule: analysis.Rule, series: Sequence[analysis.Series]) -> analysis.Check:
+    """Return the newest look of a rule over one cluster or many, judged."""
+    found = looks.gather(rule, series)
+    if not found:
+        times = [each.time for one in series for each in one.measurements]
+        at = max(times, default=series[0].started)
+        return analysis.Check(analysis.Result.INCONCLUSIVE, "still warming up", at)
+    return checks.of_look(rule, found[-1], found[:-1])
+
+
+def of_look(rule: analysis.Rule, check: analysis.Check) -> Finding:
+    """Return what a look means for a stage, with the rule's word about missing data."""
+    reason = f"{rule.name}: {check.sentence}"
+    match check.result:
+        case analysis.Result.PASS:
+            return PASSED
+        case analysis.Result.FAIL:
+            return Finding(Result.FAILED, reason)
+        case analysis.Result.INCONCLUSIVE:
+            pass
+    if check.is_empty and rule.no_data is analysis.NoData.PASS:
+        return PASSED
+    if check.is_empty and rule.no_data is analysis.NoData.FAIL:
+        return Finding(Result.FAILED, reason)
+    return Finding(Result.UNKNOWN, reason)
 
 
 async def open_checker(
-    doing: work.Work, source: Sequence[manifest.Manifest], rules: Sequence[analysis.Rule]
+    doing: work.Work,
+    namespace: str,
+    rules: Sequence[analysis.Rule],
+    *,
+    threshold: int,
+    started: datetime | None,
 ) -> Checker:
-    """Return the checks of a stage on one cluster.
+    """Return the checks of a stage on one cluster, with what was measured before a restart.
 
-    Raises:
-        StageFailedError: when its metrics cannot be asked for.
+    Args:
+        doing: The stage.
+        namespace: Where the application is.
+        rules: What is measured.
+        threshold: So many failed rounds are too many; up to then no metric alone decides.
+        started: When the stage began; None: where there is no clock.
     """
-    del source
-    if rules:
-        raise work.StageFailedError("metrics cannot be measured here")
-    del doing
-    return _Nothing()
+    context = doing.context
+    if not rules:
+        return _Nothing()
+    if started is None or context.clock is None:
+        raise TypeError(f"{context.stage.name} needs a clock to measure by")
+    ends = max(started, context.clock.now()) + doing.remaining
+    tolerant = tuple(
+        replace(each, failure_limit=max(each.failure_limit, threshold - 1)) for each in rules
+    )
+    judge = await judging.open_judge(
+        context,
+        judging.Frame(started, ends, ends),
+        stage.AnalysisOptions(duration=doing.remaining, metrics=tolerant),
+        namespace=namespace,
+    )
+    judge.restore(await context.memory.found())
+    return _Metrics(judge)

@@ -10,17 +10,20 @@ When the checks have failed too often, this stage gives canary's traffic back it
 fails; removing canary is the rollback's work.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
-from volary.model import errors, manifest, outcome, stage, webhook
+from volary.model import errors, json, manifest, outcome, stage, webhook
 from volary.planner import stepping
 from volary.stages import checking, council, inquiries, routes, scaling, vigil, work
 from volary.stages import context as contexts
 from volary.stages.routing import division
 
 _Hook = webhook.WebhookType
+_STARTED = "started"
 _GATES = {
     stepping.Gate.TRAFFIC_INCREASE: _Hook.CONFIRM_TRAFFIC_INCREASE,
     stepping.Gate.PROMOTION: _Hook.CONFIRM_PROMOTION,
@@ -45,23 +48,31 @@ async def run(context: contexts.StageContext) -> outcome.Outcome:
 
 
 async def _run(doing: work.Work) -> str:
-    options = doing.context.stage.options
+    context, options = doing.context, doing.context.stage.options
     if not isinstance(options, stage.ProgressiveTrafficOptions):
-        raise TypeError(f"{doing.context.stage.name} has {type(options).__name__}")
-    source = await doing.load(doing.context.target_source)
-    about = inquiries.subject(doing.context, source)
-    watch = vigil.Vigil(doing, source, options.ready_threshold, options.progress_deadline)
+        raise TypeError(f"{context.stage.name} has {type(options).__name__}")
+    source = await doing.load(context.target_source)
+    about = inquiries.subject(context, source)
+    known = await context.memory.load()
+    started = checking.began(known.get(_STARTED), context.clock)
     journey = Journey(
         doing,
         options,
         source,
         inquiries.Inquirer(doing, options.webhooks, about),
-        watch,
+        vigil.Vigil(doing, source, options.ready_threshold, options.progress_deadline),
         council.Council(doing, options.scope),
-        await checking.open_checker(doing, source, options.metrics),
+        await checking.open_checker(
+            doing,
+            about.namespace,
+            options.metrics,
+            threshold=options.threshold,
+            started=started,
+        ),
+        started=started,
     )
     async with journey.accompanied():
-        return await journey.travel()
+        return await journey.travel(known)
 
 
 @dataclass(slots=True)
@@ -75,11 +86,14 @@ class Journey:
     watch: vigil.Vigil
     council: council.Council
     checker: checking.Checker
+    started: datetime | None = None
     position: stepping.Position = field(default_factory=stepping.Position)
     #: What was said last against going on.
     reason: str = ""
     _baseline: int = 0
     _is_confirmed: bool = False
+    #: Since when, on the loop's clock, there is not enough to judge by; None: there is.
+    _blind_since: float | None = None
 
     @asynccontextmanager
     async def accompanied(self) -> AsyncIterator[None]:
@@ -87,14 +101,18 @@ class Journey:
         async with self.watch.kept(), self.inquirer.reporting():
             yield
 
-    async def travel(self) -> str:
+    async def travel(self, known: json.JsonObject) -> str:
         """Go on until canary is at the maximum; return the sentence that says so.
+
+        Args:
+            known: What an earlier process remembered; empty: this is the first.
 
         Raises:
             StageFailedError: when the checks failed too often, or canary went down.
             StoppedError: when asked to stop.
         """
-        if await self._recall():
+        if known:
+            await self._recall(known)
             # What was measured before the pause says nothing about the time since.
             await self._rest()
         await self._confirm()
@@ -107,11 +125,8 @@ class Journey:
                 raise work.StageFailedError(await self._give_up(done.sentence))
             await self._rest()
 
-    async def _recall(self) -> bool:
-        """Take up what an earlier process remembered; say whether there was anything."""
-        known = await self.doing.context.memory.load()
-        if not known:
-            return False
+    async def _recall(self, known: json.JsonObject) -> None:
+        """Take up what an earlier process remembered."""
         self.doing.touched = True
         self._is_confirmed = bool(known.get("confirmed"))
         self.position = stepping.Position(
@@ -121,11 +136,11 @@ class Journey:
         )
         await self._observe()
         self.doing.note(f"going on at {self._title()}, {self.position.failed} failed checks so far")
-        return True
 
     async def _remember(self) -> None:
         await self.doing.context.memory.save(
             {
+                _STARTED: self.started.isoformat() if self.started else "",
                 "confirmed": self._is_confirmed,
                 "failed": self.position.failed,
                 "iterations": self.position.iterations,
@@ -196,12 +211,27 @@ class Journey:
             return Report(self.position, stepping.Answers(), False, sight.sentence)
         if stepping.is_over(self.options, self.position):
             return Report(self.position, stepping.Answers(), True)
-        finding = await self._check()
+        finding = self._patient(await self._check())
         answers = stepping.Answers(
+            rollback=finding.result is checking.Result.CONDEMNED,
             passed=finding.result is not checking.Result.FAILED,
             conclusive=finding.result is not checking.Result.UNKNOWN,
         )
         return Report(self.position, answers, True, finding.reason)
+
+    def _patient(self, finding: checking.Finding) -> checking.Finding:
+        """Return the finding; not being able to judge for too long is the end."""
+        if finding.result is not checking.Result.UNKNOWN:
+            self._blind_since = None
+            return finding
+        now = asyncio.get_running_loop().time()
+        if self._blind_since is None:
+            self._blind_since = now
+        limit = self.options.progress_deadline.total_seconds()
+        if now - self._blind_since < limit:
+            return finding
+        reason = f"{finding.reason}; nothing could be judged for {limit:g} seconds"
+        return checking.Finding(checking.Result.CONDEMNED, reason)
 
     async def _observe(self) -> None:
         """Read the live routes: they are the truth about the weight."""
@@ -223,7 +253,7 @@ class Journey:
         if refusal:
             return checking.Finding(checking.Result.FAILED, refusal)
         if first:
-            return checking.Finding(checking.Result.PASSED)
+            return checking.PASSED
         return await self.checker.check()
 
     async def _is_granted(self, position: stepping.Position) -> bool:
