@@ -17,6 +17,7 @@ _SIDES = {
     analysis.Strategy.CANARY_BASELINE: (variant.Variant.CANARY, variant.Variant.BASELINE),
     analysis.Strategy.CANARY_PRIMARY: (variant.Variant.CANARY,),
 }
+_ALL = 100
 _PROMOTIONS = (stage.StageName.PRIMARY_ROLLOUT, stage.StageName.SYNC)
 
 
@@ -50,6 +51,8 @@ def _check_variant_order(
             running = False
         elif not running and _share(step, which) > 0:
             share = f"{_share(step, which)}% of the traffic"
+            if not isinstance(step.options, stage.TrafficOptions):
+                share = "traffic"
             message = f"{share} goes to {which.value}, which is not running here"
             reading.lenient((*path, step.index), message, f"add {rollout} before it")
     if running and last is not None:
@@ -111,6 +114,8 @@ def _check_repeated(
 
 
 def _share(step: stage.Stage, which: variant.Variant) -> int:
+    if isinstance(step.options, stage.ProgressiveTrafficOptions | stage.BlueGreenOptions):
+        return _ALL * (which is variant.Variant.CANARY)
     if not isinstance(step.options, stage.TrafficOptions):
         return 0
     return traffic.share(step.options, which)

@@ -64,6 +64,7 @@ def convert_one(
     converted = _options(reading, name, read, method, at)
     if converted is None:
         return None
+    progression.check_time(reading, converted, entry.timeout, path)
     return stage.Stage(
         name=name,
         options=converted,

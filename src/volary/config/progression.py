@@ -92,6 +92,38 @@ def _checks(
     return stage.Checks(read.interval, read.count, read.threshold, measured, asked)
 
 
+def least_time(options: stage.StageOptions) -> timedelta:
+    """Return how long a stage takes at least when every check passes."""
+    match options:
+        case stage.ProgressiveTrafficOptions():
+            return options.interval * (_rounds(options) - 1)
+        case stage.BlueGreenOptions():
+            both = (options.pre_promotion, options.post_promotion)
+            checks = (each.interval * (each.count - 1) for each in both if each is not None)
+            return sum(checks, options.scale_down_delay)
+    return timedelta(0)
+
+
+def _rounds(options: stage.ProgressiveTrafficOptions) -> int:
+    """Return the number of rounds; the first one is at once."""
+    if options.iterations:
+        return options.iterations + (1 if options.match else 2)
+    shadow = 1 if options.mirror else 0
+    if options.step_weights:
+        return len(options.step_weights) + 1 + shadow
+    return -(-options.max_weight // max(1, options.step_weight)) + 1 + shadow
+
+
+def check_time(
+    reading: shape.Reading, options: stage.StageOptions, timeout: timedelta, path: yaml.Path
+) -> None:
+    """Note a stage that cannot end before its timeout."""
+    least = least_time(options)
+    if timedelta(0) < timeout < least:
+        message = f"the stage takes at least {least}, and its timeout is {timeout}"
+        reading.error((*path, "timeout"), message, "raise the timeout, or take larger steps")
+
+
 def check_interval(reading: shape.Reading, read: timedelta, path: yaml.Path) -> None:
     """Note an interval that is too short, and numbers without a unit."""
     written = reading.written(path)

@@ -274,3 +274,8 @@ def test_too_little_to_judge_by_neither_moves_nor_counts() -> None:
     options = Options(step_weight=10, threshold=3)
     done = stepping.tick(options, before, stepping.Answers(conclusive=False))
     assert (done.move, done.position) == (stepping.Move.STAY, before)
+
+
+@given(plans())
+def test_the_least_time_is_that_of_the_rounds(options: Options) -> None:
+    assert progression.least_time(options) == options.interval * (stepping.ticks(options) - 1)
