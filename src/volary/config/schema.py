@@ -22,7 +22,8 @@ def application_schema() -> json.JsonObject:
         [(model, "validation") for model in models], by_alias=True, title="Volary application"
     )
     definitions: dict[str, Any] = schema["$defs"]
-    del definitions["Replicas"]  # the model's own shape; its written form stands in place
+    for own in ("Replicas", "Share"):
+        del definitions[own]  # the models' own shapes; their written forms stand in place
     definitions["StageEntry"]["properties"]["name"]["enum"] = _names()
     definitions["StageEntry"]["allOf"] = [_options_of(name) for name in options.BY_NAME]
     return {

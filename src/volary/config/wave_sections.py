@@ -70,9 +70,11 @@ class ClusterSelector(section.Section):
 class Budget(section.Section):
     """How many clusters may fail without stopping the others; percentages are rounded down."""
 
-    failures: Share = Field(default=placement.NONE, description="May fail.")
+    failures: Share = Field(default=0, validate_default=True, description="May fail.")
     unreachable: Share = Field(
-        default=placement.NONE, description="May be unreachable besides (see `onUnreachable`)."
+        default=0,
+        validate_default=True,
+        description="May be unreachable besides (see `onUnreachable`).",
     )
 
 
