@@ -19,12 +19,14 @@ from types import MappingProxyType
 
 from volary.controller import (
     announcing,
+    casebook,
     driving,
     journal,
     ledgers,
     logbook,
     masked,
     origins,
+    recollection,
     releases,
     standings,
     wants,
@@ -50,6 +52,7 @@ class Carried:
 
     runner: local.Runner
     log: logbook.Logbook
+    cases: casebook.Casebook
 
 
 class Lane:
@@ -338,6 +341,8 @@ class Lane:
     def _carry(self, release: releases.Release, version: int) -> Carried:
         tenure = self._tenure
         log = logbook.Logbook(tenure.store, fence=tenure.fence)
+        cases = casebook.Casebook(tenure.store, fence=tenure.fence)
+        release.performer.keeper = recollection.StoreKeeper(tenure.store, tenure.fence)
         told = announcing.observer(tenure.notifier, release, self.record)
         keeper = journal.StoreJournal(
             tenure.store,
@@ -352,20 +357,23 @@ class Lane:
             release.performer,
             clock=tenure.desk.clock,
             keeper=keeper,
-            observers=(masked.Masked(release.masker, (log, told)),),
+            observers=(masked.Masked(release.masker, (log, cases, told)),),
         )
-        return Carried(runner, log)
+        return Carried(runner, log, cases)
 
     async def _carry_out(self, carried: Carried) -> None:
-        log = carried.log
+        log, cases = carried.log, carried.cases
         async with asyncio.TaskGroup() as group:
             writing = group.create_task(log.keep_writing())
+            keeping = group.create_task(cases.keep_writing())
             # What came in while the run was being prepared, or before a restart.
             reacting = group.create_task(self._react_later())
             ended = await carried.runner.carry_out()
             await reacting
             writing.cancel()
+            keeping.cancel()
         await log.flush()
+        await cases.flush()
         await self.conclude(ended)
 
     async def _react_later(self) -> None:

@@ -21,6 +21,10 @@ PROSE = frozenset(
 )
 
 
+#: More sentences, in what analyses find: queries may bear what a Secret holds.
+_FOUND = frozenset({"query"})
+
+
 class Masked:
     """Gives events on to observers, without secret values in their texts."""
 
@@ -35,6 +39,9 @@ class Masked:
             observer.notify(clean)
 
     def _clean(self, event: feed.RunEvent) -> feed.RunEvent:
+        if isinstance(event, feed.TaskFound):
+            document = clean_document(self._masker, dict(event.document), also=_FOUND)
+            return replace(event, document=document)
         changed: dict[str, object] = {}
         for each in fields(event):
             if each.name not in PROSE:
@@ -77,10 +84,15 @@ def clean_transition(masker: masking.Masker, transition: record.Transition) -> r
     )
 
 
-def clean_document(masker: masking.Masker, document: json.JsonObject) -> json.JsonObject:
-    """Return the document with its sentences cleaned, at any depth."""
+def clean_document(
+    masker: masking.Masker,
+    document: json.JsonObject,
+    *,
+    also: frozenset[str] = frozenset(),
+) -> json.JsonObject:
+    """Return the document with its sentences cleaned, at any depth; `also` of more keys."""
     return {
-        key: _clean_prose(masker, value) if key in PROSE else _descend(masker, value)
+        key: _clean_prose(masker, value) if key in PROSE or key in also else _descend(masker, value)
         for key, value in document.items()
     }
 

@@ -13,14 +13,14 @@ from volary.controller import (
     projects,
     wants,
 )
-from volary.engine import executor, state, update
 from volary.engine import plan as engine_plan
+from volary.engine import state, update
 from volary.manifests import masking
 from volary.model import application as applications
 from volary.model import clock as clocks
 from volary.model import errors, manifest, plan, stage
 from volary.sources import render as renderers
-from volary.stages import circumstances
+from volary.stages import circumstances, meters
 from volary.stages import executor as stage_executor
 
 _LONGEST_ROLLBACK = timedelta(minutes=30)
@@ -55,6 +55,8 @@ class Desk:
     #: How long a cluster may take to answer while a run is prepared.
     patience: timedelta = preflight.PATIENCE
     executor_options: stage_executor.Options = field(default_factory=stage_executor.Options)
+    #: Where metrics are kept.
+    meter: meters.Meter = field(default_factory=meters.NoMeter)
     #: Where repositories are, by name, as scripts may know it.
     addresses: Mapping[str, str] = field(default_factory=dict)
 
@@ -64,7 +66,7 @@ class Release:
     """A run with everything that carries it out."""
 
     run: state.Run
-    performer: executor.StageExecutor
+    performer: stage_executor.ClusterExecutor
     masker: masking.Masker
     origin: origins.Origin
 
@@ -299,7 +301,7 @@ def _performer(
     application: applications.Application,
     rendering: preparation.Rendering,
     run: circumstances.Circumstances,
-) -> executor.StageExecutor:
+) -> stage_executor.ClusterExecutor:
     return stage_executor.ClusterExecutor(
         application,
         desk.clusters,
@@ -307,6 +309,7 @@ def _performer(
         desk.clock,
         desk.executor_options,
         replace(run, checkout=rendering.checkout),
+        meter=desk.meter,
     )
 
 
