@@ -15,6 +15,7 @@ from volary.server import (
     access,
     authentication,
     border,
+    census,
     description,
     guard,
     metrics,
@@ -64,12 +65,14 @@ def build(
         access.UndeclaredError: A route does not say who may use it.
         errors.UserError: It would stand open to other machines.
     """
+    numbers = metrics.Metrics(registry)
     here = surroundings.Surroundings(
         backing,
         settings,
         authentication.open_door(settings, kept, clock),
         clock,
-        metrics.Metrics(registry),
+        numbers,
+        census.Census(numbers.registry, clock),
         hasten,
         patience or surroundings.Patience(),
     )

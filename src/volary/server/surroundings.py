@@ -11,7 +11,7 @@ from volary.controller import service
 from volary.gitops import webhooks
 from volary.model import clock as clocks
 from volary.model import controller
-from volary.server import authentication, metrics, permissions
+from volary.server import authentication, census, metrics, permissions
 
 #: Told the name of a repository and what a webhook said; returns at once.
 Hasten = Callable[[str, webhooks.Hint], None]
@@ -38,6 +38,7 @@ class Surroundings:
     door: authentication.Door
     clock: clocks.Clock
     metrics: metrics.Metrics
+    census: census.Census
     hasten: Hasten
     patience: Patience = field(default_factory=Patience)
     #: Set when the server stops: streams end then.

@@ -182,6 +182,8 @@ async def test_numbers_name_routes_not_paths(tmp_path: Path) -> None:
     assert 'route="/api/v1/runs/{run}",status="200"' in text
     assert 'route="(none)",status="404"' in text
     assert "run-web" not in text
+    assert 'volary_applications{status="unknown"} 2.0' in text
+    assert 'volary_clusters{status="unreachable"} 0.0' in text
 
 
 async def test_tls_by_files(tmp_path: Path) -> None:

@@ -42,7 +42,9 @@ async def readyz(request: requests.Request) -> responses.Response:
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def metrics(request: requests.Request) -> responses.Response:
     """Show numbers for Prometheus; they name no application."""
-    body = surroundings.of(request).metrics.write()
+    here = surroundings.of(request)
+    await here.census.take(here.service)
+    body = here.metrics.write()
     return responses.Response(body, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -1,0 +1,59 @@
+"""How many applications and clusters stand how, counted when Prometheus asks."""
+
+from collections import Counter
+from datetime import datetime, timedelta
+
+import prometheus_client as prometheus
+
+from volary.controller import service, standings
+from volary.model import clock as clocks
+from volary.store import records
+
+_PAGE = 200
+#: A count is good for so long: it reads every application.
+_MEMORY = timedelta(seconds=10)
+_CLUSTERS = ("reachable", "unreachable")
+
+
+class Census:
+    """Gauges in the server's registry, without names: who may see numbers may not see all."""
+
+    def __init__(self, registry: prometheus.CollectorRegistry, clock: clocks.Clock) -> None:
+        self._clock = clock
+        self._taken: datetime | None = None
+        self._applications = prometheus.Gauge(
+            "volary_applications",
+            "Applications by how they stand.",
+            ("status",),
+            registry=registry,
+        )
+        self._clusters = prometheus.Gauge(
+            "volary_clusters",
+            "Clusters by whether they answer.",
+            ("status",),
+            registry=registry,
+        )
+
+    async def take(self, backing: service.Service) -> None:
+        """Count anew unless that was done a moment ago."""
+        now = self._clock.now()
+        if self._taken is not None and now - self._taken < _MEMORY:
+            return
+        self._taken = now
+        found = await _applications(backing)
+        for status in standings.Status:
+            self._applications.labels(status.value).set(found[status.value])
+        counted = Counter(each.status for each in await backing.clusters())
+        for word in _CLUSTERS:
+            self._clusters.labels(word).set(counted[word])
+
+
+async def _applications(backing: service.Service) -> Counter[str]:
+    found: Counter[str] = Counter()
+    cursor = ""
+    while True:
+        page = await backing.applications(records.ApplicationFilter(), cursor=cursor, limit=_PAGE)
+        found.update(each.status for each in page.items)
+        if not page.cursor:
+            return found
+        cursor = page.cursor
