@@ -1,0 +1,232 @@
+"""Sending a request and receiving its answer: bounded in time, size, number and repetition."""
+
+import asyncio
+import base64
+import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from email import utils as email_dates
+
+import aiohttp
+import yarl
+
+from volary.analysis.providers import dialect, kinds, query, secrets, tls
+from volary.model import clock as clocks
+from volary.model import errors, provider
+
+LARGEST_ANSWER = 4 * 1024 * 1024
+_LARGEST_ERROR = 64 * 1024
+_TRIES = 3
+_FIRST_PAUSE = 0.5
+#: A provider that asks for more is asked again after this all the same.
+_LONGEST_PAUSE = 300.0
+#: Answers that may be better a moment later.
+_PASSING = frozenset({408, 429, 502, 503, 504})
+_REFUSED = frozenset({401, 403})
+
+
+class NoAnswerError(Exception):
+    """There is no answer that could be read; the text says why, to stand after the name."""
+
+
+@dataclass(slots=True)
+class _Trouble:
+    """The last thing that went wrong with a question."""
+
+    message: str = ""
+    #: How long the provider asked to be left alone; None: it did not.
+    pause: float | None = None
+
+
+class _PassingError(Exception):
+    def __init__(self, trouble: _Trouble) -> None:
+        super().__init__(trouble.message)
+        self.trouble = trouble
+
+
+@dataclass(slots=True)
+class Exchange:
+    """Talks to one provider."""
+
+    settings: provider.Provider
+    secrets: secrets.Secrets
+    session: aiohttp.ClientSession
+    clock: clocks.Clock
+    _turns: asyncio.Semaphore = field(init=False)
+    #: In the loop's time: not asked before.
+    _rests_until: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._turns = asyncio.Semaphore(self.settings.concurrency)
+
+    async def ask(self, asked: query.Query) -> list[dialect.Points]:
+        """Ask, again where that may help, and return the series of the answer.
+
+        Raises:
+            NoAnswerError: There is none that could be read.
+        """
+        seconds = asked.timeout.total_seconds()
+        trouble = _Trouble()
+        try:
+            async with asyncio.timeout(seconds), self._turns:
+                return await self._repeat(asked, trouble)
+        except TimeoutError:
+            if trouble.message:
+                message = f"{trouble.message}, and had no better answer within {seconds:g} seconds"
+                raise NoAnswerError(message) from None
+            raise NoAnswerError(f"gave no answer within {seconds:g} seconds") from None
+        except dialect.AnswerError as error:
+            raise NoAnswerError(str(error)) from None
+        except errors.UserError as error:
+            raise NoAnswerError(" and ".join(each.message for each in error.problems)) from None
+
+    async def _repeat(self, asked: query.Query, trouble: _Trouble) -> list[dialect.Points]:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + asked.timeout.total_seconds()
+        pause = _FIRST_PAUSE
+        for left in range(_TRIES - 1, -1, -1):
+            await self._rest(deadline)
+            try:
+                return await self._once(asked)
+            except _PassingError as error:
+                trouble.message, trouble.pause = error.trouble.message, error.trouble.pause
+            if trouble.pause is not None:
+                self._rests_until = max(self._rests_until, loop.time() + trouble.pause)
+            if not left:
+                break
+            if trouble.pause is None:
+                await asyncio.sleep(pause)
+                pause *= 2
+        raise NoAnswerError(f"{trouble.message}, {_TRIES} times")
+
+    async def _rest(self, deadline: float) -> None:
+        """Leave the provider alone for as long as it asked for; all questions do."""
+        loop = asyncio.get_running_loop()
+        left = self._rests_until - loop.time()
+        if left <= 0:
+            return
+        if self._rests_until >= deadline:
+            raise NoAnswerError(f"has too much to do, and asked to be left alone for {left:.0f} s")
+        await asyncio.sleep(left)
+
+    async def _once(self, asked: query.Query) -> list[dialect.Points]:
+        spoken = kinds.make(self.settings, asked)
+        request = spoken.request(self.secrets.reveal, self.clock.now())
+        try:
+            url = _url(self.settings.access.address_of(asked.target), request)
+            async with self.session.request(
+                request.method,
+                url,
+                proxy=_proxy(url),
+                headers={**self._headers(), **request.headers},
+                data=request.body,
+                ssl=tls.context(self.settings.access.tls),
+                server_hostname=self.settings.access.tls.server_name or None,
+                allow_redirects=False,
+            ) as answer:
+                return await self._receive(answer, spoken)
+        except (aiohttp.InvalidURL, ValueError):
+            raise NoAnswerError("has no address that can be asked") from None
+        except aiohttp.ClientConnectorCertificateError:
+            raise NoAnswerError(
+                "has a certificate that is not trusted, or for another name"
+            ) from None
+        except (aiohttp.ClientError, OSError) as error:
+            message = f"could not be reached ({_reason(error)})"
+            raise _PassingError(_Trouble(message)) from None
+
+    async def _receive(
+        self, answer: aiohttp.ClientResponse, spoken: dialect.Dialect
+    ) -> list[dialect.Points]:
+        if answer.status == 200:
+            return list(spoken.read(await _bounded(answer, LARGEST_ANSWER)))
+        if 300 <= answer.status < 400:
+            raise NoAnswerError(
+                f"answered {answer.status}: redirects are not followed, write the address they"
+                " lead to"
+            )
+        said = spoken.explain(await answer.content.read(_LARGEST_ERROR))
+        message = f"answered {answer.status}" + (f": {said}" if said else "")
+        if answer.status in _REFUSED:
+            raise NoAnswerError(f"refused the credentials ({message})")
+        if answer.status in _PASSING:
+            pause = _pause(answer.headers.get("Retry-After", ""), self.clock.now())
+            raise _PassingError(_Trouble(message, pause))
+        raise NoAnswerError(message)
+
+    def _headers(self) -> dict[str, str]:
+        """Return what every request carries."""
+        access, reveal = self.settings.access, self.secrets.reveal
+        found = {"Accept": "application/json", "User-Agent": "volary", **access.headers}
+        found.update({name: reveal(each) for name, each in access.secret_headers.items()})
+        if access.token:
+            found["Authorization"] = f"Bearer {reveal(access.token)}"
+        elif access.password:
+            name = access.literal_username or reveal(access.username)
+            pair = base64.b64encode(f"{name}:{reveal(access.password)}".encode()).decode()
+            self.secrets.learn(pair)
+            found["Authorization"] = f"Basic {pair}"
+        return found
+
+
+@asynccontextmanager
+async def open_exchange(
+    settings: provider.Provider, secret: secrets.Secrets, clock: clocks.Clock
+) -> AsyncIterator[Exchange]:
+    """Open connections to a provider, and close them after the body."""
+    connector = aiohttp.TCPConnector(limit=settings.concurrency, keepalive_timeout=30)
+    timeout = aiohttp.ClientTimeout(total=None)  # each question has its own
+    async with aiohttp.ClientSession(
+        connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
+    ) as session:
+        yield Exchange(settings, secret, session, clock)
+
+
+def _url(address: str, request: dialect.Request) -> yarl.URL:
+    base = yarl.URL(address)
+    path = f"{base.path.rstrip('/')}{request.path}" or "/"
+    return base.with_path(path).with_query([*base.query.items(), *request.parameters])
+
+
+def _proxy(url: yarl.URL) -> str | None:
+    """Return the proxy that the environment names, as for other programs.
+
+    aiohttp would do so by itself, and take credentials from ``~/.netrc`` besides.
+    """
+    if not url.host or urllib.request.proxy_bypass_environment(url.host):
+        return None
+    return urllib.request.getproxies_environment().get(url.scheme)
+
+
+async def _bounded(answer: aiohttp.ClientResponse, limit: int) -> bytes:
+    body = bytearray()
+    async for chunk in answer.content.iter_chunked(64 * 1024):
+        body += chunk
+        if len(body) > limit:
+            raise NoAnswerError(f"answered with more than {limit // 1024**2} MiB: ask for less")
+    return bytes(body)
+
+
+def _pause(text: str, now: datetime) -> float | None:
+    """Read `Retry-After`: seconds or a date; None when there is none that can be read."""
+    if text.isascii() and text.isdigit():
+        return min(float(text[:9]), _LONGEST_PAUSE)
+    try:
+        until = email_dates.parsedate_to_datetime(text)
+        return min(max(0.0, (until - now).total_seconds()), _LONGEST_PAUSE)
+    except (TypeError, ValueError):
+        return None
+
+
+def _reason(error: Exception) -> str:
+    """Say what went wrong without words that repeat the address."""
+    inner = error.__cause__ or error
+    if isinstance(inner, aiohttp.ClientConnectorDNSError):
+        return "its name is not known"
+    if isinstance(inner, ConnectionRefusedError) or isinstance(
+        getattr(error, "os_error", None), ConnectionRefusedError
+    ):
+        return "connection refused"
+    return type(error).__name__

@@ -1,0 +1,44 @@
+"""Reading secrets from files and from the environment."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from volary.model import errors, provider
+
+_LARGEST = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """Reads each secret when it is needed, so that a new one counts at once."""
+
+    #: Is told every secret, so that it can be masked wherever it turns up.
+    learn: Callable[[str], None]
+
+    def reveal(self, secret: provider.Secret) -> str:
+        """Return a secret without white space around it.
+
+        Raises:
+            errors.UserError: It is not there, or cannot be one; the text names the place only.
+        """
+        found = self._read_file(secret.file) if secret.file else os.environ.get(secret.variable, "")
+        found = found.strip()
+        place = secret.file or f"the variable {secret.variable} of the environment"
+        if not found:
+            raise errors.user_error(f"has no secret in {place}: it is empty or not there")
+        if any(ord(each) < ord(" ") for each in found):
+            raise errors.user_error(f"has no secret in {place}: there are several lines")
+        self.learn(found)
+        return found
+
+    def _read_file(self, path: str) -> str:
+        try:
+            with Path(path).expanduser().open("rb") as file:
+                return file.read(_LARGEST).decode()
+        except (OSError, UnicodeDecodeError, RuntimeError) as error:
+            reason = type(error).__name__
+            raise errors.user_error(
+                f"has no secret in {path}: it cannot be read ({reason})"
+            ) from None
