@@ -195,7 +195,7 @@ def _proxy(url: yarl.URL) -> str | None:
 
     aiohttp would do so by itself, and take credentials from ``~/.netrc`` besides.
     """
-    if not url.host or urllib.request.proxy_bypass_environment(url.host):
+    if not url.host or urllib.request.proxy_bypass(url.host):
         return None
     return urllib.request.getproxies_environment().get(url.scheme)
 
