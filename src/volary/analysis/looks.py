@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from statistics import median
 
 from volary.analysis import counts
 from volary.model import analysis
@@ -174,6 +175,7 @@ def _sample(rule: analysis.Rule, measured: Sequence[analysis.Measurement]) -> Sa
     variant = measured[0].variant
     values = tuple(value for each in measured for value in each.values)
     if rule.kind is analysis.Kind.VALUE:
+        values = (median(values),) if rule.median_per_look else values
         return Sample(values, variant=variant)
     events = sum(values)
     if rule.kind is analysis.Kind.RATE:

@@ -70,6 +70,8 @@ class _Judged:
     missing: str = ""
     #: What a pass would say.
     passing: str = ""
+    #: All that could be judged failed, though no more than the rule allows.
+    none_is_good: bool = False
     #: Looks whose data were used.
     covered: int = 0
     numbers: analysis.Numbers = dataclasses.field(default_factory=analysis.Numbers)
@@ -111,6 +113,8 @@ def _decided(case: _Case) -> tuple[Result, str, bool]:
     judged = case.judged
     if judged.condemned:
         return Result.FAIL, judged.condemned, True
+    if judged.none_is_good and case.has_ended:
+        return Result.FAIL, f"{judged.missing} when the analysis ended", True
     if not case.missing:
         return Result.PASS, judged.passing, case.has_ended
     if not case.has_ended:
@@ -160,8 +164,10 @@ def _each(rule: analysis.Rule, seen: Sequence[looks.Look]) -> _Judged:
         return _Judged(sentence, is_measured, numbers=numbers)
     went = f"{len(failed)} of {wording.times(len(decided), 'look')} failed"
     latest = f"; the last good one: {found[good[-1]].sentence}" if good else ""
+    none_is_good = bool(failed) and not good
     return _Judged(
-        missing=_missing(rule, found),
+        missing="no look was good" if none_is_good else _missing(rule, found),
+        none_is_good=none_is_good,
         passing=went + latest,
         numbers=numbers,
         # Values too few to be compared in one look are used by those after it.

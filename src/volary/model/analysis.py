@@ -152,6 +152,9 @@ class Rule:
     #: Points (for proportions: requests; for rates: looks) each side must have before a
     #: comparison or a sequential rule may pass; with `EACH` that many per look.
     minimum_samples: int = 1
+    #: Compare only the middle value of each look, for queries whose points overlap in time, such
+    #: as `rate(…[5m])` every minute: they are not independent, and tests would be too sure.
+    median_per_look: bool = False
     #: Measurements this soon after the analysis began are kept, but not judged.
     warm_up: timedelta = timedelta(0)
     no_data: NoData = NoData.HOLD
@@ -205,6 +208,9 @@ def faults(rule: Rule) -> tuple[str, ...]:
         ),
         "a value against a range is judged look by look; use kind proportion or rate": (
             rule.judgement is Judgement.SEQUENTIAL and not rule.can_be_sequential
+        ),
+        "a median per look is taken of values that are compared": (
+            rule.median_per_look and not (compares and rule.kind is Kind.VALUE)
         ),
         "the significance must be between 0 and 1": not 0 < rule.significance < 1,
         "the failure limit must not be below zero": rule.failure_limit < 0,

@@ -136,6 +136,14 @@ def test_the_limit_of_failures_is_strict() -> None:
     assert judge(rule, alone([[9], [0], [9]])).result is Result.FAIL
 
 
+def test_failures_within_the_limit_and_nothing_else_do_not_pass() -> None:
+    """PipeCD lets three of three failures pass when three are allowed."""
+    found = judge(replace(THRESHOLD, failure_limit=3), alone([[9], [9], [9]]))
+
+    assert found.result is Result.FAIL
+    assert "no look was good" in found.sentence
+
+
 def test_failures_in_a_row_begin_again_after_a_good_look() -> None:
     rule = replace(THRESHOLD, failure_limit=1, failure_count=FailureCount.CONSECUTIVE)
 
@@ -313,6 +321,16 @@ def test_nothing_against_nothing_is_within_any_ratio() -> None:
     assert judge(rule, beside([([0], [0])])).result is Result.PASS
     assert judge(rule, beside([([1], [0])])).result is Result.FAIL
     assert judge(rule, beside([([-1], [1])])).result is Result.INCONCLUSIVE
+
+
+def test_the_median_of_a_look_is_one_value() -> None:
+    """Four values a look show it at once, their medians after five looks."""
+    rule = replace(COMPARED, median_per_look=True)
+    worse = beside([([5, 6, 7, 8], [1, 2, 3, 4])] * 5)
+
+    assert judge(rule, worse, 4).result is Result.INCONCLUSIVE
+    assert judge(rule, worse, 5).result is Result.FAIL
+    assert judge(rule, worse, 5).numbers.samples == 5
 
 
 # All looks together.

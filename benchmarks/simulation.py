@@ -1,0 +1,268 @@
+"""``python -m benchmarks.simulation``: simulate releases, and write the figures into the docs.
+
+Every table has its own seed and is made of `random.random` alone, whose numbers are the same
+in every version of Python, so the same figures come out anywhere; a test compares one table.
+"""
+
+import bisect
+import itertools
+import math
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from volary.analysis import binomial, counts, ranks, sequential
+from volary.model.analysis import Deviation
+
+PAGE = Path(__file__).parent.parent / "docs/explanation/how-volary-decides.md"
+LEVEL = 0.05
+HEALTHY, BAD = 10_000, 1_000
+
+Rows = Iterator[Sequence[str]]
+#: A release: one list of strata per look.
+Ranked = list[list[ranks.RankSum]]
+Counted = list[list[counts.Pair]]
+Look = TypeVar("Look")
+
+
+def main() -> None:
+    """Write every table into the page, between its marks."""
+    text = PAGE.read_text()
+    for name, table in TABLES.items():
+        began = time.monotonic()
+        text = replaced(text, name, render(table()))
+        print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+    PAGE.write_text(text)
+
+
+def replaced(text: str, name: str, table: str) -> str:
+    """Return the page with another table between the marks of `name`."""
+    before, rest = text.split(f"<!-- {name} -->\n", 1)
+    _, after = rest.split(f"<!-- end of {name} -->", 1)
+    return f"{before}<!-- {name} -->\n\n{table}\n\n<!-- end of {name} -->{after}"
+
+
+def render(rows: Iterable[Sequence[str]]) -> str:
+    """Write rows as a table; the first is the head."""
+    head, *body = rows
+    lines = [head, ["---"] * len(head), *body]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+# Draws.
+
+
+def value(generator: random.Random, shift: float = 0.0) -> float:
+    """Draw from the logistic distribution, scaled to a standard deviation of 1."""
+    share = generator.random() or 0.5
+    return shift + math.log(share / (1 - share)) * math.sqrt(3) / math.pi
+
+
+def values(generator: random.Random, number: int, shift: float = 0.0) -> list[float]:
+    return [value(generator, shift) for _ in range(number)]
+
+
+def drawer(trials: int, share: float) -> Callable[[random.Random], int]:
+    """Return a function that draws the hits among `trials`."""
+    chances = (binomial.chance(number, trials, share) for number in range(trials + 1))
+    upto = list(itertools.accumulate(chances))
+    return lambda generator: min(bisect.bisect(upto, generator.random()), trials)
+
+
+def latencies(generator: random.Random, looks: int, points: int, shift: float = 0.0) -> Ranked:
+    return [
+        [ranks.rank_sum(values(generator, points, shift), values(generator, points))]
+        for _ in range(looks)
+    ]
+
+
+def errors(
+    generator: random.Random,
+    looks: int,
+    canary: Callable[[random.Random], int],
+    usual: Callable[[random.Random], int],
+    requests: tuple[int, int] = (100, 900),
+) -> Counted:
+    first, second = requests
+    return [
+        [
+            counts.Pair(
+                counts.Count(canary(generator), first), counts.Count(usual(generator), second)
+            )
+        ]
+        for _ in range(looks)
+    ]
+
+
+# Decisions.
+
+
+def by_rank(release: Ranked) -> bool:
+    return sequential.from_ranks(release, Deviation.HIGH).p_value <= LEVEL
+
+
+def by_share(release: Counted) -> bool:
+    return sequential.from_proportions(release, Deviation.HIGH).p_value <= LEVEL
+
+
+def ranks_by_themselves(release: Ranked) -> bool:
+    return any(ranks.tails(look).greater <= LEVEL for look in release)
+
+
+def shares_by_themselves(release: Counted) -> bool:
+    return any(counts.proportion_tails(look).greater <= LEVEL for look in release)
+
+
+def found_at(release: list[Look], is_found: Callable[[list[Look]], bool]) -> int | None:
+    """Return the look that found it; what was found once stays found, so halving will do."""
+    if not is_found(release):
+        return None
+    return 1 + bisect.bisect_left(
+        range(1, len(release)), True, key=lambda number: is_found(release[:number])
+    )
+
+
+def percent(hits: int, runs: int) -> str:
+    return f"{100 * hits / runs:.1f} %"
+
+
+# Tables.
+
+
+def false_alarms(runs: int = HEALTHY) -> Rows:
+    """How many healthy releases are condemned, by the number of looks."""
+    yield "Looks", "latency, each look by itself", "together", "errors, each by itself", "together"
+    usual, canary = drawer(900, 0.01), drawer(100, 0.01)
+    for looks in (1, 10, 30):
+        generator = random.Random(looks)
+        hits = [0, 0, 0, 0]
+        for _ in range(runs):
+            slow = latencies(generator, looks, 4)
+            failing = errors(generator, looks, canary, usual)
+            found = (
+                ranks_by_themselves(slow),
+                by_rank(slow),
+                shares_by_themselves(failing),
+                by_share(failing),
+            )
+            hits = [number + hit for number, hit in zip(hits, found, strict=True)]
+        yield str(looks), *(percent(number, runs) for number in hits)
+
+
+def bad_errors(runs: int = BAD) -> Rows:
+    """How many bad releases are found within 30 looks, and when."""
+    yield "Errors on canary", "found", "half of them after", "requests on canary until then"
+    usual = drawer(900, 0.01)
+    for share in (0.01, 0.015, 0.02, 0.03, 0.05, 0.10):
+        generator, canary = random.Random(int(share * 1_000)), drawer(100, share)
+        found = [found_at(errors(generator, 30, canary, usual), by_share) for _ in range(runs)]
+        yield f"{100 * share:g} %", *_when(found, 100)
+
+
+def bad_latency(runs: int = BAD) -> Rows:
+    """How many slower releases are found within 30 looks, and when."""
+    yield (
+        "Canary is slower by",
+        "1 value a look: found",
+        "half of them after",
+        "values until then",
+        "5 values a look: found",
+        "half of them after",
+        "values until then",
+    )
+    for shift in (0.0, 0.25, 0.5, 1.0, 2.0):
+        row = []
+        for points in (1, 5):
+            generator = random.Random(int(shift * 100) + points)
+            found = [
+                found_at(latencies(generator, 30, points, shift), by_rank) for _ in range(runs)
+            ]
+            row += _when(found, points)
+        yield f"{shift:g} standard deviations", *row
+
+
+def _when(found: Sequence[int | None], each: int) -> tuple[str, str, str]:
+    hits = [look for look in found if look is not None]
+    if len(hits) < len(found) / 20:
+        return percent(len(hits), len(found)), "–", "–"
+    middle = statistics.median_low(hits)
+    noun = "look" if middle == 1 else "looks"
+    return percent(len(hits), len(found)), f"{middle} {noun}", f"{middle * each:,}"
+
+
+def regions(runs: int = BAD // 4) -> Rows:
+    """Ten regions with little traffic each: what each finds alone, and all together."""
+    yield (
+        "Errors on canary",
+        "a given region finds it",
+        "all together find it",
+        "half of them after",
+    )
+    usual = drawer(180, 0.01)
+    for share in (0.01, 0.02, 0.03, 0.05):
+        generator, canary = random.Random(int(share * 1_000)), drawer(20, share)
+        alone = 0
+        together: list[int | None] = []
+        for _ in range(runs):
+            each = [errors(generator, 30, canary, usual, (20, 180)) for _ in range(10)]
+            alone += by_share(each[0])
+            pooled = [
+                [pair for strata in look for pair in strata] for look in zip(*each, strict=True)
+            ]
+            together.append(found_at(pooled, by_share))
+        yield f"{100 * share:g} %", percent(alone, runs), *_when(together, 0)[:2]
+
+
+def overlapping(runs: int = BAD) -> Rows:
+    """Healthy releases whose values are not independent: where the promise ends."""
+    yield "What is measured", "false alarms at 30 looks"
+    generator = random.Random(1)
+    for overlap in (1, 2, 5):
+        hits = sum(by_rank(_smoothed(generator, overlap)) for _ in range(runs))
+        text = f"5 values a look, each the mean of the last {overlap} of the series"
+        yield text if overlap > 1 else "5 values a look, each of its own", percent(hits, runs)
+    hits = sum(by_rank(_smoothed(generator, 5, median_only=True)) for _ in range(runs))
+    yield "the last again, with `medianPerLook`", percent(hits, runs)
+    for burst in (1, 2, 5):
+        generator = random.Random(burst)
+        usual, canary = drawer(900 // burst, 0.01), drawer(100 // burst, 0.01)
+        hits = 0
+        for _ in range(runs):
+            release = errors(generator, 30, canary, usual)
+            hits += by_share([[_burst(pair, burst) for pair in look] for look in release])
+        yield f"1 % errors that come {burst} at a time", percent(hits, runs)
+
+
+def _smoothed(generator: random.Random, overlap: int, *, median_only: bool = False) -> Ranked:
+    sides = []
+    for _ in range(2):
+        raw = values(generator, 150 + overlap)
+        series = [sum(raw[at : at + overlap]) for at in range(150)]
+        looks = [series[at : at + 5] for at in range(0, 150, 5)]
+        sides.append([[statistics.median(look)] for look in looks] if median_only else looks)
+    return [[ranks.rank_sum(*both)] for both in zip(*sides, strict=True)]
+
+
+def _burst(pair: counts.Pair, size: int) -> counts.Pair:
+    first, second = pair.first, pair.second
+    return counts.Pair(
+        counts.Count(size * first.events, first.exposure),
+        counts.Count(size * second.events, second.exposure),
+    )
+
+
+TABLES: dict[str, Callable[[], Rows]] = {
+    "false alarms": false_alarms,
+    "bad errors": bad_errors,
+    "bad latency": bad_latency,
+    "regions": regions,
+    "overlapping": overlapping,
+}
+
+
+if __name__ == "__main__":
+    main()
