@@ -24,7 +24,8 @@ def flagger(path: str) -> int:
     converted = conversion.convert(made, loaded.problems)
     console.write(_text(converted, chosen))
     console.show_problems(console.talk(), loaded.problems)
-    console.say(f"save it as volary.yaml beside the manifests, and remove the Canary ({chosen})")
+    hint = f"save it as volary.yaml beside the manifests, and remove the Canary ({chosen})"
+    console.talk().print(hint, markup=False, highlight=False, soft_wrap=True)
     return exits.Exit.DONE
 
 
