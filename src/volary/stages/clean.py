@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from volary.clusters import prune
 from volary.model import manifest, outcome, variant
+from volary.stages import carrying, routes, work
 from volary.stages import context as contexts
-from volary.stages import routes, work
 from volary.stages.routing import interface
 
 
@@ -41,7 +41,7 @@ async def drain(
     """
     application = doing.context.application
     router = interface.choose(application)
-    carriers = await routes.look(doing, routes.candidates(source, application))
+    carriers = await carrying.look(doing, carrying.candidates(source, application))
     for each in carriers:
         if each.live is None:
             continue

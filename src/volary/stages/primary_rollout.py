@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from volary.manifests import objects, workloads
 from volary.model import application as applications
 from volary.model import errors, manifest, outcome, problem, stage, variant
+from volary.stages import carrying, promotion, rendering, routes, work
 from volary.stages import context as contexts
-from volary.stages import promotion, rendering, routes, work
 
 _POD_SELECTOR = applications.RoutingMethod.POD_SELECTOR
 _Options = stage.SyncOptions | stage.PrimaryRolloutOptions
@@ -48,7 +48,7 @@ def plan(
         _check_selectors(rendered, application)
     return Plan(
         tuple(rendered),
-        tuple(routes.candidates(rendered, application)),
+        tuple(carrying.candidates(rendered, application)),
         options.prune,
         () if is_sync else (variant.Variant.PRIMARY,),
     )
@@ -93,9 +93,9 @@ async def _run(doing: work.Work) -> str:
     context = doing.context
     source = await doing.load(context.target_source)
     planned = plan(source, context.application, _options(context), commit=context.commit)
-    carriers = await routes.look(doing, planned.routing)
-    held = routes.hold(planned.manifests, carriers, context.application)
-    now, late = routes.apart(held, carriers)
+    carriers = await carrying.look(doing, planned.routing)
+    held = carrying.hold(planned.manifests, carriers, context.application)
+    now, late = carrying.apart(held, carriers)
     changes = await doing.apply(now)
     seen = await doing.wait_ready(now)
     if late:

@@ -16,7 +16,7 @@ from volary.clusters import placing, removal, steps, unchanged
 from volary.manifests import tracking, workloads
 from volary.model import application as applications
 from volary.model import json, manifest, outcome, stage, variant
-from volary.stages import clean, rendering, routes, work
+from volary.stages import carrying, clean, receivers, rendering, routes, work
 from volary.stages import context as contexts
 
 _VARIANTS = (variant.Variant.CANARY, variant.Variant.BASELINE)
@@ -80,9 +80,9 @@ async def _run(doing: work.Work) -> str:
         options(context.application, live),
         commit=context.running_commit,
     )
-    carriers = await routes.look(doing, routes.candidates(rendered, context.application))
+    carriers = await carrying.look(doing, carrying.candidates(rendered, context.application))
     waiting = await _give_back_now(doing, carriers, rendered)
-    held = routes.hold(rendered, waiting, context.application)
+    held = carrying.hold(rendered, waiting, context.application)
     changes = await doing.apply(held)
     seen = await doing.wait_ready(held)
     await routes.give_back(doing, waiting, rendered)
@@ -106,17 +106,17 @@ async def _undo_first(doing: work.Work) -> str:
 
 async def _drain(doing: work.Work, source: Sequence[manifest.Manifest]) -> None:
     """Give traffic back to primary where it can take it; everything goes in the end."""
-    carriers = await routes.look(doing, routes.candidates(source, doing.context.application))
+    carriers = await carrying.look(doing, carrying.candidates(source, doing.context.application))
     await _give_back_now(doing, carriers, source)
 
 
 async def _give_back_now(
-    doing: work.Work, carriers: Sequence[routes.Carrier], source: Sequence[manifest.Manifest]
-) -> list[routes.Carrier]:
+    doing: work.Work, carriers: Sequence[carrying.Carrier], source: Sequence[manifest.Manifest]
+) -> list[carrying.Carrier]:
     """Give routes back to a primary that has ready pods; return those that have to wait."""
-    waiting: list[routes.Carrier] = []
-    for each in routes.leading_away(carriers, doing.context.application):
-        if await routes.has_pods(doing, each, source, variant.Variant.PRIMARY):
+    waiting: list[carrying.Carrier] = []
+    for each in carrying.leading_away(carriers, doing.context.application):
+        if await receivers.has_pods(doing, each, source, variant.Variant.PRIMARY):
             await routes.give_back(doing, [each], source)
         else:
             doing.caution(f"{each.item.key.title} stays as it is for now: primary has no ready pod")

@@ -14,169 +14,35 @@ whatever is written is read back, gateways and meshes have accepted it, and for 
 endpoints are seen to have followed.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from collections.abc import Sequence
+from dataclasses import replace
 
-from volary.clusters import endpoints, placing, steps, wait, watching
-from volary.clusters import pods as cluster_pods
-from volary.manifests import made_routes, objects, services, tracking
+from volary.clusters import endpoints, steps, wait, watching
+from volary.manifests import made_routes, objects
 from volary.model import application as applications
 from volary.model import errors, json, manifest, stage, variant
-from volary.stages import rendering
+from volary.stages import carrying, receivers, rendering
 from volary.stages import work as works
-from volary.stages.routing import division, interface, pods, weights
-
-#: How long pods of a variant may take to be ready when traffic is about to come: they
-#: were waited for before, so this only bridges a short absence.
-_PATIENCE = timedelta(seconds=60)
-
-
-@dataclass(frozen=True, slots=True)
-class Carrier:
-    """An object that carries routes, as Git wants it and as it is."""
-
-    #: With its namespace filled in.
-    placed: placing.Placed
-    live: json.JsonObject | None
-
-    @property
-    def item(self) -> manifest.Manifest:
-        """The object as Git wants it."""
-        return self.placed.item
-
-
-def candidates(
-    manifests: Sequence[manifest.Manifest], application: applications.Application
-) -> list[manifest.Manifest]:
-    """Return the manifests that may carry routes; there may be none.
-
-    A Service that selects another variant in Git, such as a preview of the canary, is
-    meant to stay like that.
-    """
-    label = application.variant_label
-    if application.traffic_routing.method is applications.RoutingMethod.POD_SELECTOR:
-        return [
-            item
-            for item in services.find(manifests, application.service)
-            if objects.text(item.body, "spec", "selector", label.key) == label.primary_value
-        ]
-    try:
-        return [interface.choose(application).find(manifests, application)]
-    except errors.UserError:
-        return []
-
-
-async def look(work: works.Work, items: Sequence[manifest.Manifest]) -> list[Carrier]:
-    """Read the live counterparts of objects that carry routes.
-
-    Raises:
-        StageFailedError: when one of them is another application's.
-    """
-    client = work.context.client
-    placement = await placing.place(client, items, defining=items)
-    found = []
-    for each in placement.placed:
-        live = await client.get(each.resource, each.item.name, namespace=each.item.namespace)
-        _check_owner(work, each.item, live)
-        found.append(Carrier(each, live))
-    return found
-
-
-def _check_owner(work: works.Work, item: manifest.Manifest, live: json.JsonObject | None) -> None:
-    """Refuse a route that another application manages: each would undo the other's weights."""
-    owner = objects.text(live, "metadata", "annotations", tracking.APPLICATION)
-    if owner and owner != work.context.application.name:
-        raise works.StageFailedError(
-            f"{item.key.title} is the application {owner}'s: a route can be shared, but only one"
-            f" application can move its traffic, not {work.context.application.name} too"
-        )
-
-
-def leading_away(
-    carriers: Sequence[Carrier], application: applications.Application
-) -> list[Carrier]:
-    """Return the carriers whose live routes send traffic to another variant than primary."""
-    router = interface.choose(application)
-    return [
-        each
-        for each in carriers
-        if each.live is not None and _leads_away(router.read(each.live, application))
-    ]
-
-
-def _leads_away(routes: Sequence[weights.RouteWeights]) -> bool:
-    away = weights.receiving(routes) - {variant.Variant.PRIMARY}
-    return bool(away) or any(each.is_made for each in routes)
-
-
-def hold(
-    manifests: Sequence[manifest.Manifest],
-    carriers: Sequence[Carrier],
-    application: applications.Application,
-) -> list[manifest.Manifest]:
-    """Return `manifests` with the live routes in place of Git's, so that no traffic moves."""
-    router = interface.choose(application)
-    held = {
-        (each.item.kind, each.item.name): each.live for each in carriers if each.live is not None
-    }
-    return [
-        _held(router, item, live, application)
-        if (live := held.get((item.kind, item.name))) is not None
-        else item
-        for item in manifests
-    ]
-
-
-def _held(
-    router: interface.Router,
-    item: manifest.Manifest,
-    live: json.JsonObject,
-    application: applications.Application,
-) -> manifest.Manifest:
-    """Return an item with the live routes; with all of them where Git does not know any."""
-    if not made_routes.is_made(item):
-        return router.held(item, live, application)
-    spec = {
-        **objects.mapping(item.body, "spec"),
-        **objects.mapping(router.fields(live), "spec"),
-    }
-    return item.with_body({**item.body, "spec": spec})
-
-
-def apart(
-    manifests: Sequence[manifest.Manifest], carriers: Sequence[Carrier]
-) -> tuple[list[manifest.Manifest], list[manifest.Manifest]]:
-    """Return what is applied at once, and the routes that follow when pods are ready.
-
-    A route that is made by us and not there yet would lead to pods that are not ready.
-    """
-    new = {
-        (each.item.kind, each.item.name)
-        for each in carriers
-        if each.live is None and made_routes.is_made(each.item)
-    }
-    late = [item for item in manifests if (item.kind, item.name) in new]
-    return [item for item in manifests if (item.kind, item.name) not in new], late
+from volary.stages.routing import division, interface, weights
 
 
 async def give_back(
-    work: works.Work, carriers: Sequence[Carrier], source: Sequence[manifest.Manifest]
+    work: works.Work, carriers: Sequence[carrying.Carrier], source: Sequence[manifest.Manifest]
 ) -> None:
     """Give primary all the traffic that other variants get, as soon as it can take it."""
     application = work.context.application
     router = interface.choose(application)
-    for each in leading_away(carriers, application):
+    for each in carrying.leading_away(carriers, application):
         change = router.routed(_given_back(each), division.PRIMARY, application)
         await move(work, each, change, source)
 
 
-def _given_back(carrier: Carrier) -> manifest.Manifest:
+def _given_back(carrier: carrying.Carrier) -> manifest.Manifest:
     """Return the object with the routes that are given back: Git's, where Git has some."""
     return _as_live(carrier) if made_routes.is_made(carrier.item) else carrier.item
 
 
-def _as_live(carrier: Carrier) -> manifest.Manifest:
+def _as_live(carrier: carrying.Carrier) -> manifest.Manifest:
     live = carrier.live
     return carrier.item if live is None else manifest.Manifest(live, carrier.item.origin)
 
@@ -205,7 +71,7 @@ async def divide(
     if wanted.affinity is not None and not wanted.token:
         wanted = replace(wanted, token=division.token(application.name, work.context.commit))
     router.check(wanted, application)
-    (carrier,) = await look(work, [router.find(source, application)])
+    (carrier,) = await carrying.look(work, [interface.find(source, application)])
     router.routed(carrier.item, wanted, application)
     if carrier.live is None:
         found = await _bring(work, carrier, source, wanted)
@@ -227,7 +93,7 @@ async def observe(
     """
     application = work.context.application
     router = interface.choose(application)
-    (carrier,) = await look(work, [router.find(source, application)])
+    (carrier,) = await carrying.look(work, [router.find(source, application)])
     if carrier.live is None:
         return None
     return weights.observed(router.read(carrier.live, application))
@@ -235,7 +101,7 @@ async def observe(
 
 def _change(
     router: interface.Router,
-    carrier: Carrier,
+    carrier: carrying.Carrier,
     wanted: division.Division,
     application: applications.Application,
 ) -> weights.Change:
@@ -252,10 +118,10 @@ def _change(
 
 async def _bring(
     work: works.Work,
-    carrier: Carrier,
+    carrier: carrying.Carrier,
     source: Sequence[manifest.Manifest],
     wanted: division.Division,
-) -> Carrier | None:
+) -> carrying.Carrier | None:
     """Make an object that is not there yet; None when nothing has to be moved by it."""
     context = work.context
     router = interface.choose(context.application)
@@ -267,21 +133,21 @@ async def _bring(
             f"{carrier.item.key.title} is not there: K8S_CANARY_ROLLOUT makes it"
         )
     # It is Git's object, so it is made by the manager of Git's objects.
-    await require_all(work, carrier, source, wanted.needed)
+    await receivers.require_all(work, carrier, source, wanted.needed)
     change = router.routed(carrier.item, wanted, context.application)
-    await require_services(work, carrier, source, change.item.body, wanted.needed)
+    await receivers.require_services(work, carrier, source, change.item.body, wanted.needed)
     whole = router.routed(carrier.item, division.PRIMARY, context.application)
     marked = rendering.primary(
         [whole.item], context.application, stage.SyncOptions(), commit=context.commit
     )
     await work.apply(marked)
-    (found,) = await look(work, [carrier.item])
+    (found,) = await carrying.look(work, [carrier.item])
     return found
 
 
 async def move(
     work: works.Work,
-    carrier: Carrier,
+    carrier: carrying.Carrier,
     change: weights.Change,
     source: Sequence[manifest.Manifest],
 ) -> tuple[weights.RouteWeights, ...]:
@@ -296,8 +162,8 @@ async def move(
     before = router.read(carrier.live, application) if carrier.live is not None else ()
     wanted = router.read(change.item.body, application)
     rising = weights.rising(before, wanted)
-    await require_all(work, carrier, source, rising)
-    await require_services(work, carrier, source, change.item.body, rising)
+    await receivers.require_all(work, carrier, source, rising)
+    await receivers.require_services(work, carrier, source, change.item.body, rising)
     work.check_stop()
     work.touched = True
     await _write(work, carrier, router.fields(change.item.body))
@@ -319,37 +185,8 @@ async def move(
     return observed
 
 
-async def require_services(
-    work: works.Work,
-    carrier: Carrier,
-    source: Sequence[manifest.Manifest],
-    body: json.JsonObject,
-    wanted: Iterable[variant.Variant],
-) -> None:
-    """Make sure that the Services which a route names lead to ready pods of their variants.
-
-    Raises:
-        StageFailedError: when one is missing, or has no such endpoint in time.
-    """
-    application = work.context.application
-    names = interface.choose(application).services(body, application)
-    for which in wanted:
-        if which not in names:
-            continue
-        work.context.progress(f"waiting for the endpoints of {names[which]}")
-        missing = await endpoints.wait_serving(
-            work.context.client,
-            carrier.item.namespace,
-            names[which],
-            pods.labels(source, application, which),
-            timeout=min(_PATIENCE, work.remaining),
-        )
-        if missing:
-            raise works.StageFailedError(f"no traffic is sent to {which.value}: {missing}")
-
-
 async def _accepted(
-    work: works.Work, carrier: Carrier, router: interface.Router, written: json.JsonObject
+    work: works.Work, carrier: carrying.Carrier, router: interface.Router, written: json.JsonObject
 ) -> None:
     """Wait until gateways and meshes say that they carry out the routes."""
     if not router.waiting(written):
@@ -371,63 +208,14 @@ async def _accepted(
         work.context.client,
         [source],
         lambda: not left(),
-        timeout=min(_PATIENCE, work.remaining),
+        timeout=min(receivers.PATIENCE, work.remaining),
         stop=wait.never,
     )
     if left():
         raise works.StageFailedError(f"{carrier.item.key.title} was written, but {left()}")
 
 
-async def require_pods(
-    work: works.Work,
-    carrier: Carrier,
-    source: Sequence[manifest.Manifest],
-    which: variant.Variant,
-) -> None:
-    """Make sure that a variant can take traffic.
-
-    Raises:
-        StageFailedError: when none of its pods is ready in time.
-    """
-    labels = pods.labels(source, work.context.application, which)
-    ready = await cluster_pods.wait_ready(
-        work.context.client,
-        carrier.item.namespace,
-        labels,
-        timeout=min(_PATIENCE, work.remaining),
-        stop=work.context.stop.wait,
-    )
-    work.check_stop()
-    if not ready:
-        title = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
-        raise works.StageFailedError(
-            f"no traffic is sent to {which.value}: none of its pods is ready ({title})"
-        )
-
-
-async def require_all(
-    work: works.Work,
-    carrier: Carrier,
-    source: Sequence[manifest.Manifest],
-    wanted: Iterable[variant.Variant],
-) -> None:
-    """Make sure that every variant in `wanted` can take traffic."""
-    for which in wanted:
-        await require_pods(work, carrier, source, which)
-
-
-async def has_pods(
-    work: works.Work,
-    carrier: Carrier,
-    source: Sequence[manifest.Manifest],
-    which: variant.Variant,
-) -> bool:
-    """Whether a variant has a ready pod now."""
-    labels = pods.labels(source, work.context.application, which)
-    return await cluster_pods.ready(work.context.client, carrier.item.namespace, labels) > 0
-
-
-async def _write(work: works.Work, carrier: Carrier, fields: json.JsonObject) -> None:
+async def _write(work: works.Work, carrier: carrying.Carrier, fields: json.JsonObject) -> None:
     item = carrier.item
     names = {"name": item.name, "namespace": item.namespace}
     body = {
@@ -442,7 +230,7 @@ async def _write(work: works.Work, carrier: Carrier, fields: json.JsonObject) ->
     )
 
 
-async def _follow(work: works.Work, carrier: Carrier, selector: dict[str, str]) -> None:
+async def _follow(work: works.Work, carrier: carrying.Carrier, selector: dict[str, str]) -> None:
     """Wait until a Service's endpoints are pods of its new selector."""
     work.context.progress(f"waiting for the endpoints of {carrier.item.name}")
     left = await endpoints.wait_followed(
@@ -450,7 +238,7 @@ async def _follow(work: works.Work, carrier: Carrier, selector: dict[str, str]) 
         carrier.item.namespace,
         carrier.item.name,
         selector,
-        timeout=min(_PATIENCE, work.remaining),
+        timeout=min(receivers.PATIENCE, work.remaining),
     )
     if left:
         raise works.StageFailedError(f"{carrier.item.key.title} was changed, but {left}")

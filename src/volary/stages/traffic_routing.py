@@ -25,7 +25,7 @@ def plan(
     """
     router, wanted = interface.choose(application), division.of(options)
     router.check(wanted, application)
-    return router.routed(router.find(source, application), wanted, application)
+    return router.routed(interface.find(source, application), wanted, application)
 
 
 async def run(context: contexts.StageContext) -> outcome.Outcome:

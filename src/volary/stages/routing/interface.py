@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from volary.manifests import ingresses
 from volary.model import application as applications
 from volary.model import json, manifest, variant
 from volary.stages.routing import (
     division,
+    finding,
     gateway_api,
     istio,
     nginx,
@@ -92,6 +94,31 @@ class Router(Protocol):
 def choose(application: applications.Application) -> Router:
     """Return the router that the application asks for."""
     return _ROUTERS[application.traffic_routing.method]
+
+
+def find(
+    manifests: Sequence[manifest.Manifest], application: applications.Application
+) -> manifest.Manifest:
+    """Return the object that carries the routes; what it calls primary is primary alone.
+
+    Raises:
+        UserError: when there is none or more than one, or when the Service that stands for
+            primary leads to the pods of other variants too.
+    """
+    router = choose(application)
+    item = router.find(manifests, application)
+    method = application.traffic_routing.method
+    if method in (_Method.POD_SELECTOR, _Method.ISTIO):
+        return item
+    main = ingresses.find(manifests, application) if method is _Method.NGINX else None
+    found = (
+        ingresses.services(main.body, application)
+        if main is not None
+        else router.services(item.body, application)
+    )
+    if variant.Variant.PRIMARY in found:
+        finding.check_primary(manifests, application, found[variant.Variant.PRIMARY])
+    return item
 
 
 _Method = applications.RoutingMethod

@@ -29,8 +29,7 @@ def find(
     """Return the canary Ingress beside the application's Ingress.
 
     Raises:
-        UserError: when there is no Ingress that leads to the application, or more than one,
-            or when it leads to other variants than primary too.
+        UserError: when there is no Ingress that leads to the application, or more than one.
     """
     main = ingresses.find(manifests, application)
     if main is None:
@@ -38,8 +37,6 @@ def find(
         return finding.only(
             [], application.traffic_routing.nginx.ingress, f"Ingress that leads to {known.primary}"
         )
-    primary = ingresses.services(main.body, application)[_PRIMARY]
-    finding.check_primary(manifests, application, primary)
     return ingresses.canary(main, application)
 
 

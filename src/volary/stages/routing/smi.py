@@ -25,11 +25,10 @@ def find(
     """Return the TrafficSplit that carries the routes.
 
     Raises:
-        UserError: when there is none or more than one, or when what it calls primary leads
-            to other variants too.
+        UserError: when there is none or more than one.
     """
     known = backends.of(application)
-    item = finding.only(
+    return finding.only(
         [
             item
             for item in finding.of_kind(manifests, GROUP, (KIND,))
@@ -38,9 +37,6 @@ def find(
         application.traffic_routing.smi.traffic_split,
         f"{KIND} with a backend {known.primary}",
     )
-    primary = services(item.body, application).get(variant.Variant.PRIMARY, known.primary)
-    finding.check_primary(manifests, application, primary)
-    return item
 
 
 def check(wanted: division.Division, application: applications.Application) -> None:

@@ -1,0 +1,142 @@
+"""The objects that carry an application's routes on one cluster: as Git wants them, and live.
+
+Applying manifests moves no traffic: `hold` puts the live routes in place of Git's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from volary.clusters import placing
+from volary.manifests import made_routes, objects, services, tracking
+from volary.model import application as applications
+from volary.model import errors, json, manifest, variant
+from volary.stages import work as works
+from volary.stages.routing import interface, weights
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """An object that carries routes, as Git wants it and as it is."""
+
+    #: With its namespace filled in.
+    placed: placing.Placed
+    live: json.JsonObject | None
+
+    @property
+    def item(self) -> manifest.Manifest:
+        """The object as Git wants it."""
+        return self.placed.item
+
+
+def candidates(
+    manifests: Sequence[manifest.Manifest], application: applications.Application
+) -> list[manifest.Manifest]:
+    """Return the manifests that may carry routes; there may be none.
+
+    A Service that selects another variant in Git, such as a preview of the canary, is
+    meant to stay like that.
+    """
+    label = application.variant_label
+    if application.traffic_routing.method is applications.RoutingMethod.POD_SELECTOR:
+        return [
+            item
+            for item in services.find(manifests, application.service)
+            if objects.text(item.body, "spec", "selector", label.key) == label.primary_value
+        ]
+    try:
+        return [interface.choose(application).find(manifests, application)]
+    except errors.UserError:
+        return []
+
+
+async def look(work: works.Work, items: Sequence[manifest.Manifest]) -> list[Carrier]:
+    """Read the live counterparts of objects that carry routes.
+
+    Raises:
+        StageFailedError: when one of them is another application's.
+    """
+    client = work.context.client
+    placement = await placing.place(client, items, defining=items)
+    found = []
+    for each in placement.placed:
+        live = await client.get(each.resource, each.item.name, namespace=each.item.namespace)
+        _check_owner(work, each.item, live)
+        found.append(Carrier(each, live))
+    return found
+
+
+def _check_owner(work: works.Work, item: manifest.Manifest, live: json.JsonObject | None) -> None:
+    """Refuse a route that another application manages: each would undo the other's weights."""
+    owner = objects.text(live, "metadata", "annotations", tracking.APPLICATION)
+    if owner and owner != work.context.application.name:
+        raise works.StageFailedError(
+            f"{item.key.title} is the application {owner}'s: a route can be shared, but only one"
+            f" application can move its traffic, not {work.context.application.name} too"
+        )
+
+
+def leading_away(
+    carriers: Sequence[Carrier], application: applications.Application
+) -> list[Carrier]:
+    """Return the carriers whose live routes send traffic to another variant than primary."""
+    router = interface.choose(application)
+    return [
+        each
+        for each in carriers
+        if each.live is not None and _leads_away(router.read(each.live, application))
+    ]
+
+
+def _leads_away(routes: Sequence[weights.RouteWeights]) -> bool:
+    away = weights.receiving(routes) - {variant.Variant.PRIMARY}
+    return bool(away) or any(each.is_made for each in routes)
+
+
+def hold(
+    manifests: Sequence[manifest.Manifest],
+    carriers: Sequence[Carrier],
+    application: applications.Application,
+) -> list[manifest.Manifest]:
+    """Return `manifests` with the live routes in place of Git's, so that no traffic moves."""
+    router = interface.choose(application)
+    held = {
+        (each.item.kind, each.item.name): each.live for each in carriers if each.live is not None
+    }
+    return [
+        _held(router, item, live, application)
+        if (live := held.get((item.kind, item.name))) is not None
+        else item
+        for item in manifests
+    ]
+
+
+def _held(
+    router: interface.Router,
+    item: manifest.Manifest,
+    live: json.JsonObject,
+    application: applications.Application,
+) -> manifest.Manifest:
+    """Return an item with the live routes; with all of them where Git does not know any."""
+    if not made_routes.is_made(item):
+        return router.held(item, live, application)
+    spec = {
+        **objects.mapping(item.body, "spec"),
+        **objects.mapping(router.fields(live), "spec"),
+    }
+    return item.with_body({**item.body, "spec": spec})
+
+
+def apart(
+    manifests: Sequence[manifest.Manifest], carriers: Sequence[Carrier]
+) -> tuple[list[manifest.Manifest], list[manifest.Manifest]]:
+    """Return what is applied at once, and the routes that follow when pods are ready.
+
+    A route that is made by us and not there yet would lead to pods that are not ready.
+    """
+    new = {
+        (each.item.kind, each.item.name)
+        for each in carriers
+        if each.live is None and made_routes.is_made(each.item)
+    }
+    late = [item for item in manifests if (item.kind, item.name) in new]
+    return [item for item in manifests if (item.kind, item.name) not in new], late
