@@ -47,7 +47,7 @@ def judge_together(
         target=series[0].target if len(series) == 1 else "",
         numbers=judged.numbers,
         is_final=is_final,
-        is_condemned=bool(judged.condemned) and judged.is_measured,
+        is_condemned=result is Result.FAIL and judged.is_measured and judged.is_bad,
         dry_run=rule.dry_run,
     )
 
@@ -75,6 +75,10 @@ class _Judged:
     #: Looks whose data were used.
     covered: int = 0
     numbers: analysis.Numbers = dataclasses.field(default_factory=analysis.Numbers)
+
+    @property
+    def is_bad(self) -> bool:
+        return bool(self.condemned) or self.none_is_good
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -158,8 +162,8 @@ def _each(rule: analysis.Rule, seen: Sequence[looks.Look]) -> _Judged:
         failed_looks=len(failed),
         empty_looks=empty,
     )
+    is_measured = any(each.result is Result.FAIL for each in found)
     if count_failures(rule, found) > rule.failure_limit:
-        is_measured = any(each.result is Result.FAIL for each in found)
         sentence = _exceeded(rule, found, found[failed[-1]])
         return _Judged(sentence, is_measured, numbers=numbers)
     went = f"{len(failed)} of {wording.times(len(decided), 'look')} failed"
@@ -168,6 +172,7 @@ def _each(rule: analysis.Rule, seen: Sequence[looks.Look]) -> _Judged:
     return _Judged(
         missing="no look was good" if none_is_good else _missing(rule, found),
         none_is_good=none_is_good,
+        is_measured=is_measured,
         passing=went + latest,
         numbers=numbers,
         # Values too few to be compared in one look are used by those after it.
