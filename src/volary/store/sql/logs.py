@@ -9,7 +9,7 @@ from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model import record
 from volary.store import bounds, pages, records
-from volary.store.sql import database, fences, tables
+from volary.store.sql import database, fences, group, tables
 
 #: Run, stage and target: whose log it is.
 _Task = tuple[str, str, str]
@@ -21,18 +21,29 @@ class Logs:
     def __init__(self, base: database.Database, limits: records.Limits) -> None:
         self._base = base
         self._limits = limits
+        self._group = group.GroupCommit(self._append_all, id, most=limits.group)
 
-    @database.finished
     async def append(self, lines: Sequence[records.LogLine], *, fence: record.Fence | None) -> None:
         """Keep lines in order; those of unknown runs are left out."""
-        if not lines:
-            return
+        if lines:
+            await self._group.keep(fences.Fenced(lines, fence))
+
+    async def _append_all(
+        self, writes: Sequence[fences.Fenced[Sequence[records.LogLine]]]
+    ) -> list[Exception | None]:
         async with self._base.writing() as connection:
-            await fences.check(connection, fence)
+            refused = await fences.refusals(connection, [each.fence for each in writes])
+            lines = [
+                line
+                for write, refusal in zip(writes, refused, strict=True)
+                if refusal is None
+                for line in write.item
+            ]
             known = await _known(connection, {line.run_id for line in lines})
             kept = [line for line in lines if line.run_id in known]
             if kept:
                 await self._append(connection, kept)
+            return list(refused)
 
     async def _append(
         self, connection: sa_async.AsyncConnection, lines: Sequence[records.LogLine]
@@ -43,6 +54,14 @@ class Logs:
             last[_task(line)] += 1
             values.append(self._values(line, last[_task(line)]))
         await connection.execute(sa.insert(tables.logs), values)
+        too_many = [
+            {"of_run": run, "of_stage": stage, "of_target": target, "up_to": number - most}
+            for most in (self._limits.lines_per_task,)
+            for (run, stage, target), number in last.items()
+            if number > most
+        ]
+        if not too_many:
+            return
         logs = tables.logs.c
         await connection.execute(
             sa.delete(tables.logs).where(
@@ -51,11 +70,7 @@ class Logs:
                 logs.target == sa.bindparam("of_target"),
                 logs.number <= sa.bindparam("up_to"),
             ),
-            [
-                {"of_run": run, "of_stage": stage, "of_target": target, "up_to": number - most}
-                for most in (self._limits.lines_per_task,)
-                for (run, stage, target), number in last.items()
-            ],
+            too_many,
         )
 
     def _values(self, line: records.LogLine, number: int) -> dict[str, Any]:
