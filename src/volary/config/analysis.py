@@ -164,6 +164,7 @@ def _rule(place: _Place[metrics.Metric], interval: timedelta | None) -> analysis
         failure_limit=read.failure_limit,
         failure_count=read.failure_count,
         minimum_samples=read.min_samples,
+        median_per_look=read.median_per_look,
         warm_up=read.warm_up,
         no_data=_no_data(place, analysis.NoData.HOLD),
         dry_run=read.dry_run,
@@ -285,6 +286,9 @@ def _check_kind(reading: shape.Reading, read: metrics.Metric, path: yaml.Path) -
     if sequential and read.strategy is _LITERAL and read.kind is analysis.Kind.VALUE:
         message = "values against a threshold have no chance of false alarm to keep"
         reading.error((*path, "judgement"), message, "write each, or a strategy that compares")
+    is_compared = read.strategy is not _LITERAL and read.kind is analysis.Kind.VALUE
+    if read.median_per_look and not is_compared:
+        reading.error((*path, "medianPerLook"), "is for values that are compared")
 
 
 def _check_name(reading: shape.Reading, name: str, others: Iterable[str], path: yaml.Path) -> None:

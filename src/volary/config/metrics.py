@@ -124,6 +124,11 @@ class Metric(section.Section):
         strict=True,
         description="Points (proportions: requests) that each side must have to be judged.",
     )
+    median_per_look: pydantic.StrictBool = Field(
+        default=False,
+        description="Compare only the middle value of each look: for queries whose points overlap "
+        "in time, as `rate(…[5m])` every minute, which are not independent of each other.",
+    )
     warm_up: values.Duration = Field(
         default=timedelta(0), description="What is measured this early is shown and not judged."
     )
