@@ -53,16 +53,25 @@ def _clusters_down(
 ) -> console.RenderableType:
     grid = _new_table()
     longest = max(len(target) for target in shown.targets)
+    if shown.waves:
+        grid.add_column("wave", no_wrap=True)
     grid.add_column("cluster", no_wrap=True, min_width=min(longest, width // 3))
     heads = [_short(shown.names.get(stage, stage)) for stage in shown.stages]
     numbered = [f"{number} {head}" for number, head in enumerate(heads, start=1)]
-    fits = longest + sum(max(len(head), _CELL_WIDTH) + _GAP for head in numbered) <= width
+    used = longest + (max(map(len, shown.waves.values())) + _GAP if shown.waves else 0)
+    fits = used + sum(max(len(head), _CELL_WIDTH) + _GAP for head in numbered) <= width
     for number, head in enumerate(numbered, start=1):
         grid.add_column(head if fits else str(number), no_wrap=True)
     ordered = sorted(shown.targets, key=lambda target: _is_quiet(shown, target))
-    for target in ordered[:rows]:
+    visible = set(ordered[:rows])
+    chosen = [each for each in shown.targets if each in visible] if shown.waves else ordered[:rows]
+    above = ""
+    for target in chosen:
         written = [_cell(shown, stage, target, now, brief=not fits) for stage in shown.stages]
-        grid.add_row(text.Text(target), *written)
+        wave = shown.waves.get(target, "")
+        heading = [text.Text("" if wave == above else wave)] if shown.waves else []
+        above = wave
+        grid.add_row(*heading, text.Text(target), *written)
     legend = [] if fits else _folded(numbered, width)
     parts: list[console.RenderableType] = [*legend, grid]
     if len(ordered) > rows:
@@ -85,8 +94,7 @@ def _folded(words_of_stages: list[str], width: int) -> list[text.Text]:
 def _cell(
     shown: matrix.Matrix, stage: str, target: str, now: datetime, *, brief: bool = False
 ) -> text.Text:
-    known = any(key[0] == stage for key in shown.cells)
-    cell = shown.cell(stage, target) if known else matrix.Cell()
+    cell = shown.cell(stage, target)
     written, colour = cells.text(cell, now, brief=brief)
     return text.Text(written, style=colour)
 

@@ -51,10 +51,15 @@ class Matrix:
     application: str = ""
     commit: str = ""
     targets: tuple[str, ...] = ()
-    #: Stage ids in order; the rollback joins when it begins.
+    #: Stages in order, each once however many waves go through it; the rollback joins when
+    #: it begins.
     stages: tuple[str, ...] = ()
-    #: Stage id to stage name.
+    #: Stage to stage name.
     names: Mapping[str, str] = field(default_factory=dict)
+    #: The wave of each target, in the order of the waves; empty: there are none.
+    waves: Mapping[str, str] = field(default_factory=dict)
+    #: Stages that have begun, with the wave that has.
+    begun: frozenset[tuple[str, str]] = frozenset()
     cells: Mapping[CellKey, Cell] = field(default_factory=dict)
     #: Stages' own status, with the reason: known before the last task has ended.
     results: Mapping[str, tuple[words.TaskStatus, str]] = field(default_factory=dict)
@@ -67,7 +72,10 @@ class Matrix:
 
     def cell(self, stage: str, target: str) -> Cell | None:
         """Return the cell; None when the stage leaves the cluster out."""
-        return self.cells.get((stage, target))
+        found = self.cells.get((stage, target))
+        if found is None and (stage, self.waves.get(target, "")) not in self.begun:
+            return Cell()
+        return found
 
     @property
     def running(self) -> tuple[CellKey, ...]:
@@ -78,6 +86,11 @@ class Matrix:
             for target in self.targets
             if (cell := self.cell(stage, target)) and cell.status is words.TaskStatus.RUNNING
         )
+
+
+def column(stage_id: str) -> str:
+    """Return a stage's id without its wave: ``first/2-WAIT`` and ``rest/2-WAIT`` are one column."""
+    return stage_id.rpartition("/")[2]
 
 
 def fold(matrix: Matrix, event: feed.RunEvent) -> Matrix:
@@ -98,9 +111,10 @@ def _fold_run(matrix: Matrix, event: feed.RunEvent) -> Matrix:
                 matrix,
                 application=event.application,
                 commit=event.commit,
-                targets=event.targets,
-                stages=event.stages,
-                names={stage: stage.partition("-")[2] or stage for stage in event.stages},
+                targets=_by_wave(event),
+                stages=tuple(sorted(dict.fromkeys(map(column, event.stages)), key=_place)),
+                names={each: each.partition("-")[2] or each for each in map(column, event.stages)},
+                waves={name: wave for wave, names in event.waves.items() for name in names},
                 status=words.RunStatus.RUNNING,
                 started=event.at,
             )
@@ -121,30 +135,48 @@ def _fold_run(matrix: Matrix, event: feed.RunEvent) -> Matrix:
 
 
 def _fold_stage(matrix: Matrix, event: feed.StageEvent) -> Matrix:
-    known = event.stage in matrix.stages
+    stage = column(event.stage)
+    known = stage in matrix.stages
     matrix = replace(
         matrix,
-        stages=matrix.stages if known else (*matrix.stages, event.stage),
-        names={**matrix.names, event.stage: event.stage_name},
+        stages=matrix.stages if known else (*matrix.stages, stage),
+        names={**matrix.names, stage: event.stage_name},
     )
     match event:
         case feed.StageStarted():
-            new = {(event.stage, target): Cell() for target in event.targets}
-            return replace(matrix, cells={**new, **matrix.cells})
+            new = {(stage, target): Cell() for target in event.targets}
+            begun = matrix.begun | {(stage, wave) for wave in _waves(matrix, event.stage)}
+            return replace(matrix, cells={**new, **matrix.cells}, begun=begun)
         case feed.StageFinished():
             result = (event.status, event.reason)
-            return replace(matrix, results={**matrix.results, event.stage: result})
+            return replace(matrix, results={**matrix.results, stage: result})
         case feed.StageWaiting():
             return replace(matrix, reason=event.reason)
         case _:
             return matrix
 
 
+def _by_wave(event: feed.RunStarted) -> tuple[str, ...]:
+    """Return the targets wave by wave."""
+    return tuple(name for names in event.waves.values() for name in names) or event.targets
+
+
+def _place(stage: str) -> int:
+    number = stage.partition("-")[0]
+    return int(number) if number.isdigit() else 0
+
+
+def _waves(matrix: Matrix, stage_id: str) -> set[str]:
+    """Return the waves that a stage's beginning is about: its own, or all for the rollback."""
+    wave = stage_id.rpartition("/")[0]
+    return {wave} if wave else {"", *matrix.waves.values()}
+
+
 def _fold_task(matrix: Matrix, event: feed.TaskEvent) -> Matrix:
     if isinstance(event, feed.TaskLogged):
         line = LogLine(event.at, event.target, event.stage_name, event.line, event.level.value)
         return replace(matrix, logs=(*matrix.logs, line)[-LOG_LINES:])
-    key = (event.stage, event.target)
+    key = (column(event.stage), event.target)
     cell = _fold_cell(matrix.cells.get(key, Cell()), event)
     return replace(matrix, cells={**matrix.cells, key: cell})
 

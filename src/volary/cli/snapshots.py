@@ -112,7 +112,7 @@ class Looking:
         """Look if a new stage begins, then carry the task out."""
         async with self._lock:
             if self._seen and task.stage_id != self._seen and task.stage_id != state.ROLLBACK_ID:
-                before = self._seen.partition("-")[2]
+                before = self._seen.rpartition("/")[2].partition("-")[2]
                 await show(self._console, f"after {before}", self._clusters, self._users)
             self._seen = task.stage_id
         return await self._performer.execute(task, report)

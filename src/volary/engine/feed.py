@@ -48,6 +48,8 @@ class RunStarted(RunEvent):
     stages: tuple[str, ...]
     #: Those of the targets that the run goes without from the beginning.
     left_out: tuple[str, ...] = ()
+    #: The targets of each wave, in order; empty: the run does not move in waves.
+    waves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

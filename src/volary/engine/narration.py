@@ -41,6 +41,7 @@ def _started(run: state.Run, at: datetime) -> feed.RunEvent:
         targets=run.targets,
         stages=tuple(stage.id for stage in run.stages),
         left_out=tuple(each.name for each in run.clusters if each.left_out),
+        waves={each.name: each.targets for each in run.waves},
     )
 
 
