@@ -1,0 +1,241 @@
+"""The objects that carry routes: made where they are missing, shared with care, and accepted."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from stage_world import KEY, NEW, OLD, World, config, deployment, made, service, world
+from volary.clusters import client as clients
+from volary.manifests import made as application_objects
+from volary.model import application as applications
+from volary.model import json, manifest, stage
+from volary.sandbox import crds
+
+Name = stage.StageName
+Method = applications.RoutingMethod
+GATEWAY = "gateway.networking.k8s.io"
+ROUTE = f"HTTPRoute.{GATEWAY}"
+ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
+HALF = stage.TrafficOptions(50, canary=50)
+EVERY = (*crds.istio(), *crds.gateway_api(), *crds.smi(), *crds.traefik())
+MADE = {
+    Method.ISTIO: ("VirtualService.networking.istio.io", "DestinationRule.networking.istio.io"),
+    Method.GATEWAY_API: (ROUTE,),
+    Method.SMI: ("TrafficSplit.split.smi-spec.io",),
+    Method.NGINX: ("Ingress",),
+    Method.TRAEFIK: ("TraefikService.traefik.io",),
+}
+
+
+def application(method: Method, **options: object) -> applications.Application:
+    return applications.Application(
+        name="shop",
+        service=applications.ObjectReference(name="shop"),
+        traffic_routing=applications.TrafficRouting(method=method, **options),  # type: ignore[arg-type]
+    )
+
+
+def described(
+    app: applications.Application, *more: json.JsonObject
+) -> dict[str, list[manifest.Manifest]]:
+    """Two versions as they are rendered; the Service leads to every variant, as users write it."""
+    objects = (service(app="shop"), config(), *more)
+    return {
+        commit: application_objects.add([made(each) for each in (deployment(image), *objects)], app)
+        for commit, image in ((OLD, "shop:v1"), (NEW, "shop:v2"))
+    }
+
+
+async def succeeded(given: World, name: Name, options: stage.StageOptions, **more: str) -> None:
+    found = await given.run(name, options, **more)  # type: ignore[arg-type]
+    for each in found.values():
+        assert each.status == "succeeded", each
+
+
+@pytest.mark.parametrize("method", MADE)
+async def test_missing_routes_are_made_and_go_again(method: Method) -> None:
+    app = application(method, create=True)
+    async with world("us", application=app, definitions=EVERY) as given:
+        given.sources = described(app)
+        await given.deployed(OLD)
+        for kind in MADE[method]:
+            body = given.get("us", kind, "shop")
+            assert body["metadata"]["annotations"]["volary.dev/application"] == "shop"
+
+        async with given.watched_traffic("us") as lost:
+            await succeeded(given, Name.CANARY_ROLLOUT, ONE_POD)
+            assert given.traffic("us").by_label(KEY) == {"primary": 1.0}
+            await succeeded(given, Name.TRAFFIC_ROUTING, HALF)
+            assert given.traffic("us").by_label(KEY) == {"primary": 0.5, "canary": 0.5}
+            await succeeded(given, Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(prune=True))
+            assert given.traffic("us").by_label(KEY) == {"primary": 1.0}
+            await succeeded(given, Name.CANARY_CLEAN, stage.CleanOptions())
+            assert given.find("us", "Service", "shop-canary") is None
+        assert lost == []
+
+        given.application = application(Method.POD_SELECTOR)
+        plain = [made(each) for each in (deployment("shop:v2"), service(), config())]
+        given.sources[NEW] = plain
+        await succeeded(given, Name.SYNC, stage.SyncOptions(prune=True))
+
+        for kind in MADE[method]:
+            assert given.find("us", kind, "shop") is None
+        assert given.find("us", "Service", "shop-primary") is None
+
+
+async def test_a_route_is_made_when_primary_is_ready_and_not_before() -> None:
+    app = application(Method.ISTIO, create=True)
+    async with world("us", application=app, definitions=EVERY) as given:
+        given.sources = described(app)
+        given.running.clusters["us"].faults.images.add("shop:v1", "never-ready")
+
+        outcomes = await given.run(Name.SYNC, stage.SyncOptions(), commit=OLD, running="", limit=1)
+
+        assert outcomes["us"].status == "failed"
+        assert given.find("us", "VirtualService.networking.istio.io", "shop") is None
+
+
+async def test_what_users_add_to_a_made_route_outlives_the_release() -> None:
+    app = application(Method.GATEWAY_API, create=True)
+    async with world("us", application=app, definitions=EVERY) as given:
+        given.sources = described(app, {**service(), "metadata": {"name": "reports"}})
+        await given.deployed(OLD)
+        theirs = {
+            "matches": [{"path": {"type": "PathPrefix", "value": "/reports"}}],
+            "backendRefs": [
+                {"group": "", "kind": "Service", "name": "reports", "port": 80, "weight": 1}
+            ],
+        }
+        await edit(given, lambda body: body["spec"]["rules"].insert(0, theirs))
+
+        await succeeded(given, Name.CANARY_ROLLOUT, ONE_POD)
+        await succeeded(given, Name.TRAFFIC_ROUTING, HALF)
+        await succeeded(given, Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(prune=True))
+        await succeeded(given, Name.CANARY_CLEAN, stage.CleanOptions())
+
+        rules = given.get("us", ROUTE, "shop")["spec"]["rules"]
+        assert rules[0] == theirs
+        assert [each["name"] for each in rules[1]["backendRefs"]] == ["shop-primary"]
+
+
+async def edit(given: World, change: Callable[[json.JsonObject], None]) -> None:
+    """Given: a person who edits the route in the cluster."""
+    client = await given.clients.client("us")
+    assert isinstance(client, clients.Client)
+    kind = (await client.discover()).find(GATEWAY, "HTTPRoute")
+    assert kind is not None
+    body = await client.get(kind, "shop", namespace="default")
+    assert body is not None
+    change(body)
+    await client.replace(kind, body, field_manager="kubectl-edit")
+
+
+def route(*backends: json.JsonObject, kind: str = "HTTPRoute") -> json.JsonObject:
+    parent = {"group": "", "kind": "Service", "name": "shop"}
+    return {
+        "apiVersion": f"{GATEWAY}/v1",
+        "kind": kind,
+        "metadata": {"name": "shop"},
+        "spec": {
+            "parentRefs": [parent],
+            "rules": [{"backendRefs": list(backends) or [{"name": "shop", "port": 80}]}],
+        },
+    }
+
+
+def gateway_sources(*objects: json.JsonObject) -> dict[str, list[manifest.Manifest]]:
+    return {
+        commit: [made(each) for each in (deployment(image), service(), config(), *objects)]
+        for commit, image in ((OLD, "shop:v1"), (NEW, "shop:v2"))
+    }
+
+
+WITH_SERVICE = replace(ONE_POD, create_service=True)
+
+
+async def test_backends_of_others_keep_their_part() -> None:
+    app = application(Method.GATEWAY_API)
+    reports = {**service(), "metadata": {"name": "reports"}}
+    backends = [{"name": "shop", "port": 80, "weight": 3}, {"name": "reports", "port": 80}]
+    async with world("us", application=app, definitions=EVERY) as given:
+        given.sources = gateway_sources(reports, route(*backends))
+        await given.deployed(OLD)
+        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+
+        found = await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(90, canary=10))
+
+        assert found["us"].reason == "traffic: primary 90 %, canary 10 %"
+        rules = given.get("us", ROUTE, "shop")["spec"]["rules"]
+        assert [(each["name"], each["weight"]) for each in rules[0]["backendRefs"]] == [
+            ("shop", 270),
+            ("shop-canary", 30),
+            ("reports", 100),
+        ]
+
+
+async def test_a_grpc_route_divides_traffic_too() -> None:
+    app = application(Method.GATEWAY_API)
+    async with world("us", application=app, definitions=EVERY) as given:
+        given.sources = gateway_sources(route(kind="GRPCRoute"))
+        await given.deployed(OLD)
+        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+
+        await succeeded(given, Name.TRAFFIC_ROUTING, HALF)
+
+        body = given.get("us", f"GRPCRoute.{GATEWAY}", "shop")
+        weights = [each["weight"] for each in body["spec"]["rules"][0]["backendRefs"]]
+        assert weights == [50, 50]
+        await succeeded(given, Name.CANARY_CLEAN, stage.CleanOptions())
+        body = given.get("us", f"GRPCRoute.{GATEWAY}", "shop")
+        assert [each["name"] for each in body["spec"]["rules"][0]["backendRefs"]] == ["shop"]
+
+
+async def test_a_route_that_no_gateway_accepts_is_no_success() -> None:
+    app = application(Method.GATEWAY_API)
+    body = route()
+    body["spec"]["parentRefs"] = [{"name": "edge"}]
+    async with world("us", application=app, definitions=EVERY) as given:
+        given.sources = gateway_sources(body)
+        await given.deployed(OLD)
+        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+
+        outcomes = await given.run(Name.TRAFFIC_ROUTING, HALF, limit=1.5)
+
+        assert outcomes["us"].status == "failed"
+        assert outcomes["us"].reason == (
+            "HTTPRoute default/shop was written, but Gateway edge: no controller has answered yet"
+        )
+
+
+async def test_two_applications_cannot_move_one_route() -> None:
+    app = application(Method.GATEWAY_API)
+    async with world("us", application=app, definitions=EVERY) as given:
+        given.sources = gateway_sources(route())
+        await given.deployed(OLD)
+        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+
+        given.application = replace(app, name="billing")
+        outcomes = await given.run(Name.TRAFFIC_ROUTING, HALF)
+
+        assert outcomes["us"].status == "failed"
+        assert "is the application shop's" in outcomes["us"].reason
+        assert not outcomes["us"].touched
+
+
+async def test_a_service_for_every_variant_cannot_stand_for_primary() -> None:
+    app = application(Method.GATEWAY_API)
+    async with world("us", application=app, definitions=EVERY) as given:
+        given.sources = {
+            commit: [
+                made(each) for each in (deployment(image), service(app="shop"), config(), route())
+            ]
+            for commit, image in ((OLD, "shop:v1"), (NEW, "shop:v2"))
+        }
+        await given.deployed(OLD)
+        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+
+        outcomes = await given.run(Name.TRAFFIC_ROUTING, HALF)
+
+        assert outcomes["us"].status == "failed"
+        assert outcomes["us"].reason.startswith("Service shop leads to the pods of every variant")
