@@ -15,7 +15,8 @@ from aiohttp import web
 
 import stage_world
 from volary.engine import feed, journal, local, plan, state
-from volary.model import manifest, stage
+from volary.model import application as applications
+from volary.model import manifest, stage, webhook
 from volary.stages import circumstances
 from volary.stages import executor as stage_executor
 from volary.stages import memory as memories
@@ -184,3 +185,58 @@ async def gate() -> AsyncIterator[Gate]:
         made.closing.set()
         await asyncio.sleep(0)
         await runner.cleanup()
+
+
+ISTIO = applications.Application(
+    name="shop",
+    service=applications.ObjectReference(name="shop"),
+    quick_sync=stage.SyncOptions(add_variant_label_to_selector=True),
+    traffic_routing=applications.TrafficRouting(
+        method=applications.RoutingMethod.ISTIO,
+        istio=applications.IstioRouting(host="shop"),
+    ),
+)
+
+
+def meshed(image: str) -> list[manifest.Manifest]:
+    bodies = (
+        stage_world.deployment(image, app="shop"),
+        stage_world.service(app="shop"),
+        stage_world.virtual_service(),
+        stage_world.destination_rule(),
+        stage_world.config(),
+    )
+    return [stage_world.made(body) for body in bodies]
+
+
+def hook(url: str, kind: webhook.WebhookType, **more: object) -> webhook.Webhook:
+    return webhook.Webhook(url, kind.value, kind, **more)  # type: ignore[arg-type]
+
+
+def weights(releases: Releases, target: str) -> list[int]:
+    """Canary's weights as they were read back, one after another."""
+    found: list[int] = []
+    for each in releases.listener.told:
+        observed = getattr(each, "observed_weights", {})
+        if getattr(each, "target", "") == target and observed:
+            weight = observed.get("canary", 0)
+            if not found or found[-1] != weight:
+                found.append(weight)
+    return found
+
+
+def live(releases: Releases, target: str) -> int:
+    """Canary's weight in the live VirtualService."""
+    body = releases.world.get(target, "VirtualService.networking.istio.io", "shop")
+    return sum(
+        each.get("weight", 0)
+        for route in body["spec"]["http"]
+        for each in route["route"]
+        if each["destination"].get("subset") == "canary"
+    )
+
+
+def reason_of(run: state.Run, position: int, target: str) -> str:
+    task = run.stages[position].task(target)
+    assert task is not None
+    return task.reason

@@ -12,10 +12,9 @@ from aiohttp import web
 
 import release_world
 import stage_world
+from release_world import ISTIO, hook, live, meshed, reason_of, weights
 from volary.clusters import client as clients
-from volary.engine import state
-from volary.model import application as applications
-from volary.model import manifest, stage, traffic, webhook
+from volary.model import stage, traffic, webhook
 from volary.model.status import RunStatus, TaskStatus
 from volary.stages import vigil
 
@@ -23,26 +22,6 @@ Name = stage.StageName
 Options = stage.ProgressiveTrafficOptions
 Hook = webhook.WebhookType
 FAST = timedelta(seconds=0.15)
-ISTIO = applications.Application(
-    name="shop",
-    service=applications.ObjectReference(name="shop"),
-    quick_sync=stage.SyncOptions(add_variant_label_to_selector=True),
-    traffic_routing=applications.TrafficRouting(
-        method=applications.RoutingMethod.ISTIO,
-        istio=applications.IstioRouting(host="shop"),
-    ),
-)
-
-
-def meshed(image: str) -> list[manifest.Manifest]:
-    bodies = (
-        stage_world.deployment(image, app="shop"),
-        stage_world.service(app="shop"),
-        stage_world.virtual_service(),
-        stage_world.destination_rule(),
-        stage_world.config(),
-    )
-    return [stage_world.made(body) for body in bodies]
 
 
 @contextlib.asynccontextmanager
@@ -67,39 +46,6 @@ def pipeline(options: Options, *, limit: float = 40, canaries: int = 1) -> list[
         ),
         release_world.step(Name.CANARY_CLEAN, stage.CleanOptions()),
     ]
-
-
-def hook(url: str, kind: Hook, **more: object) -> webhook.Webhook:
-    return webhook.Webhook(url, kind.value, kind, **more)  # type: ignore[arg-type]
-
-
-def weights(releases: release_world.Releases, target: str) -> list[int]:
-    """Canary's weights as they were read back, one after another."""
-    found: list[int] = []
-    for each in releases.listener.told:
-        observed = getattr(each, "observed_weights", {})
-        if getattr(each, "target", "") == target and observed:
-            weight = observed.get("canary", 0)
-            if not found or found[-1] != weight:
-                found.append(weight)
-    return found
-
-
-def live(releases: release_world.Releases, target: str) -> int:
-    """Canary's weight in the live VirtualService."""
-    body = releases.world.get(target, "VirtualService.networking.istio.io", "shop")
-    return sum(
-        each.get("weight", 0)
-        for route in body["spec"]["http"]
-        for each in route["route"]
-        if each["destination"].get("subset") == "canary"
-    )
-
-
-def reason_of(run: state.Run, position: int, target: str) -> str:
-    task = run.stages[position].task(target)
-    assert task is not None
-    return task.reason
 
 
 async def test_traffic_goes_up_step_by_step_and_back_with_the_promotion() -> None:

@@ -11,8 +11,15 @@ _SHORTEST = timedelta(seconds=1)
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ATTRIBUTE = re.compile(r"[^;\x00-\x1f\x7f]*")
 _POD_SELECTOR = application.RoutingMethod.POD_SELECTOR
-_CHECKING = frozenset(
-    {webhook.WebhookType.PRE_ROLLOUT, webhook.WebhookType.ROLLOUT, webhook.WebhookType.EVENT}
+_CHECKING = frozenset({webhook.WebhookType.PRE_ROLLOUT, webhook.WebhookType.ROLLOUT})
+_SWITCHING = frozenset(
+    {
+        webhook.WebhookType.CONFIRM_ROLLOUT,
+        webhook.WebhookType.CONFIRM_PROMOTION,
+        webhook.WebhookType.ROLLBACK,
+        webhook.WebhookType.POST_ROLLOUT,
+        webhook.WebhookType.EVENT,
+    }
 )
 
 
@@ -69,7 +76,7 @@ def convert_blue_green(
         pre_promotion=_checks(reading, read.pre_promotion, (*path, "prePromotion")),
         post_promotion=_checks(reading, read.post_promotion, (*path, "postPromotion")),
         scale_down_delay=read.scale_down_delay,
-        webhooks=webhooks.convert(reading, read.webhooks, (*path, "webhooks")),
+        webhooks=webhooks.convert(reading, read.webhooks, (*path, "webhooks"), allowed=_SWITCHING),
         ready_threshold=read.canary_ready_threshold,
     )
 
@@ -99,7 +106,11 @@ def least_time(options: stage.StageOptions) -> timedelta:
             return options.interval * (_rounds(options) - 1)
         case stage.BlueGreenOptions():
             both = (options.pre_promotion, options.post_promotion)
-            checks = (each.interval * (each.count - 1) for each in both if each is not None)
+            checks = (
+                each.interval * (each.count - (0 if each.metrics else 1))
+                for each in both
+                if each is not None
+            )
             return sum(checks, options.scale_down_delay)
     return timedelta(0)
 

@@ -19,8 +19,10 @@ from volary.model import change, errors, fleet, manifest, problem, stage, varian
 from volary.planner import targets as target_choice
 from volary.stages import (
     baseline_rollout,
+    blue_green,
     canary_rollout,
     primary_rollout,
+    progressive_traffic,
     rendering,
     traffic_routing,
 )
@@ -251,6 +253,10 @@ def _of_stage(prepared: preparation.Prepared, each: stage.Stage, target: str) ->
             if isinstance(options, stage.TrafficOptions):
                 # What its router cannot do with these manifests shows before anything starts.
                 traffic_routing.plan(source, application, options)
+            if isinstance(options, stage.ProgressiveTrafficOptions):
+                progressive_traffic.plan(source, application, options)
+            if isinstance(options, stage.BlueGreenOptions):
+                return _Rollout(blue_green.plan(source, application, options, commit=commit))
             return _Rollout()
         case variant.Variant.PRIMARY:
             assert isinstance(options, stage.SyncOptions | stage.PrimaryRolloutOptions)

@@ -6,9 +6,10 @@ condemns the release there is nothing to wait for. Nothing to judge by is no pas
 stage up, unless the rule says otherwise.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import IntEnum
 from typing import Protocol, cast
 
@@ -38,6 +39,28 @@ class Finding:
 
 
 PASSED = Finding(Result.PASSED)
+
+
+@dataclass(slots=True)
+class Patience:
+    """How long nothing to judge by is borne."""
+
+    limit: timedelta
+    _since: float | None = None
+
+    def with_(self, finding: Finding) -> Finding:
+        """Return the finding; not being able to judge for too long condemns."""
+        if finding.result is not Result.UNKNOWN:
+            self._since = None
+            return finding
+        now = asyncio.get_running_loop().time()
+        if self._since is None:
+            self._since = now
+        seconds = self.limit.total_seconds()
+        if now - self._since < seconds:
+            return finding
+        reason = f"{finding.reason}; nothing could be judged for {seconds:g} seconds"
+        return Finding(Result.CONDEMNED, reason)
 
 
 class Checker(Protocol):

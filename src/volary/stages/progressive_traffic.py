@@ -10,17 +10,17 @@ When the checks have failed too often, this stage gives canary's traffic back it
 fails; removing canary is the rollback's work.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from volary.model import application as applications
 from volary.model import errors, json, manifest, outcome, stage, webhook
 from volary.planner import stepping
 from volary.stages import checking, council, inquiries, routes, scaling, vigil, work
 from volary.stages import context as contexts
-from volary.stages.routing import division
+from volary.stages.routing import division, interface
 
 _Hook = webhook.WebhookType
 _STARTED = "started"
@@ -40,6 +40,44 @@ class Report:
     is_ready: bool
     #: What speaks against going on; empty: nothing.
     reason: str = ""
+
+
+def plan(
+    source: Sequence[manifest.Manifest],
+    application: applications.Application,
+    options: stage.ProgressiveTrafficOptions,
+) -> None:
+    """Find out whether the router can take every step.
+
+    Raises:
+        UserError: when it cannot, or the manifests lack what it needs.
+    """
+    router = interface.choose(application)
+    item = router.find(source, application)
+    top = stepping.Position(weight=stepping.maximum(options) if not options.iterations else 100)
+    ways = [top]
+    if options.mirror:
+        ways.append(stepping.Position(mirrored=True))
+    for each in ways:
+        wanted = divided(options, each)
+        router.check(wanted, application)
+        router.routed(item, wanted, application)
+
+
+def divided(
+    options: stage.ProgressiveTrafficOptions, position: stepping.Position, baseline: int = 0
+) -> division.Division:
+    """Return how the traffic is divided at a position; `baseline` is what that one gets now."""
+    affinity, interval = options.session_affinity, options.interval
+    if stepping.strategy(options) is stepping.Strategy.AB_TEST:
+        match = options.match if position.weight else ()
+        return division.Division(match=match, affinity=affinity, interval=interval)
+    return division.Division(
+        *stepping.shares(position, baseline),
+        mirror=options.mirror_weight if position.mirrored else 0,
+        affinity=affinity,
+        interval=interval,
+    )
 
 
 async def run(context: contexts.StageContext) -> outcome.Outcome:
@@ -69,6 +107,7 @@ async def _run(doing: work.Work) -> str:
             threshold=options.threshold,
             started=started,
         ),
+        checking.Patience(options.progress_deadline),
         started=started,
     )
     async with journey.accompanied():
@@ -86,14 +125,13 @@ class Journey:
     watch: vigil.Vigil
     council: council.Council
     checker: checking.Checker
+    patience: checking.Patience
     started: datetime | None = None
     position: stepping.Position = field(default_factory=stepping.Position)
     #: What was said last against going on.
     reason: str = ""
     _baseline: int = 0
     _is_confirmed: bool = False
-    #: Since when, on the loop's clock, there is not enough to judge by; None: there is.
-    _blind_since: float | None = None
 
     @asynccontextmanager
     async def accompanied(self) -> AsyncIterator[None]:
@@ -211,27 +249,13 @@ class Journey:
             return Report(self.position, stepping.Answers(), False, sight.sentence)
         if stepping.is_over(self.options, self.position):
             return Report(self.position, stepping.Answers(), True)
-        finding = self._patient(await self._check())
+        finding = self.patience.with_(await self._check())
         answers = stepping.Answers(
             rollback=finding.result is checking.Result.CONDEMNED,
             passed=finding.result is not checking.Result.FAILED,
             conclusive=finding.result is not checking.Result.UNKNOWN,
         )
         return Report(self.position, answers, True, finding.reason)
-
-    def _patient(self, finding: checking.Finding) -> checking.Finding:
-        """Return the finding; not being able to judge for too long is the end."""
-        if finding.result is not checking.Result.UNKNOWN:
-            self._blind_since = None
-            return finding
-        now = asyncio.get_running_loop().time()
-        if self._blind_since is None:
-            self._blind_since = now
-        limit = self.options.progress_deadline.total_seconds()
-        if now - self._blind_since < limit:
-            return finding
-        reason = f"{finding.reason}; nothing could be judged for {limit:g} seconds"
-        return checking.Finding(checking.Result.CONDEMNED, reason)
 
     async def _observe(self) -> None:
         """Read the live routes: they are the truth about the weight."""
@@ -294,24 +318,7 @@ class Journey:
         self.inquirer.report(f"Advance {self.inquirer.about.name}: {done.sentence}")
 
     def _division(self) -> division.Division:
-        """Return how the traffic is to be divided at the present position."""
-        mirror = self.options.mirror_weight if self.position.mirrored else 0
-        if stepping.strategy(self.options) is stepping.Strategy.AB_TEST:
-            match = self.options.match if self.position.weight else ()
-            return division.Division(
-                match=match,
-                affinity=self.options.session_affinity,
-                interval=self.options.interval,
-            )
-        primary, canary, baseline = stepping.shares(self.position, self._baseline)
-        return division.Division(
-            primary,
-            canary,
-            baseline,
-            mirror=mirror,
-            affinity=self.options.session_affinity,
-            interval=self.options.interval,
-        )
+        return divided(self.options, self.position, self._baseline)
 
     def _title(self) -> str:
         if stepping.strategy(self.options) is stepping.Strategy.AB_TEST:

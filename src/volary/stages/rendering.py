@@ -6,9 +6,12 @@ Stages apply exactly this, and ``volary render`` prints exactly this.
 from collections.abc import Sequence
 from typing import assert_never
 
-from volary.manifests import order, tracking, variants
+from volary.manifests import order, services, tracking, variants
 from volary.model import application as applications
 from volary.model import errors, manifest, stage, variant
+
+#: Suffix of the Service that leads to canary before a switch.
+_PREVIEW = "preview"
 
 
 def primary(
@@ -56,6 +59,35 @@ def baseline(
     _check_some(manifests)
     copies = variants.baseline(manifests, application, options)
     return _marked(copies, application, variant.Variant.BASELINE, commit)
+
+
+def preview(
+    manifests: Sequence[manifest.Manifest],
+    application: applications.Application,
+    options: stage.BlueGreenOptions,
+    *,
+    commit: str,
+) -> list[manifest.Manifest]:
+    """Return the Service that leads to canary before the switch; it goes with canary.
+
+    Raises:
+        UserError: when there is no Service to copy, or its name is taken.
+    """
+    if not options.preview:
+        return []
+    found = services.find(manifests, application.service)
+    if not found:
+        raise errors.user_error(
+            "there is no Service that a preview could be a copy of",
+            hint="add one, name it under service.name, or write preview: false",
+        )
+    label = application.variant_label
+    copy = services.variant(found[0], suffix=_PREVIEW, key=label.key, value=label.canary_value)
+    if options.preview_service:
+        metadata = {**copy.metadata, "name": options.preview_service}
+        copy = copy.with_body({**copy.body, "metadata": metadata})
+    variants.check_free([copy], manifests)
+    return _marked([copy], application, variant.Variant.CANARY, commit)
 
 
 def of_variant(
