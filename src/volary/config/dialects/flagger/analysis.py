@@ -11,8 +11,6 @@ _DEFAULT_INTERVAL = timedelta(seconds=60)
 _GATE_TIMEOUT = timedelta(hours=24)
 _SHORTEST_TIMEOUT = timedelta(hours=6)
 _DEFAULT_ITERATIONS = 10
-#: Routers that reach a variant by a Service of its own.
-_BY_SERVICE = ("gatewayapi", "smi", "nginx", "traefik")
 _ALL = 100
 #: Called elsewhere, or by a stage of their own.
 _GATES = (webhook.WebhookType.CONFIRM_ROLLOUT,)
@@ -29,8 +27,7 @@ def translate(read: source.Source, method: str) -> timedelta:
     at = ("spec", "progressDeadlineSeconds") if deadline else ("spec", "targetRef")
     rollout = pipeline.begin(stage.StageName.CANARY_ROLLOUT, at, timeout=deadline)
     _size(read, rollout)
-    if method in _BY_SERVICE:
-        rollout.set("createService", True, ("spec", "provider"))
+    rollout.set("createService", True, ("spec", "service"))
     length = timedelta(0)
     if spec.skip_analysis or read.analysis is None:
         _without_analysis(read)

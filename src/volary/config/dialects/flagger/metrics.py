@@ -12,7 +12,10 @@ _BUILT_IN = (_SUCCESS_RATE, "request-duration")
 #: What a query looks back on when the metric says nothing (Flagger).
 _WINDOW = "1m"
 _PROMETHEUS = "prometheus"
-_TARGET_OF_PRIMARY = re.compile(r"\{\{\s*target\s*\}\}-primary")
+_LABEL = "pipecd.dev/variant"
+#: Flagger's `target` is the Deployment, which is canary there; its `service` leads to primary.
+_TARGET, _SERVICE = r"\{\{\s*target\s*\}\}", r"\{\{\s*service\s*\}\}"
+_PODS_OF_PRIMARY = re.compile(rf"{_TARGET}-primary-")
 _VARIABLE = re.compile(r"\{\{\s*variables\.([A-Za-z0-9_-]+)\s*\}\}")
 _PLACEHOLDER = re.compile(r"\{\{.*?\}\}")
 
@@ -81,16 +84,31 @@ def _query(read: source.Source, each: schema.Metric, at: yaml.Path) -> str:
 def _adapted(read: source.Source, each: schema.Metric, query: str, at: yaml.Path) -> str:
     """Return the query for our names: the target is primary here, and canary in Flagger."""
     target = read.spec.target_ref.name
-    found = _TARGET_OF_PRIMARY.sub(target, query)
     literal = re.search(rf"(?<![\w-]){re.escape(target)}(?![\w-])", _PLACEHOLDER.sub("", query))
     if literal:
         message = f"the query names {target}, which is canary in Flagger and primary here"
         read.reading.warn(at, message, "write {{ target }} where canary is meant")
+    if _PODS_OF_PRIMARY.search(query):
+        message = "the query means primary's pods by how their names begin; canary's begin so too"
+        read.reading.warn(at, message, f"choose them by the label {_LABEL}=primary")
+    found = _renamed(read, query)
     for name in _VARIABLE.findall(found):
         if name not in each.template_variables:
             message = f"the query needs the variable {name}"
             read.reading.error(at, message, "write it to templateVariables")
     return _VARIABLE.sub(lambda part: each.template_variables.get(part[1], ""), found)
+
+
+def _renamed(read: source.Source, query: str) -> str:
+    """Return the query with our names in place of Flagger's where they mean something else.
+
+    Our `target` is canary's workload with the suffix in it, `primary` is primary's, and our
+    `service` is the variant's.
+    """
+    service = (read.spec.service.name if read.spec.service else "") or read.spec.target_ref.name
+    query = re.sub(f"{_TARGET}-primary", "{{ primary }}", query)
+    query = re.sub(f"{_TARGET}-canary", "{{ target }}", query)
+    return re.sub(_SERVICE, service, query)
 
 
 def _template(read: source.Source, each: schema.Metric) -> schema.MetricTemplate | None:

@@ -60,7 +60,6 @@ def translate(read: source.Source, method: str) -> None:
     """Write the objects of a router, and name the fields that have no place in them."""
     found = read.spec.service
     if found is None:
-        read.reading.error(_SERVICE, "is required: it says which port leads to the workload")
         return
     for name, get in _ROUTE_FIELDS.items():
         if get(found) and name not in _CARRIED.get(method, set()):

@@ -81,6 +81,8 @@ def _service(read: source.Source) -> None:
     read.put(("spec", "service", "name"), name, at)
     read.put(("spec", "variantLabel", "onPods"), True, ("spec", "targetRef"))
     if found is None:
+        message = "is required: it says which port leads to the workload"
+        read.reading.error(("spec", "service"), message)
         return
     base = ("spec", "service", "create")
     written = ("spec", "service")
