@@ -14,7 +14,7 @@ from volary.config import metrics, shape, yaml
 from volary.model import analysis, stage
 
 #: Queries that Volary brings along.
-BUILT_IN = ("request-success-rate", "request-duration")
+BUILT_IN = ("request-success-rate", "request-duration", "request-errors")
 
 _SHORTEST = timedelta(seconds=1)
 _LONGEST_QUERY = timedelta(minutes=5)

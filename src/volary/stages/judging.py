@@ -15,7 +15,7 @@ from typing import cast
 from volary.analysis import checks, fleet
 from volary.model import analysis, errors, json, stage, variant
 from volary.stages import context as contexts
-from volary.stages import findings, meters, requests
+from volary.stages import findings, meters, naming, requests
 
 #: What the last successful analysis is remembered as.
 LAST = "analysis"
@@ -39,7 +39,7 @@ class Judge:
     context: contexts.StageContext
     frame: Frame
     rules: tuple[analysis.Rule, ...]
-    namespace: str = ""
+    names: naming.Names = field(default_factory=naming.Names)
     http: Mapping[str, analysis.HttpCheck] = field(default_factory=dict)
     #: When the last successful analysis began; None: there was none.
     previous: datetime | None = None
@@ -140,7 +140,7 @@ class Judge:
             rule=rule,
             application=self.context.application,
             target=self.context.target,
-            namespace=self.namespace or self.context.client.namespace,
+            names=self.names,
             side=side,
             role=role,
             time=at,
@@ -181,14 +181,26 @@ async def open_judge(
     *,
     namespace: str = "",
 ) -> Judge:
-    """Return a judge for the rules of a stage, which has measured nothing yet."""
+    """Return a judge for the rules of a stage, which has measured nothing yet.
+
+    Args:
+        context: The stage on its cluster.
+        frame: When the analysis takes place.
+        options: What is measured.
+        namespace: Where the application is, when its manifests do not say.
+
+    Raises:
+        errors.VolaryError: The application cannot be rendered.
+    """
+    source = await context.target_source()
+    home = namespace or context.client.namespace
     last = await context.memory.recall(LAST)
     started = last.get("started")
     return Judge(
         context=context,
         frame=frame,
         rules=all_rules(options),
-        namespace=namespace,
+        names=naming.find(context.application, source, namespace=home),
         http={each.rule.name: each for each in options.http},
         previous=datetime.fromisoformat(started) if isinstance(started, str) else None,
     )

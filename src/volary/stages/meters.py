@@ -6,6 +6,7 @@ from typing import Protocol
 
 from volary.model import analysis, variant
 from volary.model import application as applications
+from volary.stages import naming
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +17,8 @@ class Question:
     application: applications.Application
     #: Name of the cluster in the fleet.
     target: str
-    #: Namespace of the application there.
-    namespace: str
+    #: Of what belongs to the application there.
+    names: naming.Names
     #: Whose numbers.
     side: variant.Variant
     role: analysis.Role
@@ -25,6 +26,13 @@ class Question:
     time: datetime
     #: The moment the interval ends that is asked about; `time`, but for an earlier release.
     until: datetime
+    #: `until` is not now.
+    is_past: bool = False
+
+    @property
+    def is_earlier(self) -> bool:
+        """Whether it is asked about another time than now."""
+        return self.is_past or self.until != self.time
 
     def answer(
         self,
@@ -33,9 +41,13 @@ class Question:
         totals: tuple[float, ...] = (),
     ) -> analysis.Measurement:
         """Return the measurement of an answer."""
-        reading = analysis.Reading.VALUES if values else analysis.Reading.NO_DATA
-        message = "" if values else "no data"
-        return self._measurement(query, reading, message, values, totals)
+        if not values:
+            return self.nothing(query, "no data")
+        return self._measurement(query, analysis.Reading.VALUES, "", values, totals)
+
+    def nothing(self, query: str, message: str) -> analysis.Measurement:
+        """Return the measurement of an answer with nothing in it."""
+        return self._measurement(query, analysis.Reading.NO_DATA, message)
 
     def failure(self, message: str, query: str = "") -> analysis.Measurement:
         """Return the measurement of a query that was not answered, or not readably."""

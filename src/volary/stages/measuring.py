@@ -1,0 +1,110 @@
+"""Measures by the providers of the settings: a question becomes queries, answers a measurement."""
+
+import asyncio
+from dataclasses import dataclass
+
+from volary.analysis import queries
+from volary.analysis.providers import opening, query
+from volary.config import placeholders
+from volary.model import analysis, errors, provider, variant
+from volary.stages import meters
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderMeter:
+    """See `meters.Meter`."""
+
+    providers: opening.Providers
+
+    async def measure(self, question: meters.Question) -> analysis.Measurement:
+        """Fill the queries in, ask, and return what came back."""
+        rule = question.rule
+        settings = self.providers.find(rule.provider)
+        if settings is None and rule.built_in:
+            return question.failure(f"no provider {rule.provider} is in the settings".rstrip())
+        try:
+            texts = _texts(question, settings)
+        except errors.UserError as error:
+            return question.failure("; ".join(each.message for each in error.problems))
+        if not texts.total:
+            answer = await self._ask(question, texts.query)
+            return _measurement(question, texts.query, answer)
+        some, all_of_them = await asyncio.gather(
+            self._ask(question, texts.query), self._ask(question, texts.total)
+        )
+        shown = f"{texts.query} of {texts.total}"
+        if all_of_them.reading is not analysis.Reading.VALUES:
+            return _measurement(question, shown, all_of_them)
+        if some.reading is analysis.Reading.ERROR:
+            return _measurement(question, shown, some)
+        # Nothing counted among something is zero, not nothing: such a counter does not exist yet.
+        counted = some.values or (0.0,)
+        return question.answer(shown, counted, all_of_them.values)
+
+    async def _ask(self, question: meters.Question, text: str) -> query.Answer:
+        rule = question.rule
+        shape = query.Shape.POINTS if rule.kind is analysis.Kind.VALUE else query.Shape.TOTAL
+        return await self.providers.measure(
+            query.Query(
+                text=text,
+                end=question.until,
+                window=rule.interval,
+                provider=rule.provider,
+                target=question.target,
+                shape=shape,
+                timeout=rule.timeout,
+                is_earlier=question.is_earlier,
+            )
+        )
+
+
+def _texts(question: meters.Question, settings: provider.Provider | None) -> queries.Text:
+    """Return the queries of a rule with everything filled in.
+
+    Raises:
+        errors.UserError: Something cannot be.
+    """
+    rule, application = question.rule, question.application
+    method = application.traffic_routing.method
+    if rule.built_in and settings is not None:
+        found = queries.for_rule(rule, method, settings, variant=question.side.value)
+    else:
+        found = queries.Text(rule.query, rule.total_query)
+    values = _values(question)
+    total = placeholders.fill(found.total, values) if found.total else ""
+    return queries.Text(placeholders.fill(found.query, values), total)
+
+
+def _values(question: meters.Question) -> placeholders.Values:
+    rule, names, application = question.rule, question.names, question.application
+    own = {
+        variant.Variant.CANARY: rule.canary_arguments,
+        variant.Variant.BASELINE: rule.baseline_arguments,
+        variant.Variant.PRIMARY: rule.primary_arguments,
+    }
+    return placeholders.Values(
+        application=application.name,
+        variant=question.side.value,
+        namespace=names.namespace,
+        workload=names.workload_of(question.side),
+        primary=names.workload,
+        cluster=question.target,
+        interval=rule.interval,
+        service=names.service_of(question.side, application.traffic_routing.services),
+        ingress=names.ingress,
+        route=names.route,
+        arguments=rule.arguments,
+        variant_arguments=own[question.side],
+    )
+
+
+def _measurement(
+    question: meters.Question, text: str, answer: query.Answer
+) -> analysis.Measurement:
+    match answer.reading:
+        case analysis.Reading.VALUES:
+            return question.answer(text, answer.values)
+        case analysis.Reading.NO_DATA:
+            return question.nothing(text, answer.message)
+        case analysis.Reading.ERROR:
+            return question.failure(answer.message, text)
