@@ -215,6 +215,22 @@ def of_line(kept: records.KeptLine) -> views.LogView:
     )
 
 
+def of_finding(kept: records.KeptFinding) -> views.FindingView:
+    """Return what an analysis found."""
+    found = kept.finding
+    return views.FindingView(
+        position=kept.position,
+        number=kept.number,
+        at=found.at,
+        stage=found.stage,
+        target=found.target,
+        attempt=found.attempt,
+        kind=found.kind,
+        metric=found.metric,
+        document=found.document,
+    )
+
+
 def of_commit(kept: records.CommitRecord) -> views.CommitView:
     """Return a commit of an application."""
     return views.CommitView(

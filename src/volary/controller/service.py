@@ -113,6 +113,18 @@ class Service:
         found = await self.store.logs.after(run_id, after, stage=stage, target=target, limit=limit)
         return tuple(map(presenting.of_line, found))
 
+    async def findings(
+        self,
+        run_id: str,
+        *,
+        wanted: records.FindingFilter | None = None,
+        after: int = 0,
+        limit: int = 500,
+    ) -> tuple[views.FindingView, ...]:
+        """Return what a run's analyses found after a position, in order."""
+        found = await self.store.findings.after(run_id, after, wanted=wanted, limit=limit)
+        return tuple(map(presenting.of_finding, found))
+
     async def clusters(self) -> tuple[views.ClusterView, ...]:
         """Return the fleet and whether each cluster answers; remembered for half a minute."""
         now = self.desk.clock.now()

@@ -216,6 +216,25 @@ class LogView:
 
 
 @dataclass(frozen=True, slots=True)
+class FindingView:
+    """Something that an analysis measured or concluded."""
+
+    #: Grows over all tasks, with gaps.
+    position: int
+    number: int
+    at: datetime
+    stage: str
+    target: str
+    attempt: int
+    #: ``measurement`` or ``verdict``.
+    kind: str
+    metric: str
+    #: Of a measurement: `query`, `values`, `variant`, `role`, and how the look was judged; of a
+    #: verdict: `result`, `sentence`, `numbers`, `own`, `pooled`.
+    document: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterView:
     """A registered cluster."""
 

@@ -27,6 +27,7 @@ SHOWN: tuple[type, ...] = (
     views.RunView,
     views.EventView,
     views.LogView,
+    views.FindingView,
     views.ClusterView,
     views.CommitView,
     views.AskedView,

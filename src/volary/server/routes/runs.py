@@ -1,6 +1,6 @@
 """Runs with their stages, tasks, events, logs and approvals."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import fastapi
 from starlette import requests, responses
@@ -126,6 +126,28 @@ async def list_logs(
     found = await service.logs(
         run, stage=stage, target=cluster, after=paging.after(cursor, after), limit=limit
     )
+    follows = paging.next_cursor([each.position for each in found], limit)
+    return encoding.many(request, found, follows)
+
+
+@router.get("/runs/{run}/findings", responses=answers.many(views.FindingView))
+@access.needs(Permission.VIEW, access.Scope.RUN)
+async def list_findings(
+    request: requests.Request,
+    run: str,
+    stage: paging.Word = "",
+    cluster: paging.Word = "",
+    metric: paging.Word = "",
+    kind: Annotated[Literal["", "measurement", "verdict"], fastapi.Query()] = "",
+    after: paging.After = 0,
+    cursor: paging.Cursor = "",
+    limit: paging.Limit = 200,
+) -> responses.Response:
+    """List what a run's analyses measured and concluded after position `after`, in order."""
+    service = surroundings.of(request).service
+    wanted = records.FindingFilter(stage, cluster, metric, kind)
+    at = paging.after(cursor, after)
+    found = await service.findings(run, wanted=wanted, after=at, limit=limit)
     follows = paging.next_cursor([each.position for each in found], limit)
     return encoding.many(request, found, follows)
 
