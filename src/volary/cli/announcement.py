@@ -6,6 +6,7 @@ from rich import console as rich_console
 from rich import markup
 
 from volary.controller import preparation
+from volary.engine import state
 from volary.model import json, plan, stage
 
 #: So many clusters are named in full.
@@ -23,6 +24,9 @@ def show(console: rich_console.Console, prepared: preparation.Prepared) -> None:
     before = _short(running.commit) if running.commit else "nothing yet"
     console.print(f"  running  {before}: {markup.escape(running.reason)}")
     console.print(f"  targets  {_names(decided.targets)}")
+    for number, wave in enumerate(prepared.waves.rules, start=1):
+        told = f"{wave.name}: {_names(wave.targets) or 'no cluster'}{_limits(wave)}"
+        console.print(f"  wave {number}   {markup.escape(told)}")
     console.print(f"  strategy {_strategy(decided.strategy)}: {markup.escape(decided.summary)}")
     for version in decided.versions:
         where = "" if len(version.targets) == len(decided.targets) else _names(version.targets)
@@ -49,6 +53,18 @@ def to_json(prepared: preparation.Prepared) -> json.JsonObject:
         "strategy": decided.strategy.value,
         "reason": decided.summary,
         "targets": list(decided.targets),
+        "waves": [
+            {
+                "name": wave.name,
+                "targets": list(wave.targets),
+                "maxConcurrency": wave.concurrency or len(wave.targets),
+                "failures": wave.failures,
+                "unreachable": wave.unreachable,
+                "onFailure": wave.on_failure.value,
+                "onUnreachable": wave.on_unreachable.value,
+            }
+            for wave in prepared.waves.rules
+        ],
         "images": [version.image for version in decided.versions],
         "stages": [
             {"name": each.name.value, "targets": list(each.targets or decided.targets)}
@@ -56,6 +72,14 @@ def to_json(prepared: preparation.Prepared) -> json.JsonObject:
         ],
         "skipped": [{"name": each.name.value, "reason": each.reason} for each in decided.skipped],
     }
+
+
+def _limits(wave: state.WaveRule) -> str:
+    """Return what is particular about a wave, in brackets; empty when nothing is."""
+    parts = [f"{wave.concurrency} at once"] if wave.concurrency else []
+    parts += [f"{wave.failures} may fail"] if wave.failures else []
+    parts += [f"{wave.unreachable} may be unreachable"] if wave.unreachable else []
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _names(targets: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from volary.clusters import placing, wait
+from volary.engine import wording
 from volary.manifests import tracking, workloads
 from volary.model import manifest, outcome, stage
 from volary.stages import context as contexts
@@ -39,7 +40,7 @@ async def _run(doing: work.Work) -> str:
     if not options.soak:
         return "healthy on this release"
     await _soak(doing, manifests, options.soak, since)
-    return f"healthy on this release for {options.soak}"
+    return f"healthy on this release for {wording.span(options.soak)}"
 
 
 async def _soak(
@@ -58,8 +59,12 @@ async def _soak(
     while (left := soak - (_now(doing) - since)) > timedelta():
         doing.check_stop()
         if left > doing.remaining:
-            raise work.StageFailedError(f"there is no time left to be healthy for {soak}")
-        context.progress(f"healthy on this release; {_rounded(left)} of {soak} to go")
+            raise work.StageFailedError(
+                f"there is no time left to be healthy for {wording.span(soak)}"
+            )
+        context.progress(
+            f"healthy on this release; {wording.span(left)} of {wording.span(soak)} to go"
+        )
         seen = await wait.stay_ready(
             context.client, manifests, duration=left, stop=context.stop.wait
         )
@@ -153,7 +158,3 @@ def _now(doing: work.Work) -> datetime:
     if clock is None:
         raise TypeError("a wave gate needs a clock")
     return clock.now()
-
-
-def _rounded(left: timedelta) -> timedelta:
-    return timedelta(seconds=round(left.total_seconds()))
