@@ -17,7 +17,7 @@ import stage_world
 from volary.engine import feed, journal, local, plan, state
 from volary.model import application as applications
 from volary.model import manifest, stage, webhook
-from volary.stages import circumstances
+from volary.stages import circumstances, meters
 from volary.stages import executor as stage_executor
 from volary.stages import memory as memories
 
@@ -63,6 +63,7 @@ class Releases:
     files: Mapping[str, str] = field(default_factory=dict)
     directory: Path = Path()
     permissions: circumstances.Permissions = field(default_factory=circumstances.Permissions)
+    meter: meters.Meter = field(default_factory=meters.NoMeter)
     keeper: memories.Keeper = field(default_factory=memories.InProcess)
     kept: journal.MemoryJournal = field(default_factory=journal.MemoryJournal)
     listener: Listener = field(default_factory=Listener)
@@ -111,6 +112,7 @@ class Releases:
             ),
             circumstances.Circumstances("ana", "repository", "all of it", self._checkout),
             keeper=self.keeper,
+            meter=self.meter,
         )
 
     @contextlib.asynccontextmanager
