@@ -8,7 +8,16 @@ import ipaddress
 from dataclasses import dataclass
 from datetime import timedelta
 
-from volary.config import convert, notices, piped, remotes, settings, shape, yaml
+from volary.config import (
+    convert,
+    notices,
+    paths,
+    provider_reading,
+    remotes,
+    settings,
+    shape,
+    yaml,
+)
 from volary.model import application, controller, errors, problem
 
 _STORES = ("sqlite:", "postgresql://", "postgres://")
@@ -59,7 +68,7 @@ def parse(text: str, *, file: str, directory: str = "") -> LoadedController:
 def _convert(
     reading: shape.Reading, read: settings.ControllerFile, directory: str
 ) -> controller.Settings:
-    data = piped.resolve(read.data_directory, directory)
+    data = paths.resolve(read.data_directory, directory)
     host, port = _listen(reading, read.listen)
     repositories = tuple(
         _repository(reading, each, directory, ("repositories", i))
@@ -69,7 +78,7 @@ def _convert(
         reading.error(("repositories",), "no repository is watched")
     _check_repositories(reading, repositories)
     return controller.Settings(
-        fleet=piped.resolve(read.fleet, directory),
+        fleet=paths.resolve(read.fleet, directory),
         data_directory=data,
         store=_store(reading, read.store, directory) or f"sqlite:{data}/volary.db",
         host=host,
@@ -84,6 +93,7 @@ def _convert(
         auth=_auth(reading, read.auth, directory),
         roles=tuple(_role(reading, each, i) for i, each in enumerate(read.roles)),
         notifications=notices.convert(reading, read.notifications, directory),
+        providers=provider_reading.convert(reading, read.analysis_providers, directory),
     )
 
 
@@ -119,7 +129,7 @@ def _store(reading: shape.Reading, text: str, directory: str) -> str:
     if text.startswith("sqlite:"):
         # Also in the longer form, sqlite:///FILE or sqlite:////ABSOLUTE.
         path = text.removeprefix("sqlite:").removeprefix("///")
-        return f"sqlite:{piped.resolve(path, directory)}"
+        return f"sqlite:{paths.resolve(path, directory)}"
     return text
 
 
@@ -127,8 +137,8 @@ def _tls(read: settings.Tls | None, directory: str) -> controller.TlsFiles | Non
     if read is None:
         return None
     certificate, key = (
-        piped.resolve(read.certificate, directory),
-        piped.resolve(read.key, directory),
+        paths.resolve(read.certificate, directory),
+        paths.resolve(read.key, directory),
     )
     return controller.TlsFiles(certificate, key)
 
@@ -161,7 +171,7 @@ def _repository(
         paths=tuple("" if path == "." else path for path in read.paths),
         interval=read.interval,
         credentials=credentials,
-        webhook=controller.Webhook(webhook.provider, piped.resolve(webhook.secret_file, directory))
+        webhook=controller.Webhook(webhook.provider, paths.resolve(webhook.secret_file, directory))
         if webhook
         else None,
     )
@@ -194,7 +204,7 @@ def _credentials(
         reading.error(at, "is not one complete form of credentials", hint)
         return None
     resolved = {
-        name: value if name == "username" else piped.resolve(value, directory)
+        name: value if name == "username" else paths.resolve(value, directory)
         for name, value in given.items()
     }
     return form(**resolved)
@@ -272,7 +282,7 @@ def _auth(reading: shape.Reading, read: settings.Auth, directory: str) -> contro
     believed = controller.Oidc(
         issuer=oidc.issuer,
         audience=oidc.audience,
-        jwks_file=piped.resolve(oidc.jwks_file, directory) if oidc.jwks_file else "",
+        jwks_file=paths.resolve(oidc.jwks_file, directory) if oidc.jwks_file else "",
         jwks_url=oidc.jwks_url,
         groups_claim=oidc.groups_claim,
         subject_claim=oidc.subject_claim,

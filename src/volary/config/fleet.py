@@ -8,7 +8,16 @@ from typing import Annotated, Literal
 import pydantic
 from pydantic import Field
 
-from volary.config import piped, sections, shape, values, yaml
+from volary.config import (
+    paths,
+    piped,
+    provider_reading,
+    providers,
+    sections,
+    shape,
+    values,
+    yaml,
+)
 from volary.model import errors, problem
 from volary.model import fleet as fleets
 
@@ -77,6 +86,9 @@ class FleetFile(sections.Section):
     )
     kind: Literal["Fleet"] = Field(description="What the file describes.")
     clusters: list[ClusterEntry] = Field(description="The clusters, in the order to show them.")
+    analysis_providers: list[providers.ProviderEntry] = Field(
+        default_factory=list, description="Systems that are asked for measurements."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +163,15 @@ def _convert(reading: shape.Reading, directory: str) -> fleets.Fleet | None:
             reading.error(
                 ("clusters", i, "inCluster"), message, "keep one way to reach the cluster"
             )
-    return fleets.Fleet(tuple(_cluster(each, directory) for each in read.clusters))
+    found = provider_reading.convert(reading, read.analysis_providers, directory, sorted(seen))
+    return fleets.Fleet(tuple(_cluster(each, directory) for each in read.clusters), found)
 
 
 def _cluster(read: ClusterEntry, directory: str) -> fleets.Cluster:
     return fleets.Cluster(
         name=read.name,
         labels=read.labels,
-        kubeconfig=tuple(piped.resolve(path, directory) for path in read.kubeconfig),
+        kubeconfig=tuple(paths.resolve(path, directory) for path in read.kubeconfig),
         context=read.context,
         in_cluster=read.in_cluster,
         namespaces=tuple(read.namespaces),

@@ -1,6 +1,6 @@
 """Notifications in the controller's settings: routes and receivers, checked (PipeCD: 8.5)."""
 
-from volary.config import piped, settings, shape, yaml
+from volary.config import paths, settings, shape, yaml
 from volary.model import controller
 
 #: What is sent, in PipeCD's words.
@@ -110,4 +110,4 @@ def _slack(
 
 
 def _resolve(path: str, directory: str) -> str:
-    return piped.resolve(path, directory) if path else ""
+    return paths.resolve(path, directory) if path else ""

@@ -1,13 +1,21 @@
-"""Reads PipeCD's piped file for its deploy targets; everything else in it is not ours."""
+"""Reads PipeCD's piped file for its deploy targets and analysis providers.
 
-import posixpath
+Everything else in it is not ours.
+"""
+
 from collections.abc import Mapping
 
-from volary.config import shape, values, yaml
-from volary.model import fleet
+from volary.config import paths, provider_reading, providers, shape, values, yaml
+from volary.model import fleet, provider
 
 #: Of two plugins with the same target the first one counts.
 _PLUGINS = ("kubernetes_multicluster", "kubernetes")
+_ANALYSIS = "analysis"
+#: Fields of the providers of both that mean the same here (PipeCD: 8.1).
+_FIELDS = {
+    "PROMETHEUS": ("address", "usernameFile", "passwordFile"),
+    "DATADOG": ("address", "apiKeyFile", "applicationKeyFile"),
+}
 
 
 def convert(reading: shape.Reading, directory: str) -> fleet.Fleet:
@@ -25,14 +33,53 @@ def convert(reading: shape.Reading, directory: str) -> fleet.Fleet:
     if not found and not reading.has_errors:
         hint = f"list deployTargets of the plugin {_PLUGINS[0]}"
         reading.error(("spec", "plugins"), "no deploy target of a Kubernetes plugin", hint)
-    return fleet.Fleet(tuple(found.values()))
+    return fleet.Fleet(tuple(found.values()), _providers(reading, plugins, directory))
 
 
-def resolve(path: str, directory: str) -> str:
-    """Return a kubeconfig path seen from the file's directory; ``~`` and absolute ones as is."""
-    if not directory or path.startswith("~"):
-        return path
-    return posixpath.normpath(posixpath.join(directory, path))
+def _providers(
+    reading: shape.Reading,
+    plugins: list[tuple[yaml.Path, Mapping[str, object]]],
+    directory: str,
+) -> tuple[provider.Provider, ...]:
+    """Return the analysis providers; those that cannot be asked are left out with a warning."""
+    places = [
+        (*path, "config", "analysisProviders")
+        for path, plugin in plugins
+        if plugin.get("name") == _ANALYSIS
+    ]
+    found: dict[str, provider.Provider] = {}
+    for place in (*places, ("spec", "analysisProviders")):
+        for path, entry in _items(reading, place):
+            made = _provider(reading, entry, path, directory)
+            if made is not None:
+                found.setdefault(made.name, made)
+    return tuple(found.values())
+
+
+def _provider(
+    reading: shape.Reading, entry: Mapping[str, object], path: yaml.Path, directory: str
+) -> provider.Provider | None:
+    name = _text(reading, entry, (*path, "name"))
+    kind = _text(reading, entry, (*path, "type"))
+    config = entry.get("config") or {}
+    if not name or kind not in _FIELDS or not isinstance(config, Mapping):
+        known = " and ".join(_FIELDS)
+        reading.warn(path, f"the provider {name[:80]} is left out: {known} are asked")
+        return None
+    data = sorted(each for each in config if str(each).endswith("Data"))
+    if data:
+        hint = f"write {data[0].removesuffix('Data')}File, with the path of a file"
+        message = f"the provider {name} is left out: secrets are read from files only"
+        reading.warn((*path, "config", data[0]), message, hint)
+        return None
+    known_fields = {key: config[key] for key in _FIELDS[kind] if key in config}
+    read = reading.read(
+        providers.ProviderEntry,
+        # PipeCD asks for all points of the interval.
+        {"name": name, "type": kind, "config": {**known_fields, "points": "all"}},
+        path,
+    )
+    return provider_reading.one(reading, read, directory, path) if read else None
 
 
 def _targets(reading: shape.Reading, plugin: yaml.Path, directory: str) -> list[fleet.Cluster]:
@@ -55,7 +102,7 @@ def _targets(reading: shape.Reading, plugin: yaml.Path, directory: str) -> list[
             fleet.Cluster(
                 name=name,
                 labels={str(key): str(value) for key, value in labels.items()},
-                kubeconfig=(resolve(kubeconfig, directory),) if kubeconfig else (),
+                kubeconfig=(paths.resolve(kubeconfig, directory),) if kubeconfig else (),
             )
         )
     return clusters

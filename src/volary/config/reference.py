@@ -13,7 +13,18 @@ from enum import StrEnum
 
 from pydantic import fields
 
-from volary.config import fleet, notices, options, section, sections, settings, shape, values
+from volary.config import (
+    fleet,
+    notices,
+    options,
+    placeholders,
+    providers,
+    section,
+    sections,
+    settings,
+    shape,
+    values,
+)
 from volary.model import placement, stage
 
 _APPLICATION = """\
@@ -89,6 +100,17 @@ clusters:
 ## Fields
 """
 
+_PROVIDERS = """\
+## Analysis providers
+
+`analysisProviders[].config` by type. Secrets are never written into the file: every `…File` names a
+file that holds one, every `…Env` a variable of the environment; both are read for each query, so that
+new ones count at once. Of `tokenFile`, `tokenEnv` and a user name with a password, one is used. The
+controller's settings have the same list.
+"""  # noqa: E501 (as wide as the page)
+#: Lines of a table without rows, and its title.
+_EMPTY_TABLE = 4
+
 _CONTROLLER = """\
 # Controller settings
 
@@ -139,7 +161,14 @@ def application_page() -> str:
 
 def fleet_page() -> str:
     """Return the reference page of fleet files."""
-    return "\n".join([_FLEET, _table("", fleet.FleetFile)])
+    return "\n".join([_FLEET, _table("", fleet.FleetFile), _PROVIDERS, *_providers()])
+
+
+def _providers() -> Iterator[str]:
+    yield _table("Every type", providers.Connection)
+    for kind, model in providers.CONFIGS.items():
+        own = _table(f"`type: {kind.value}`", model, without=providers.Connection)
+        yield own if own.count("\n") > _EMPTY_TABLE else ""
 
 
 def controller_page() -> str:
@@ -240,8 +269,7 @@ def _default(info: fields.FieldInfo, inner: object) -> str:
     if isinstance(value, StrEnum):
         return f"`{value.value}`"
     if isinstance(value, timedelta):
-        minutes = int(value.total_seconds() // 60)
-        return f"`{minutes}m`" if minutes % 60 else f"`{minutes // 60}h`"
+        return f"`{placeholders.interval_text(value)}`"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import json_schema
 
-from volary.config import fleet, options, sections, settings
+from volary.config import fleet, options, providers, sections, settings
 from volary.model import json, stage
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -40,14 +40,29 @@ def application_schema() -> json.JsonObject:
 
 def fleet_schema() -> json.JsonObject:
     """Return the schema of fleet files."""
-    schema = fleet.FleetFile.model_json_schema(by_alias=True)
-    return {"$schema": _DRAFT, **schema, "title": "Volary fleet"}
+    return _with_providers(fleet.FleetFile, "Volary fleet")
 
 
 def controller_schema() -> json.JsonObject:
     """Return the schema of the controller's settings."""
-    schema = settings.ControllerFile.model_json_schema(by_alias=True)
-    return {"$schema": _DRAFT, **schema, "title": "Volary controller"}
+    return _with_providers(settings.ControllerFile, "Volary controller")
+
+
+def _with_providers(model: type[sections.Section], title: str) -> json.JsonObject:
+    """Return a file's schema, with the `config` of analysis providers by their type."""
+    _, schema = json_schema.models_json_schema(
+        [(each, "validation") for each in (model, *providers.CONFIGS.values())], by_alias=True
+    )
+    definitions: dict[str, Any] = schema["$defs"]
+    definitions["ProviderEntry"]["allOf"] = [
+        {
+            "if": {"properties": {"type": {"const": kind.value}}},
+            "then": {"properties": {"config": {"$ref": f"#/$defs/{each.__name__}"}}},
+        }
+        for kind, each in providers.CONFIGS.items()
+    ]
+    file = definitions.pop(model.__name__)
+    return {"$schema": _DRAFT, **file, "$defs": definitions, "title": title}
 
 
 def _names() -> list[str]:

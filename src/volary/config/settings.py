@@ -8,7 +8,7 @@ import annotated_types
 import pydantic
 from pydantic import Field
 
-from volary.config import sections, values
+from volary.config import providers, sections, values
 from volary.model import controller
 
 Count = Annotated[pydantic.StrictInt, Field(ge=1, le=1_000_000)]
@@ -265,4 +265,9 @@ class ControllerFile(sections.Section):
     roles: list[RoleBinding] = Field(default_factory=list, description="Who may do what.")
     notifications: Notifications = Field(
         default_factory=Notifications, description="Who is told what."
+    )
+    analysis_providers: list[providers.ProviderEntry] = Field(
+        default_factory=list,
+        description="Systems that are asked for measurements, beside those of the fleet file; of "
+        "two with one name this one counts.",
     )

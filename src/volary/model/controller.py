@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
-from volary.model import application
+from volary.model import application, provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,3 +243,5 @@ class Settings:
     auth: Auth = field(default_factory=Auth)
     roles: tuple[RoleBinding, ...] = ()
     notifications: Notifications = field(default_factory=Notifications)
+    #: Systems that are asked for measurements; they go before the fleet's of the same name.
+    providers: tuple[provider.Provider, ...] = ()

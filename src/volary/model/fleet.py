@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from volary.model import provider
+
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
@@ -31,6 +33,8 @@ class Fleet:
     """The clusters of a fleet, in the order they were written."""
 
     clusters: tuple[Cluster, ...] = ()
+    #: Systems that are asked for measurements.
+    providers: tuple[provider.Provider, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib import parse
 
-from volary.analysis.providers import dialect, jsonpath, query
+from volary.analysis.providers import dialect, query
+from volary.config import jsonpath
 from volary.model import provider
 
 _METHODS = ("GET", "POST", "PUT")

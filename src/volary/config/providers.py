@@ -1,0 +1,226 @@
+"""`analysisProviders`: the systems that are asked for measurements, in fleet and settings files."""
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, ClassVar, Literal
+
+import pydantic
+from pydantic import Field
+
+from volary.config import section, values
+from volary.model import provider
+
+_SECRET = "secrets do not belong into this file: write {0}File or {0}Env, which name a place"
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _variable(value: str) -> str:
+    if value and not _VARIABLE.fullmatch(value):
+        raise ValueError("must be the name of a variable of the environment")
+    return value
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+def _misplaced(*names: str) -> Mapping[str, str]:
+    return {name: _SECRET.format(name) for name in names}
+
+
+Variable = Annotated[str, pydantic.AfterValidator(_variable)]
+Many = Annotated[pydantic.StrictInt, Field(ge=1, le=1000)]
+
+
+class ProviderTls(section.Section):
+    """Certificates."""
+
+    ca_file: str = Field(
+        default="", description="Authorities that are believed, PEM; empty: the system's."
+    )
+    cert_file: str = Field(default="", description="A certificate to show, PEM; with `keyFile`.")
+    key_file: str = Field(default="", description="Its private key, PEM.")
+    server_name: str = Field(
+        default="", description="The name in the provider's certificate; empty: of the address."
+    )
+    insecure_skip_verify: pydantic.StrictBool = Field(
+        default=False, description="Believe any certificate."
+    )
+
+
+class Connection(section.Section):
+    """What the `config` of every type has."""
+
+    misplaced: ClassVar[Mapping[str, str]] = _misplaced("password", "token")
+
+    address: str = Field(
+        default="",
+        description="Where it is; `${CLUSTER}` stands for the cluster's name. Datadog, CloudWatch "
+        "and New Relic have one of their own.",
+    )
+    addresses: dict[str, str] = Field(
+        default_factory=dict, description="Where it is for single clusters, by their names."
+    )
+    username: str = Field(default="", description="User name, with a password.")
+    username_file: str = Field(default="", description="A file with the user name.")
+    username_env: Variable = Field(
+        default="", description="The variable of the environment with the user name."
+    )
+    password_file: str = Field(default="", description="A file with the password.")
+    password_env: Variable = Field(
+        default="", description="The variable of the environment with the password."
+    )
+    token_file: str = Field(default="", description="A file with a token.")
+    token_env: Variable = Field(
+        default="", description="The variable of the environment with a token."
+    )
+    headers: dict[str, str] = Field(
+        default_factory=dict, description="Sent along; never secrets, such as `Authorization`."
+    )
+    header_files: dict[str, str] = Field(
+        default_factory=dict, description="Sent along: files with the value, by header."
+    )
+    header_env: dict[str, Variable] = Field(
+        default_factory=dict,
+        description="Sent along: variables of the environment with the value, by header.",
+    )
+    tls: ProviderTls = Field(default_factory=ProviderTls, description="Certificates.")
+    points: Annotated[provider.Points, pydantic.BeforeValidator(_lower)] = Field(
+        default=provider.Points.LAST,
+        description="What of a series is measured: its newest point, or all of the interval (of "
+        "Prometheus: an instant query, or a range query as in PipeCD).",
+    )
+    max_concurrency: Many = Field(
+        default=8, description="Queries at one time; others wait for their turn."
+    )
+    share: values.Duration = Field(
+        default=timedelta(seconds=5),
+        description="How long an answer is shared by those who ask the same, up to a twentieth of "
+        "the metric's interval; at most 5m.",
+    )
+
+
+class PrometheusConfig(Connection):
+    """Prometheus, and what speaks like it: Thanos, Mimir, VictoriaMetrics."""
+
+    tenant: str = Field(default="", description="Tenant of Mimir, Cortex or Thanos.")
+    tenant_header: str = Field(
+        default="X-Scope-OrgID", description="Header of the tenant; of Thanos: `THANOS-TENANT`."
+    )
+    metrics: provider.Metrics | None = Field(
+        default=None,
+        description="Whose metrics the built-in queries read. Default: those of the application's "
+        "router.",
+    )
+    cluster_label: str = Field(
+        default="",
+        description="Label with the cluster's name, for built-in queries, where several clusters' "
+        "data are in one place.",
+    )
+    namespace_label: section.Text = Field(
+        default="kubernetes_namespace",
+        description="Label with a pod's namespace, for `metrics: application`.",
+    )
+    pod_label: section.Text = Field(
+        default="kubernetes_pod_name",
+        description="Label with a pod's name, for `metrics: application`.",
+    )
+
+
+class DatadogConfig(Connection):
+    """Datadog."""
+
+    misplaced: ClassVar[Mapping[str, str]] = _misplaced(
+        "password", "token", "apiKey", "applicationKey", "apiKeyData", "applicationKeyData"
+    )
+
+    api_key_file: str = Field(default="", description="A file with the API key.")
+    api_key_env: Variable = Field(default="", description="The variable with the API key.")
+    application_key_file: str = Field(default="", description="A file with the application key.")
+    application_key_env: Variable = Field(
+        default="", description="The variable with the application key."
+    )
+
+
+class CloudWatchConfig(Connection):
+    """CloudWatch."""
+
+    misplaced: ClassVar[Mapping[str, str]] = _misplaced(
+        "password", "token", "accessKey", "secretKey", "sessionToken"
+    )
+
+    region: section.Text = Field(description="Such as `eu-central-1`.")
+    access_key_file: str = Field(default="", description="A file with the access key's id.")
+    access_key_env: Variable = Field(
+        default="", description="The variable with it. Default: `AWS_ACCESS_KEY_ID`."
+    )
+    secret_key_file: str = Field(default="", description="A file with the secret access key.")
+    secret_key_env: Variable = Field(
+        default="", description="The variable with it. Default: `AWS_SECRET_ACCESS_KEY`."
+    )
+    session_token_file: str = Field(default="", description="A file with a session token.")
+    session_token_env: Variable = Field(
+        default="", description="The variable with a session token."
+    )
+
+
+class NewRelicConfig(Connection):
+    """New Relic."""
+
+    misplaced: ClassVar[Mapping[str, str]] = _misplaced("password", "token", "apiKey")
+
+    account: Annotated[str, Field(pattern=r"^[0-9]{1,12}$")] = Field(
+        description="Number of the account, in quotes."
+    )
+    api_key_file: str = Field(default="", description="A file with the user or query key.")
+    api_key_env: Variable = Field(default="", description="The variable with it.")
+    api: Literal["nerdgraph", "insights"] = Field(
+        default="nerdgraph", description="Which API is asked; `insights` is Flagger's."
+    )
+
+
+class GraphiteConfig(Connection):
+    """Graphite."""
+
+
+class InfluxDbConfig(Connection):
+    """InfluxDB, by Flux; its token is `tokenFile` or `tokenEnv`."""
+
+    organization: section.Text = Field(description="Name of the organization.")
+
+
+class DynatraceConfig(Connection):
+    """Dynatrace; its token is `tokenFile` or `tokenEnv`."""
+
+
+class HttpConfig(Connection):
+    """Any system that answers with JSON."""
+
+    json_path: section.Text = Field(
+        default="$", description="Where the numbers are, when the query does not say."
+    )
+
+
+CONFIGS: Mapping[provider.ProviderType, type[Connection]] = {
+    provider.ProviderType.PROMETHEUS: PrometheusConfig,
+    provider.ProviderType.DATADOG: DatadogConfig,
+    provider.ProviderType.CLOUDWATCH: CloudWatchConfig,
+    provider.ProviderType.NEW_RELIC: NewRelicConfig,
+    provider.ProviderType.GRAPHITE: GraphiteConfig,
+    provider.ProviderType.INFLUXDB: InfluxDbConfig,
+    provider.ProviderType.DYNATRACE: DynatraceConfig,
+    provider.ProviderType.HTTP: HttpConfig,
+}
+
+
+class ProviderEntry(section.Section):
+    """A system that is asked for measurements."""
+
+    name: section.Text = Field(description="What metrics call it by.")
+    type: Annotated[provider.ProviderType, pydantic.BeforeValidator(_lower)] = Field(
+        description="What it speaks."
+    )
+    config: dict[str, object] = Field(
+        default_factory=dict, description="Where it is and how it is asked; by type."
+    )
