@@ -7,14 +7,17 @@ what is found; read the difference before committing it.
 import dataclasses
 import os
 from pathlib import Path
+from typing import Any
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from volary.config import application, lint, yaml
 from volary.config.dialects.flagger import conversion, translation
 from volary.manifests import render_text
 from volary.model import application as applications
-from volary.model import problem
+from volary.model import problem, webhook
 
 CASES = Path(__file__).parents[2] / "cases/flagger"
 REFUSED = CASES / "refused"
@@ -91,3 +94,111 @@ def test_what_cannot_be_carried_over_is_refused_with_its_place(case: str) -> Non
     expect(REFUSED / case / "problems.txt", shown(found.problems))
     assert found.application is None
     assert all(each.where.file and each.where.line for each in found.problems)
+
+
+NUMBERS = st.one_of(*[st.integers(1, 100)] * 9, st.integers(-5, 130))
+WAYS = st.one_of(
+    st.fixed_dictionaries({"stepWeight": NUMBERS}, optional={"maxWeight": NUMBERS}),
+    st.fixed_dictionaries({"stepWeights": st.lists(NUMBERS, max_size=4)}),
+    st.fixed_dictionaries({"iterations": NUMBERS}),
+    st.fixed_dictionaries({"stepWeight": NUMBERS, "iterations": NUMBERS}),
+)
+METRICS = st.lists(
+    st.fixed_dictionaries(
+        {"name": st.sampled_from(["request-success-rate", "request-duration"])},
+        optional={
+            "interval": st.sampled_from(["30s", "1m"]),
+            "thresholdRange": st.fixed_dictionaries(
+                {}, optional={"min": st.floats(0, 100), "max": st.floats(100, 500)}
+            ),
+            "threshold": st.integers(0, 100),
+            "query": st.sampled_from(["up", "{{ target }}-primary {{ namespace }}"]),
+        },
+    ),
+    max_size=3,
+)
+WEBHOOKS = st.lists(
+    st.fixed_dictionaries(
+        {"name": st.sampled_from(["a", "b"]), "url": st.just("https://hooks.example.org/x")},
+        optional={
+            "type": st.sampled_from(["", *(each.value for each in webhook.WebhookType)]),
+            "timeout": st.sampled_from(["5s", "1m"]),
+            "retries": st.integers(0, 10),
+            "metadata": st.dictionaries(
+                st.sampled_from(["k", "l"]), st.text(alphabet="abc{}$ ", max_size=5)
+            ),
+        },
+    ),
+    max_size=4,
+)
+ANALYSES = st.builds(
+    lambda way, rest: {**way, **rest},
+    WAYS,
+    st.fixed_dictionaries(
+        {"interval": st.sampled_from(["5s", "30s", "1m", "2h"]), "threshold": NUMBERS},
+        optional={
+            "stepWeightPromotion": NUMBERS,
+            "mirror": st.booleans(),
+            "mirrorWeight": NUMBERS,
+            "canaryReadyThreshold": NUMBERS,
+            "metrics": METRICS,
+            "webhooks": WEBHOOKS,
+            "match": st.just([{"headers": {"x-canary": {"exact": "yes"}}}]),
+            "sessionAffinity": st.just({"cookieName": "c", "maxAge": 60}),
+        },
+    ),
+)
+SPECS = st.fixed_dictionaries(
+    {
+        "targetRef": st.just({"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"}),
+        "service": st.fixed_dictionaries(
+            {"port": st.sampled_from([80, 9898])},
+            optional={
+                "name": st.just("front"),
+                "targetPort": st.sampled_from(["http", 8080]),
+                "hosts": st.lists(st.sampled_from(["shop.example.org", "*"]), max_size=2),
+                "timeout": st.just("5s"),
+                "headless": st.booleans(),
+                "portDiscovery": st.booleans(),
+            },
+        ),
+        "analysis": ANALYSES,
+    },
+    optional={
+        "provider": st.sampled_from(
+            ["istio", "linkerd", "gatewayapi:v1", "nginx", "traefik", "kubernetes", "gloo"]
+        ),
+        "ingressRef": st.just({"kind": "Ingress", "name": "shop"}),
+        "progressDeadlineSeconds": NUMBERS,
+        "skipAnalysis": st.booleans(),
+        "suspend": st.booleans(),
+        "autoscalerRef": st.just({"kind": "HorizontalPodAutoscaler", "name": "shop"}),
+    },
+)
+
+
+@hypothesis.given(SPECS)
+@hypothesis.settings(max_examples=200)
+def test_whatever_a_canary_says_is_carried_over_or_refused(spec: dict[str, Any]) -> None:
+    """Never a crash; never a translation that our own dialect does not read as the same."""
+    body = {
+        "apiVersion": "flagger.app/v1beta1",
+        "kind": "Canary",
+        "metadata": {"name": "shop"},
+        "spec": spec,
+    }
+    files = {"canary.yaml": render_text.dump_body(body)}
+    found = loaded(files)
+    wrong = [each for each in found.problems if each.severity is problem.Severity.ERROR]
+    assert (found.application is None) == bool(wrong)
+    assert all(each.where.line for each in found.problems)
+    hypothesis.event("refused" if wrong else "carried over")
+    if found.application is None:
+        return
+
+    text = render_text.dump_body(converted(files).body)
+    again = application.parse(text, file="volary.yaml", default_name="unused")
+
+    assert again.application == dataclasses.replace(
+        found.application, dialect=applications.Dialect.VOLARY
+    )
