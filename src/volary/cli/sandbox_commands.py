@@ -16,6 +16,10 @@ class Scenario(StrEnum):
     ISTIO = "istio"
     BROKEN = "broken"
     GITOPS = "gitops"
+    BAD_CANARY = "bad-canary"
+    PROGRESSIVE = "progressive"
+    AB = "ab"
+    ONE_BAD_REGION = "one-bad-region"
 
 
 class Proxy(StrEnum):
@@ -51,10 +55,12 @@ def demo(
     Deploys the first version, then the second by its pipeline, and looks at pods and traffic
     on the way. Ends by itself and leaves nothing running.
     """
-    from volary.cli import demonstration, gitops_demo
+    from volary.cli import demonstration, gitops_demo, traffic_demo, traffic_stories
 
     if scenario is Scenario.GITOPS:
         _finish(gitops_demo.run(keep=keep))
+    if scenario.value in traffic_stories.STORIES:
+        _finish(traffic_demo.run(scenario.value, keep=keep))
     _finish(demonstration.run(scenario.value, keep=keep))
 
 

@@ -72,8 +72,12 @@ class Counters:
     """The counters of one server."""
 
     def __init__(self) -> None:
-        #: By method and status.
-        self.answers: dict[tuple[str, int], Histogram] = {}
+        #: By method and status. The usual ones are there from the start, at zero: Prometheus
+        #: takes the first value of a series for what was before, so that a first error would
+        #: not count.
+        self.answers: dict[tuple[str, int], Histogram] = {
+            ("GET", status): Histogram() for status in (200, 500)
+        }
         self._recent: deque[Second] = deque()
 
     def observe(self, method: str, status: int, seconds: float, *, now: float) -> None:

@@ -1,0 +1,175 @@
+"""The demos with real traffic: pods that answer, proxies that follow, metrics that decide."""
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from rich import console as rich_console
+
+from volary.cli import (
+    announcement,
+    closing,
+    console,
+    demo_metrics,
+    demo_repository,
+    demo_users,
+    exits,
+    running,
+    snapshots,
+    summary,
+    traffic_stories,
+)
+from volary.clusters import pool
+from volary.controller import preparation, projects, system_clock
+from volary.engine import state
+from volary.model import status as words
+from volary.sandbox import crds, fleet, proxies
+
+NAMES = ("us", "eu", "asia")
+_SPEED = 4.0
+#: Real proxies follow within moments; a busy computer may need some more.
+_DRAIN = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """Where the story plays."""
+
+    story: traffic_stories.TrafficStory
+    console: rich_console.Console
+    sandbox: fleet.Fleet
+    clusters: pool.Pool
+    repository: Path
+    metrics: demo_metrics.Source
+    #: Of each cluster's proxy.
+    urls: Mapping[str, str]
+    sight: snapshots.Users
+
+
+async def run(scenario: str, *, keep: bool) -> int:
+    """Tell one story; 0 when it ended as it has to."""
+    story = traffic_stories.STORIES[scenario]
+    talk = console.data()
+    with tempfile.TemporaryDirectory(prefix="volary-demo-") as base:
+        async with _stage(story, talk, Path(base)) as stage:
+            try:
+                right = await _tell(stage)
+            except asyncio.CancelledError:
+                closing.undisturbed(talk)
+                return exits.Exit.INTERRUPTED
+            if keep:
+                await _keep(stage)
+    return exits.Exit.DONE if right else exits.Exit.FAILED
+
+
+@contextlib.asynccontextmanager
+async def _stage(
+    story: traffic_stories.TrafficStory, talk: rich_console.Console, base: Path
+) -> AsyncIterator[_Stage]:
+    kind = proxies.Kind.BUILT_IN if proxies.missing(story.proxy) else story.proxy
+    kinds = crds.istio() if story.proxy is proxies.Kind.ENVOY else crds.gateway_api()
+    settings = fleet.Settings(speed=_SPEED, crds=kinds, traffic=True, drain=_DRAIN)
+    async with contextlib.AsyncExitStack() as stack:
+        sandbox = await stack.enter_async_context(
+            fleet.start(NAMES, directory=base / "fleet", settings=settings)
+        )
+        for cluster, images in story.broken_images.items():
+            for pattern, behaviour in images.items():
+                sandbox.clusters[cluster].faults.images.add(pattern, behaviour)
+        urls = await stack.enter_async_context(proxies.before(sandbox, kind))
+        metrics = await stack.enter_async_context(demo_metrics.source(sandbox))
+        demo_metrics.register(sandbox, metrics)
+        members = projects.load_fleet(str(sandbox.path))
+        clusters = await stack.enter_async_context(
+            pool.open_pool(members, clock=system_clock.SystemClock())
+        )
+        sight = snapshots.Users(story.host, sandbox.clusters)
+        talk.print(f"[bold]Volary: one pipeline, every cluster.[/] {story.intention}\n")
+        talk.print(f"  requests go through {_said(story.proxy)}, one per cluster")
+        talk.print(f"  metrics come from {metrics.words}\n")
+        yield _Stage(story, talk, sandbox, clusters, base / "git", metrics, urls, sight)
+
+
+def _said(wanted: proxies.Kind) -> str:
+    missing = proxies.missing(wanted)
+    if missing:
+        return f"the sandbox's own proxy, as {missing}"
+    return f"real {wanted.value.capitalize()}"
+
+
+async def _tell(stage: _Stage) -> bool:
+    story, talk = stage.story, stage.console
+    made = demo_repository.create(stage.repository, story)
+    described = stage.repository / story.service / "volary.yaml"
+    demo_metrics.rewrite(described, stage.metrics)
+    demo_repository.commit(made, "Ask the metrics that there are")
+    talk.print(f"[bold]1.[/] The first version, on {', '.join(NAMES)}: a quick sync\n")
+    first = await _release(stage, look=False)
+    if first.status is not words.RunStatus.SUCCEEDED:
+        return False
+    await demo_users.answered(story, stage.urls)
+    await snapshots.show(talk, "running now", stage.clusters, stage.sight)
+    demo_repository.release(made, stage.repository, story)
+    talk.print("[bold]2.[/] A commit with the new version, while users ask all the time\n")
+    users = demo_users.ready(story, stage.urls)
+    async with asyncio.TaskGroup() as group:
+        asking = group.create_task(demo_users.ask(users))
+        second = await _release(stage, look=True)
+        await asyncio.sleep(1)
+        asking.cancel()
+    await snapshots.show(talk, "in the end", stage.clusters, stage.sight)
+    return _judge(stage, second, users)
+
+
+async def _release(stage: _Stage, *, look: bool) -> state.Run:
+    project = await projects.open_project(str(stage.repository), app=stage.story.service)
+    wish = preparation.Wish(str(stage.repository))
+    prepared = await preparation.prepare(wish, stage.clusters, project)
+    announcement.show(stage.console, prepared)
+    stage.console.print()
+    view = running.choose_view(stage.console, as_json=False)
+    extras = running.Extras(
+        wrap=lambda performer: (
+            snapshots.Looking(performer, stage.console, stage.clusters, stage.sight)
+            if look
+            else performer
+        ),
+        image_grace=timedelta(seconds=4),
+        remember=False,
+    )
+    ended = await running.carry_out(prepared, stage.clusters, view, stage.console, extras=extras)
+    summary.show(stage.console, ended, view.shown)
+    return ended
+
+
+def _judge(stage: _Stage, ended: state.Run, users: Sequence[demo_users.Asking]) -> bool:
+    """Say whether the story ended as it has to, and what users noticed."""
+    story, talk = stage.story, stage.console
+    demo_users.show(talk, users)
+    nothing_lost = demo_users.judge(talk, story, users)
+    left = [
+        f"{name}: {body['metadata']['name']}"
+        for name, cluster in stage.sandbox.clusters.items()
+        for body in cluster.view.list("Deployment", snapshots.NAMESPACE)
+        if body["metadata"]["name"] != story.service
+    ]
+    if left:
+        talk.print(f"[red]variants were left behind:[/] {', '.join(left)}")
+    right = ended.status is story.expected and nothing_lost and not left
+    if right and story.lesson:
+        talk.print(f"\n{story.lesson}")
+    return right
+
+
+async def _keep(stage: _Stage) -> None:
+    talk = stage.console
+    talk.print("\nthe clusters stay up until Ctrl-C:")
+    for name, cluster in stage.sandbox.clusters.items():
+        talk.print(f"  {name:6} kubectl --kubeconfig {cluster.kubeconfig_path} get deploy,pods,svc")
+        talk.print(f"  {name:6} curl -H 'Host: {stage.story.host}' {stage.urls[name]}")
+    talk.print(f"  git log in {stage.repository}, fleet file {stage.sandbox.path}")
+    await closing.until_told(talk)
