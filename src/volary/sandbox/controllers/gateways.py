@@ -11,7 +11,7 @@ from volary.sandbox.controllers import conditions, moment, objects, plan, view
 
 GROUP = "gateway.networking.k8s.io"
 #: ``controllerName`` of a GatewayClass whose Gateways the sandbox itself looks after.
-CONTROLLER = "volary.dev/sandbox"
+CONTROLLER = "sandbox.volary.dev/proxy"
 ROUTES = (f"HTTPRoute.{GROUP}", f"GRPCRoute.{GROUP}")
 _MANAGER_KEYS = ("group", "kind", "namespace", "name", "sectionName", "port")
 

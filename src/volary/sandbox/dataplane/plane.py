@@ -4,7 +4,7 @@ from volary.model import errors
 from volary.sandbox import registry, storage
 from volary.sandbox.controllers import view
 from volary.sandbox.controllers.kubelet import traits
-from volary.sandbox.dataplane import acceptance, blocks, pods, proxy, serving
+from volary.sandbox.dataplane import blocks, pods, proxy, serving
 
 
 class Plane:
@@ -15,12 +15,10 @@ class Plane:
         cluster: registry.Registry,
         servers: pods.Pods,
         front: proxy.Proxy,
-        accepting: acceptance.Acceptance,
         block: blocks.Block,
     ) -> None:
         self.pods = servers
         self._front = front
-        self._accepting = accepting
         self._block = block
         self._listener: serving.Listener | None = None
         self._unsubscribe = cluster.subscribe(self._note)
@@ -52,7 +50,6 @@ class Plane:
     async def close(self) -> None:
         """End all servers and give the addresses back."""
         self._unsubscribe()
-        self._accepting.close()
         if self._listener is not None:
             self._listener.abort()
         await self._front.close()
@@ -62,7 +59,6 @@ class Plane:
     def _note(self, change: storage.Change) -> None:
         self.pods.note(change)
         self._front.note(change)
-        self._accepting.note(change)
 
 
 async def start(
@@ -84,7 +80,7 @@ async def start(
     """
     servers = pods.Pods(name, seen, rules, block, seed=seed)
     front = proxy.Proxy(seen, seed=seed, lag=lag)
-    made = Plane(cluster, servers, front, acceptance.Acceptance(cluster, seen), block)
+    made = Plane(cluster, servers, front, block)
     try:
         await made.open()
     except errors.UserError:
