@@ -17,7 +17,9 @@ from volary.clusters import pool
 from volary.config import remotes
 from volary.controller import (
     last_success,
+    local_memory,
     masked,
+    metering,
     preflight,
     preparation,
     projects,
@@ -167,6 +169,7 @@ async def carry_out(
             summary=prepared.plan.summary,
             checkout=prepared.rendering.checkout,
         ),
+        keeper=local_memory.LocalKeeper(key=prepared.memory_key),
     )
     approver = approving.Approver(chosen.approve_as, clock)
     observers: tuple[feed.Observer, ...] = (masked.Masked(masker, (view,)), approver)
@@ -175,8 +178,11 @@ async def carry_out(
         run = releases.leave_unreachable(run, target, reason)
     runner = local.Runner(run, chosen.wrap(performer), clock=clock, observers=observers)
     approver.runner = runner
-    with view, _interruptible(runner, talk):
-        ended = await runner.carry_out()
+    async with metering.open_meter(
+        clusters.fleet.providers, clock=clock, learn=masker.add
+    ) as performer.meter:
+        with view, _interruptible(runner, talk):
+            ended = await runner.carry_out()
     if ended.status is words.RunStatus.SUCCEEDED and chosen.remember:
         _remember(prepared, talk)
     return ended

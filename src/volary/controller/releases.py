@@ -11,6 +11,7 @@ from volary.controller import (
     preflight,
     preparation,
     projects,
+    secrecy,
     wants,
 )
 from volary.engine import plan as engine_plan
@@ -51,7 +52,7 @@ class Desk:
     clusters: pool.Pool
     clock: clocks.Clock
     renderer: renderers.Renderer = field(default_factory=renderers.Renderer)
-    secrets: Sequence[str] = ()
+    secrets: secrecy.Secrets = field(default_factory=secrecy.Secrets)
     #: How long a cluster may take to answer while a run is prepared.
     patience: timedelta = preflight.PATIENCE
     executor_options: stage_executor.Options = field(default_factory=stage_executor.Options)
@@ -236,7 +237,7 @@ async def _digests(
 
 def masker(desk: Desk, *sides: Mapping[str, Sequence[manifest.Manifest]]) -> masking.Masker:
     """Return a masker that knows the secrets of the manifests and of the controller."""
-    made = masking.Masker(desk.secrets)
+    made = desk.secrets.masker()
     for side in sides:
         for manifests in side.values():
             made.learn(manifests)

@@ -17,17 +17,19 @@ from volary.controller import (
     asking,
     inputs,
     leases,
+    metering,
     pulse,
     releases,
     retention,
     runs,
+    secrecy,
     service,
 )
 from volary.model import clock as clocks
 from volary.model import controller, fleet, record
 from volary.notifying import notifier as notifiers
 from volary.notifying import outbox, senders
-from volary.stages import circumstances, webhooks
+from volary.stages import circumstances, meters, webhooks
 from volary.stages import executor as stage_executor
 from volary.store import opening, protocol
 
@@ -49,6 +51,14 @@ class Parts:
     slack_api: str = senders.SLACK
 
 
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Who is asked for measurements, with what nobody may see."""
+
+    secrets: secrecy.Secrets
+    meter: meters.Meter
+
+
 class Controller:
     """A controller that is put together; `run` makes it live."""
 
@@ -59,6 +69,7 @@ class Controller:
         store: protocol.Store,
         clusters: pool.Pool,
         notifier: notifiers.Notifier,
+        metrics: Metrics,
     ) -> None:
         self._settings = settings
         self._parts = parts
@@ -69,7 +80,8 @@ class Controller:
             parts.repositories,
             clusters,
             parts.clock,
-            secrets=parts.rules.secrets,
+            secrets=metrics.secrets,
+            meter=metrics.meter,
             patience=parts.rules.patience,
             executor_options=replace(parts.executor_options, permissions=_permissions(settings)),
             addresses={each.name: remotes.mask(each.url) for each in settings.repositories},
@@ -136,14 +148,17 @@ async def open_controller(settings: controller.Settings, parts: Parts) -> AsyncI
         errors.UserError: The settings name something that is not there.
         errors.TemporaryError: The database cannot be reached now.
     """
+    secrets = secrecy.Secrets(parts.rules.secrets)
+    providers = metering.merged(settings.providers, parts.members.providers)
     async with (
+        metering.open_meter(providers, clock=parts.clock, learn=secrets.learn) as meter,
         opening.open_store(settings.store, clock=parts.clock) as store,
         pool.open_pool(parts.members, clock=parts.clock) as clusters,
         notifiers.open_notifier(
             settings.notifications, _outbox(settings), parts.clock, slack_api=parts.slack_api
         ) as notifier,
     ):
-        yield Controller(settings, parts, store, clusters, notifier)
+        yield Controller(settings, parts, store, clusters, notifier, Metrics(secrets, meter))
 
 
 def _outbox(settings: controller.Settings) -> outbox.Outbox:

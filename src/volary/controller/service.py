@@ -308,7 +308,7 @@ class Service:
         shown = await preview.look(
             prepared,
             self.desk.clusters,
-            secrets=self.desk.secrets,
+            secrets=self.desk.secrets.values,
             patience=self.desk.patience,
         )
         return presenting.of_plan(shown)
