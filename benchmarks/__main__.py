@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import applying, engines, report, running, starting
+from benchmarks import applying, controller, engines, report, running, starting
 
 _EVERY = (
     applying.VOLARY,
@@ -34,14 +34,18 @@ def main() -> None:
     parser.add_argument(
         "--output", type=Path, default=Path(__file__).parent / "README.md", help="file to write"
     )
+    parser.add_argument("--only", choices=("server",), help="measure one section, keep the rest")
     chosen = parser.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="volary-bench-") as compiled:
         # Every process imports compiled modules, as installed ones do, whatever this one does.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = compiled
-        findings = _measure(quick=chosen.quick)
-    chosen.output.write_text(report.render(findings))
+        findings = None if chosen.only else _measure(quick=chosen.quick)
+        of_server = controller.measure(_say, quick=chosen.quick)
+    written = chosen.output.read_text() if chosen.output.exists() else ""
+    page = report.render(findings) if findings else written
+    chosen.output.write_text(controller.place(page, of_server))
     _say(f"wrote {chosen.output.name} after {time.monotonic() - began:.0f} s")
 
 

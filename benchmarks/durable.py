@@ -87,11 +87,11 @@ async def _carry_out(address: str, number: int, clusters: int) -> int:
 
     class Counting(journal.StoreJournal):
         async def keep(self, record: engine_journal.Record) -> None:
-            nonlocal steps
-            steps += 1
+            kept.append(len(record.happened))
             await super().keep(record)
 
-    steps, clock = 0, Clock()
+    kept: list[int] = []
+    clock = Clock()
     stages = tuple(stage.Stage(stage.StageName.SYNC, stage.SyncOptions()) for _ in range(STAGES))
     targets = [f"cluster-{each:03}" for each in range(clusters)]
     made = plan.Plan("bench", "new", plan.one_group(targets), stages)
@@ -102,8 +102,8 @@ async def _carry_out(address: str, number: int, clusters: int) -> int:
         async def one(number: int) -> None:
             run = plan.new_run(f"run-{number}", made, clock.now())
             first = transitions.of_new(run, {}, clock.now())
-            kept = await store.keep_transition(first, fence=None)
-            keeper = Counting(store, run, kept.version, fence=None, masker=masker)
+            begun = await store.keep_transition(first, fence=None)
+            keeper = Counting(store, run, begun.version, fence=None, masker=masker)
             ended = await local.Runner(run, Nothing(), clock=clock, keeper=keeper).carry_out()
             if ended.status is not status.RunStatus.SUCCEEDED:
                 raise RuntimeError(ended.reason)
@@ -111,7 +111,7 @@ async def _carry_out(address: str, number: int, clusters: int) -> int:
         async with asyncio.TaskGroup() as group:
             for each in range(number):
                 group.create_task(one(each))
-    return steps
+    return len(kept)
 
 
 def _main(address: str, runs: int, clusters: int) -> None:

@@ -59,7 +59,7 @@ def running() -> Iterator[str]:
 
 
 def _wait(programs: Path, directory: Path) -> None:
-    argv = [programs / "psql", "-h", directory, "-U", "postgres", "-c", "SELECT 1"]
+    argv = [str(programs / "psql"), "-h", str(directory), "-U", "postgres", "-c", "SELECT 1"]
     for _ in range(300):
         if subprocess.run(argv, capture_output=True, check=False).returncode == 0:
             return
