@@ -23,7 +23,9 @@ def simulation() -> ModuleType:
 
 
 def table(name: str) -> list[str]:
-    found = re.search(f"<!-- {name} -->\n\n(.*?)\n\n<!-- end of {name} -->", PAGE.read_text(), re.S)
+    found = re.search(
+        f"<!-- {name} -->\n\n(.*?)\n\n<!-- end of {name} -->", PAGE.read_text(), re.DOTALL
+    )
     assert found is not None, name
     return found.group(1).splitlines()
 

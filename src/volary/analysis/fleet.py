@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from volary.analysis import outliers, verdict
+from volary.analysis import looks, outliers, verdict
 from volary.model import analysis
 from volary.model.analysis import Decider
 
@@ -25,23 +25,30 @@ def judge(
     itself, and if it stands out it is left out of the pool: what is wrong there is not wrong
     everywhere.
     """
-    measured = list(series.values())
-    if len(measured) == 1:
-        only = verdict.judge(rule, measured[0], now)
-        own = {target: only for target in series}
-        return analysis.FleetVerdict(own, own, dataclasses.replace(only, target=""))
-    named = outliers.find(rule, measured, now)
+    seen = {target: looks.at_cluster(rule, each, now) for target, each in series.items()}
+    if len(series) == 1:
+        own = {
+            target: verdict.judge_looks(rule, [each], seen[target], now)
+            for target, each in series.items()
+        }
+        return analysis.FleetVerdict(
+            own, own, dataclasses.replace(next(iter(own.values())), target="")
+        )
+    named = outliers.find(rule, seen, now)
     whole, single = rule, rule
     if rule.decider is Decider.BOTH:
         whole = dataclasses.replace(rule, significance=rule.significance / 2)
-        single = dataclasses.replace(rule, significance=rule.significance / 2 / len(measured))
-    own = {target: verdict.judge(single, each, now) for target, each in series.items()}
-    pool = measured
+        single = dataclasses.replace(rule, significance=rule.significance / 2 / len(series))
+    own = {
+        target: verdict.judge_looks(single, [each], seen[target], now)
+        for target, each in series.items()
+    }
+    pool = set(series)
     if rule.decider is Decider.BOTH:
-        apart = {target for target in named if own[target].is_condemned}
-        left = [each for target, each in series.items() if target not in apart]
-        pool = left or measured
-    pooled = verdict.judge_together(whole, pool, now)
+        pool -= {target for target in named if own[target].is_condemned}
+    gathered = [(each, seen[target]) for target, each in series.items() if target in (pool or own)]
+    merged = looks.merge(rule, gathered)
+    pooled = verdict.judge_looks(whole, [each for each, _ in gathered], merged, now)
     pooled = dataclasses.replace(pooled, target="", outliers=named)
     if named:
         pooled = dataclasses.replace(pooled, sentence=_with_outliers(pooled.sentence, named))

@@ -60,22 +60,37 @@ class Look:
         return next((cell.problem for cell in self.cells), "nothing was measured")
 
 
-def gather(rule: analysis.Rule, series: Sequence[analysis.Series]) -> tuple[Look, ...]:
-    """Return the looks after the warm-up, in their order, over one cluster or many.
+def gather(rule: analysis.Rule, series: Sequence[analysis.Series]) -> Sequence[Look]:
+    """Return the looks after the warm-up, in their order, over one cluster or many."""
+    return merge(rule, [(each, at_cluster(rule, each)) for each in series])
 
-    Clusters need not look at the same moment: those of the same interval, counted from the
+
+def at_cluster(
+    rule: analysis.Rule, series: analysis.Series, now: datetime | None = None
+) -> tuple[Look, ...]:
+    """Return the looks at one cluster after the warm-up, up to `now`, in their order."""
+    cells = _cells(rule, series)
+    return tuple(Look(time, (cell,)) for time, cell in cells if now is None or time <= now)
+
+
+def merge(
+    rule: analysis.Rule, gathered: Sequence[tuple[analysis.Series, Sequence[Look]]]
+) -> Sequence[Look]:
+    """Make looks at several clusters one.
+
+    They need not look at the same moment: those of the same interval, counted from the
     beginning of each cluster's analysis, are one look.
     """
-    if len(series) == 1:
-        return tuple(Look(time, (cell,)) for time, cell in _cells(rule, series[0]))
-    found: dict[int, list[tuple[datetime, Cell]]] = {}
-    for each in series:
-        for time, cell in _cells(rule, each):
-            number = round((time - each.started) / rule.interval)
-            found.setdefault(number, []).append((time, cell))
+    if len(gathered) == 1:
+        return gathered[0][1]
+    found: dict[int, list[Look]] = {}
+    for series, seen in gathered:
+        for look in seen:
+            number = round((look.time - series.started) / rule.interval)
+            found.setdefault(number, []).append(look)
     return tuple(
-        Look(max(time for time, _ in cells), tuple(cell for _, cell in cells))
-        for _, cells in sorted(found.items())
+        Look(max(each.time for each in same), tuple(cell for each in same for cell in each.cells))
+        for _, same in sorted(found.items())
     )
 
 

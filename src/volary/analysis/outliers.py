@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import NormalDist
+from typing import TypeVar
 
 from volary.analysis import checks, counts, evidence, looks, ranks
 from volary.model import analysis
@@ -29,21 +30,34 @@ class _Fit:
     strength: float
 
 
-Test = Callable[[Cells, Cells], _Fit]
-
-
-def find(rule: analysis.Rule, series: Sequence[analysis.Series], now: datetime) -> tuple[str, ...]:
-    """Return the targets that stand out, in the order of `series`."""
-    found = {each.target: _usable(rule, each, now) for each in series}
+def find(
+    rule: analysis.Rule, seen: Mapping[str, Sequence[looks.Look]], now: datetime
+) -> tuple[str, ...]:
+    """Return the targets that stand out, in the order of `seen`."""
+    found = {
+        target: [cell for look in each for cell in look.usable] for target, each in seen.items()
+    }
     measured = {target: cells for target, cells in found.items() if cells}
     if len(measured) < 2:
         return ()
-    if not rule.strategy.compares and rule.kind is Kind.VALUE:
+    if rule.strategy.compares:
+        if rule.kind is Kind.VALUE:
+            ranked = {each: evidence.ranked(rule, [cells])[0] for each, cells in measured.items()}
+            return _one_by_one(_fit_of_ranks, ranked)
+        paired = {each: evidence.paired([cells])[0] for each, cells in measured.items()}
+        return _one_by_one(_fit_of_pairs, paired)
+    if rule.kind is Kind.VALUE:
         return _mostly_outside(rule, measured, now)
-    return _one_by_one(_test(rule), measured)
+    counted = {each: [cell.judged.count for cell in cells] for each, cells in measured.items()}
+    return _one_by_one(_fit_of_counts, counted)
 
 
-def _one_by_one(test: Test, measured: Mapping[str, Cells]) -> tuple[str, ...]:
+Item = TypeVar("Item")
+
+
+def _one_by_one(
+    fit: Callable[[list[Item], list[Item]], _Fit], measured: Mapping[str, list[Item]]
+) -> tuple[str, ...]:
     """Name the cluster that fits worst, and look again without it: it would hide the others.
 
     Of two that differ from each other the one that is further from "no difference" is named.
@@ -51,7 +65,7 @@ def _one_by_one(test: Test, measured: Mapping[str, Cells]) -> tuple[str, ...]:
     level = _CHANCE / len(measured)
     left = dict(measured)
     while len(left) > 1:
-        fits = {target: test(cells, _others(left, target)) for target, cells in left.items()}
+        fits = {target: fit(items, _others(left, target)) for target, items in left.items()}
         worst = min(fits, key=lambda target: (fits[target].p_value, -fits[target].strength))
         if fits[worst].p_value >= level:
             break
@@ -59,13 +73,8 @@ def _one_by_one(test: Test, measured: Mapping[str, Cells]) -> tuple[str, ...]:
     return tuple(target for target in measured if target not in left)
 
 
-def _usable(rule: analysis.Rule, series: analysis.Series, now: datetime) -> Cells:
-    seen = looks.gather(rule, [series])
-    return [cell for look in seen if look.time <= now for cell in look.usable]
-
-
-def _others(measured: Mapping[str, Cells], target: str) -> Cells:
-    return [cell for other, cells in measured.items() if other != target for cell in cells]
+def _others(measured: Mapping[str, list[Item]], target: str) -> list[Item]:
+    return [item for other, items in measured.items() if other != target for item in items]
 
 
 def _mostly_outside(
@@ -81,35 +90,22 @@ def _fails_mostly(rule: analysis.Rule, cells: Cells, now: datetime) -> bool:
     return 2 * results.count(Result.FAIL) > len(results)
 
 
-def _test(rule: analysis.Rule) -> Test:
-    if not rule.strategy.compares:
-        return _count_against_others
-    if rule.kind is Kind.VALUE:
-        return lambda cells, others: _superiority_against_others(rule, cells, others)
-    return _ratio_against_others
-
-
-def _count_against_others(cells: Cells, others: Cells) -> _Fit:
-    pair = counts.Pair(
-        counts.total([cell.judged.count for cell in cells]),
-        counts.total([cell.judged.count for cell in others]),
-    )
+def _fit_of_counts(own: list[counts.Count], others: list[counts.Count]) -> _Fit:
+    pair = counts.Pair(counts.total(own), counts.total(others))
     p_value = counts.proportion_tails([pair]).p_value(Deviation.EITHER)
     return _Fit(p_value, pair.first.rate)
 
 
-def _superiority_against_others(rule: analysis.Rule, cells: Cells, others: Cells) -> _Fit:
-    own = ranks.estimate(evidence.ranked(rule, [cells])[0])
-    rest = ranks.estimate(evidence.ranked(rule, [others])[0])
-    p_value = _p_value(own.value - rest.value, own.variance + rest.variance)
-    return _Fit(p_value, abs(own.value - 0.5))
+def _fit_of_ranks(own: list[ranks.RankSum], others: list[ranks.RankSum]) -> _Fit:
+    here, there = ranks.estimate(own), ranks.estimate(others)
+    p_value = _p_value(here.value - there.value, here.variance + there.variance)
+    return _Fit(p_value, abs(here.value - 0.5))
 
 
-def _ratio_against_others(cells: Cells, others: Cells) -> _Fit:
+def _fit_of_pairs(own: list[counts.Pair], others: list[counts.Pair]) -> _Fit:
     """Compare the logarithms of both ratios; half an event more keeps them finite."""
-    value, variance = counts.log_ratio(evidence.paired([cells])[0])
-    rest, rest_variance = counts.log_ratio(evidence.paired([others])[0])
-    return _Fit(_p_value(value - rest, variance + rest_variance), abs(value))
+    (here, variance), (there, other_variance) = counts.log_ratio(own), counts.log_ratio(others)
+    return _Fit(_p_value(here - there, variance + other_variance), abs(here))
 
 
 def _p_value(difference: float, variance: float) -> float:

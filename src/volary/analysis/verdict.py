@@ -17,7 +17,7 @@ from volary.model.analysis import FailureCount, Judgement, NoData, Result
 
 def judge(rule: analysis.Rule, series: analysis.Series, now: datetime) -> analysis.Verdict:
     """Judge one rule on one cluster."""
-    return judge_together(rule, [series], now)
+    return judge_looks(rule, [series], looks.at_cluster(rule, series, now), now)
 
 
 def worst(verdicts: Sequence[analysis.Verdict]) -> analysis.Verdict | None:
@@ -31,11 +31,13 @@ def worst(verdicts: Sequence[analysis.Verdict]) -> analysis.Verdict | None:
     return min(deciding, key=lambda each: (order.index(each.result), each.is_final), default=None)
 
 
-def judge_together(
-    rule: analysis.Rule, series: Sequence[analysis.Series], now: datetime
+def judge_looks(
+    rule: analysis.Rule,
+    series: Sequence[analysis.Series],
+    seen: Sequence[looks.Look],
+    now: datetime,
 ) -> analysis.Verdict:
-    """Judge one rule over the clusters of all series, of which there has to be one."""
-    seen = [each for each in looks.gather(rule, series) if each.time <= now]
+    """Judge the looks at the clusters of all series, of which there has to be one."""
     judged = _judge_looks(rule, seen) if seen else _Judged(missing=_unseen(series, now))
     case = _Case(rule, series, now, judged)
     result, why, is_final = _decided(case)
