@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Generic, TypeVar
 
-from volary.config import metrics, shape, yaml
+from volary.config import metrics, placeholders, shape, yaml
 from volary.model import analysis, stage
 
 #: Queries that Volary brings along.
@@ -88,6 +88,8 @@ def rules(
         arguments = dict(reading.arguments) | (each.template.app_args if each.template else {})
         rule = replace(_rule(place, interval), arguments=arguments)
         _check_name(reading, rule.name, (other.name for other in found), (*path, i))
+        for name, wrong in placeholders.of_rule(rule):
+            place.reading.error((*place.path, name), wrong.message, wrong.hint)
         found.append(rule)
     return tuple(found)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from volary.config import shape, strategies, yaml
+from volary.config import measured, shape, strategies, yaml
 from volary.model import application, fleet, problem, stage
 
 
@@ -25,7 +25,7 @@ def against_fleet(
         document: The application's file, to name lines.
         base: Where its Kubernetes part is, see `application.Loaded`.
     """
-    found = list(_findings(app, clusters, base))
+    found = [*_findings(app, clusters, base), *measured.findings(app, clusters)]
     return tuple(
         problem.Problem(text, _where(document, path), hint, severity)
         for path, text, hint, severity in found

@@ -7,11 +7,12 @@ and the error is shown. Being cancelled is shutting down; runs go on with the ne
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from volary.config import controller as settings_files
 from volary.config import fleet as fleet_files
-from volary.controller import inputs, server_loop
+from volary.controller import inputs, metering, server_loop
 from volary.gitops import repositories, watcher, webhooks
 from volary.model import clock as clocks
 from volary.model import controller, errors, fleet
@@ -35,15 +36,16 @@ def read_settings(file: str) -> controller.Settings:
 
 
 def read_fleet(settings: controller.Settings) -> fleet.Fleet:
-    """Read the fleet that the settings name.
+    """Read the fleet that the settings name, with the analysis providers of both.
 
     Raises:
         errors.UserError: It cannot be read, or has errors.
     """
     file = settings.fleet
-    return fleet_files.parse(
+    found = fleet_files.parse(
         _read(file, "fleet"), file=file, directory=str(Path(file).parent)
     ).require()
+    return replace(found, providers=metering.merged(settings.providers, found.providers))
 
 
 def _read(file: str, what: str) -> str:

@@ -166,7 +166,7 @@ class Exchange:
         elif access.password:
             name = access.literal_username or reveal(access.username)
             pair = base64.b64encode(f"{name}:{reveal(access.password)}".encode()).decode()
-            self.secrets.learn(pair)
+            self.secrets.tell(pair)
             found["Authorization"] = f"Basic {pair}"
         return found
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from volary.model import errors, provider
@@ -16,6 +16,7 @@ class Secrets:
 
     #: Is told every secret, so that it can be masked wherever it turns up.
     learn: Callable[[str], None]
+    _told: set[str] = field(default_factory=set)
 
     def reveal(self, secret: provider.Secret) -> str:
         """Return a secret without white space around it.
@@ -30,8 +31,14 @@ class Secrets:
             raise errors.user_error(f"has no secret in {place}: it is empty or not there")
         if any(ord(each) < ord(" ") for each in found):
             raise errors.user_error(f"has no secret in {place}: there are several lines")
-        self.learn(found)
+        self.tell(found)
         return found
+
+    def tell(self, value: str) -> None:
+        """Have a value masked that is, or holds, a secret."""
+        if value not in self._told:
+            self._told.add(value)
+            self.learn(value)
 
     def _read_file(self, path: str) -> str:
         try:
