@@ -30,7 +30,7 @@ bench: $(READY) ## Measure speed as ratios; writes benchmarks/README.md
 
 lock: ## Resolve dependencies again (needs uv)
 	@uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-	  --python-version 3.11 --extra sandbox --extra postgres --group dev pyproject.toml -o requirements/dev.lock
+	  --python-version 3.11 --extra sandbox --extra traffic --extra postgres --group dev pyproject.toml -o requirements/dev.lock
 
 clean: ## Remove everything that was built
 	@rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
