@@ -60,13 +60,13 @@ def _text(converted: conversion.Converted, file: str) -> str:
     if converted.remarks:
         start += ["", "What differs:", *(f"- {each}" for each in converted.remarks)]
     body = render_text.dump_body(converted.body)
-    return conversion.comment(start) + body + _settings(converted.notifications)
+    return conversion.comment(start) + body + _settings(converted.settings)
 
 
-def _settings(notifications: Mapping[str, object] | None) -> str:
-    """Return the controller's part, which belongs to another file."""
-    if notifications is None:
+def _settings(settings: Mapping[str, object]) -> str:
+    """Return what belongs to another file."""
+    if not settings:
         return ""
-    text = render_text.dump_value(dict(notifications))
-    lines = ["", "For the settings of the controller, in place of the alerts:", ""]
+    text = render_text.dump_value(dict(settings))
+    lines = ["", "For the settings of the controller (analysisProviders: or the fleet file):", ""]
     return conversion.comment([*lines, *text.splitlines()])

@@ -187,16 +187,16 @@ def _arguments(reading: shape.Reading) -> Mapping[str, str]:
 
 def _look_at_stages(reading: shape.Reading, base: yaml.Path) -> None:
     """Find the problems of stages although something else in the file is wrong."""
-    at = ("spec", "pipeline", "stages")
-    written = reading.written(at)
     routing_at = (*base, "trafficRouting")
     router = reading.read(routers.TrafficRouting, reading.written(routing_at) or {}, routing_at)
-    if not isinstance(written, list) or router is None:
+    if router is None:
         return
-    for i, item in enumerate(written):
-        entry = reading.read(sections.StageEntry, item, (*at, i))
-        if entry is not None:
-            pipeline.convert_one(reading, entry, router.method, (*at, i))
+    for at in strategies.written(reading):
+        written = reading.written(at)
+        for i, item in enumerate(written if isinstance(written, list) else ()):
+            entry = reading.read(sections.StageEntry, item, (*at, i))
+            if entry is not None:
+                pipeline.convert_one(reading, entry, router.method, (*at, i))
 
 
 def _dialect(reading: shape.Reading) -> applications.Dialect | None:

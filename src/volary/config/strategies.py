@@ -88,13 +88,25 @@ def matches(selector: application.TargetSelector, cluster: fleet.Cluster) -> boo
 
 
 def lists(app: application.Application) -> list[tuple[yaml.Path, tuple[stage.Stage, ...]]]:
-    """Return every list of stages with its path: one, or one of each strategy."""
+    """Return every list of stages with its path: one, or one of each strategy.
+
+    None where two strategies have one name, as their stages cannot be told apart.
+    """
     if not app.strategies:
         return [(STAGES, app.pipeline)]
+    if len({each.name for each in app.strategies}) < len(app.strategies):
+        return []
     return [
         (_list(i), tuple(each for each in app.pipeline if each.strategy == strategy.name))
         for i, strategy in enumerate(app.strategies)
     ]
+
+
+def written(reading: shape.Reading) -> list[yaml.Path]:
+    """Return the path of every list of stages that a file may have, read or not."""
+    entries = reading.written(PATH)
+    count = len(entries) if isinstance(entries, list) else 0
+    return [STAGES, *(_list(i) for i in range(count))]
 
 
 def where(app: application.Application, each: stage.Stage) -> yaml.Path:

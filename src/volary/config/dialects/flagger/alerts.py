@@ -14,13 +14,10 @@ _EVENTS = {
 }
 
 
-def translate(read: source.Source) -> dict[str, object] | None:
-    """Name every alert, and return the settings of the controller that stand for them.
-
-    None when there is no alert that can be sent.
-    """
+def translate(read: source.Source) -> None:
+    """Name every alert, and put those that can be sent into the settings."""
     if read.analysis is None:
-        return None
+        return
     routes: list[dict[str, Any]] = []
     receivers: dict[str, dict[str, Any]] = {}
     for i, each in enumerate(read.analysis.alerts):
@@ -47,9 +44,11 @@ def translate(read: source.Source) -> dict[str, object] | None:
         if events := _EVENTS.get(each.severity, _EVENTS["error"]):
             route["events"] = events
         routes.append(route)
-    if not routes:
-        return None
-    return {"notifications": {"routes": routes, "receivers": list(receivers.values())}}
+    if routes:
+        read.settings["notifications"] = {
+            "routes": routes,
+            "receivers": list(receivers.values()),
+        }
 
 
 def _provider(read: source.Source, alert: schema.Alert) -> schema.AlertProvider | None:

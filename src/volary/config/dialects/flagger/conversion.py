@@ -26,7 +26,7 @@ class Converted:
     body: json.JsonObject
     #: Lines without ``#``: what differs, and settings of the controller that go with it.
     remarks: tuple[str, ...]
-    notifications: Mapping[str, object] | None
+    settings: Mapping[str, object]
 
 
 def convert(made: translation.Translation, problems: Iterable[problem.Problem]) -> Converted:
@@ -39,7 +39,7 @@ def convert(made: translation.Translation, problems: Iterable[problem.Problem]) 
     spec = {name: value["spec"][name] for name in _ORDER if name in value["spec"]}
     rest = {name: each for name, each in value["spec"].items() if name not in spec}
     remarks = [f"{each.where}: {each.message}" for each in problems]
-    return Converted({**value, "spec": {**spec, **rest}}, tuple(remarks), made.notifications)
+    return Converted({**value, "spec": {**spec, **rest}}, tuple(remarks), made.settings)
 
 
 def comment(lines: Sequence[str]) -> str:

@@ -78,6 +78,12 @@ def _query(read: source.Source, each: schema.Metric, at: yaml.Path) -> str:
         kind = template.spec.provider.type
         hint = f"carried out: {', '.join(source.PROVIDERS)}"
         read.reading.error(reference, f"the provider {kind} is not carried out", hint)
+    read.reading.warn(
+        reference,
+        f"address and credentials of the MetricTemplate {each.template_ref.name} are not taken",
+        "write them to analysisProviders in the fleet file or the controller's settings",
+    )
+    _remember(read, template.spec.provider)
     return _adapted(read, each, template.spec.query, reference)
 
 
@@ -132,23 +138,32 @@ def _type(read: source.Source, each: schema.Metric) -> str:
     return source.text(provider, "type") or _PROMETHEUS
 
 
-def _settings(read: source.Source, types: list[str]) -> None:
-    """Say which providers the settings have to have: addresses and secrets are there."""
-    if not types:
+def _remember(read: source.Source, provider: schema.TemplateProvider) -> None:
+    """Put a template's provider into the settings, once for each type."""
+    known = read.settings.setdefault("analysisProviders", [])
+    assert isinstance(known, list)
+    if any(each["name"] == provider.type for each in known):
         return
+    config: dict[str, Any] = {}
+    if provider.address:
+        config["address"] = provider.address
+    if provider.headers:
+        config["headers"] = {name: ", ".join(each) for name, each in provider.headers.items()}
+    if provider.region:
+        config["region"] = provider.region
+    if provider.insecure_skip_verify:
+        config["tls"] = {"insecureSkipVerify": True}
+    made: dict[str, Any] = {"name": provider.type, "type": provider.type}
+    known.append({**made, "config": config} if config else made)
+
+
+def _settings(read: source.Source, types: list[str]) -> None:
+    """Say what has to be in the settings, where the Canary says something about it."""
     named = sorted(set(types))
-    each = "of that type" if len(named) == 1 else "called like that"
-    where = (
-        ("spec", "metricsServer")
-        if read.spec.metrics_server
-        else (
-            *read.analysis_path,
-            "metrics",
-        )
-    )
-    read.reading.warn(
-        where,
-        f"metrics are asked of {' and '.join(named)}: analysisProviders in the fleet file or the "
-        f"controller's settings needs one {each}",
-        "addresses and secrets are written there, per cluster where they differ",
-    )
+    hint = "write it to analysisProviders in the fleet file or the controller's settings"
+    if read.spec.metrics_server and named:
+        message = "the address of Prometheus is not taken from here"
+        read.reading.warn(("spec", "metricsServer"), message, hint)
+    if len(named) > 1:
+        message = f"{' and '.join(named)} are asked: each is a provider of that name"
+        read.reading.warn((*read.analysis_path, "metrics"), message, hint)

@@ -1,7 +1,7 @@
 """What a translation reads from: one Canary, its neighbours, and the problems found."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from volary.config import shape, yaml
 from volary.config.dialects.flagger import draft, schema
@@ -30,6 +30,8 @@ class Source:
     #: Every object of the application's directory, the Canary too.
     neighbours: Sequence[yaml.Document]
     draft: draft.Draft
+    #: What belongs into the fleet file or the controller's settings instead.
+    settings: dict[str, object] = field(default_factory=dict)
 
     @property
     def spec(self) -> schema.Spec:

@@ -1,7 +1,7 @@
 """From the objects of a directory to a file of our own dialect."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from volary.config import shape, yaml
@@ -26,8 +26,9 @@ class Translation:
     #: None when the Canary could not be read.
     draft: draft.Draft | None
     problems: tuple[problem.Problem, ...]
-    #: Notification receivers that stand for its AlertProviders, as controller settings.
-    notifications: dict[str, object] | None = None
+    #: What stands for its AlertProviders and the providers of its MetricTemplates: parts of
+    #: the controller's settings.
+    settings: dict[str, object] = field(default_factory=dict)
 
     @property
     def has_errors(self) -> bool:
@@ -54,11 +55,11 @@ def translate(
         return Translation(None, tuple(reading.problems))
     made = draft.Draft(reading.where(()))
     read = source.Source(reading, canary, (*documents, *neighbours), made)
-    notifications = _fill(read)
-    return Translation(made, tuple(reading.problems), notifications)
+    _fill(read)
+    return Translation(made, tuple(reading.problems), read.settings)
 
 
-def _fill(read: source.Source) -> dict[str, object] | None:
+def _fill(read: source.Source) -> None:
     read.put(("apiVersion",), application.Dialect.VOLARY.value, ("apiVersion",))
     read.put(("kind",), "Application", ("kind",))
     if not read.name:
@@ -72,7 +73,7 @@ def _fill(read: source.Source) -> dict[str, object] | None:
     if length >= _LONGEST_RUN:
         hours = int(length.total_seconds()) // 3600 + 2
         read.put(("spec", "timeout"), f"{hours}h", read.analysis_path)
-    return alerts.translate(read)
+    alerts.translate(read)
 
 
 def _not_one(reading: shape.Reading, canaries: Sequence[yaml.Document]) -> None:
