@@ -102,3 +102,26 @@ async def test_quick_sync(tmp_path: Path) -> None:
         assert stages == ["K8S_SYNC"]
         assert given.find("us", "Deployment", "tools", "tools") is not None
         assert given.find("us", "CronJob", "tools-cleanup", "tools") is None
+
+
+async def test_blue_green(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us", "eu", example="blue-green") as given:
+        stages = await released(given, "manifests.yaml", "shop:v1", "shop:v2")
+
+        assert "K8S_BLUE_GREEN" in stages
+        for target in ("us", "eu"):
+            assert given.images(target, "shop") == "example/shop:v2 2/2"
+            assert given.find(target, "Service", "shop-preview") is None
+
+
+async def test_scripts(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us", "eu", example="scripts") as given:
+        await given.deployed()
+        given.edit("manifests.yaml", "billing:v1", "billing:v2", message="Release v2")
+
+        ended = await given.run("--output", "json")
+
+        assert ended.code == 0, ended
+        lines = [each["line"] for each in ended.events if each.get("event") == "task-logged"]
+        assert sum("schema billing goes up for billing" in each for each in lines) == 1
+        assert {"looking at us", "looking at eu"} <= set(lines)
