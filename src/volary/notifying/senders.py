@@ -160,7 +160,7 @@ async def _post(
             address, data=body, headers=headers, timeout=_TIMEOUT, allow_redirects=False
         ) as answer:
             status, delay = answer.status, answer.headers.get("Retry-After", "")
-            text = await answer.content.read(_MOST_BYTES)
+            text = await _beginning(answer)
     except aiohttp.InvalidURL as error:
         raise errors.PermanentError("the address is none") from error
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -171,6 +171,16 @@ async def _post(
     if status in _PASSING or status >= 500:
         raise errors.TemporaryError(message, delay=_delay(delay))
     raise errors.PermanentError(message)
+
+
+async def _beginning(answer: aiohttp.ClientResponse) -> bytes:
+    """Return the body, cut where it gets too long."""
+    body = bytearray()
+    async for chunk in answer.content.iter_chunked(_MOST_BYTES):
+        body += chunk
+        if len(body) >= _MOST_BYTES:
+            break
+    return bytes(body[:_MOST_BYTES])
 
 
 def _delay(text: str) -> timedelta | None:

@@ -4,7 +4,9 @@ Only asymmetric algorithms can be allowed, and which ones is decided here and by
 never by the token. Keys come from a file, an address, or the issuer's discovery document.
 """
 
+import asyncio
 import json
+import logging
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,12 +17,16 @@ import jwt
 
 from volary.model import controller, errors
 
+_LOG = logging.getLogger(__name__)
+
 #: What settings may allow.
 ALGORITHMS = frozenset({"RS256", "ES256", "PS256"})
 #: Seconds that clocks may differ.
 LEEWAY = 30
-#: Seconds that keys are believed, and between two looks for a key that is not known.
+#: Seconds after which keys are looked for again, and between two looks.
 _KEEP, _PAUSE = 600.0, 30.0
+#: Seconds that keys are believed while the issuer cannot be asked.
+_LONGEST = 3600.0
 _LARGEST_TOKEN = 16 * 1024
 _LARGEST_DOCUMENT = 1024 * 1024
 _PATIENCE = aiohttp.ClientTimeout(total=10, connect=5)
@@ -47,6 +53,7 @@ class Issuer:
         self._settings = settings
         self._keys: dict[str, jwt.PyJWK] = {}
         self._fetched = self._looked = float("-inf")
+        self._looking = asyncio.Lock()
 
     async def claims(self, token: str) -> Mapping[str, Any]:
         """Return the claims of a token that is believed.
@@ -79,11 +86,8 @@ class Issuer:
             raise RefusedError(_why(error)) from error
 
     async def _key(self, identifier: str) -> jwt.PyJWK:
-        now = time.monotonic()
-        old = now - self._fetched > _KEEP
-        unknown = identifier not in self._keys and now - self._looked > _PAUSE
-        if old or unknown:
-            await self._refresh(now)
+        async with self._looking:  # one look for all who come at once
+            await self._look(identifier)
         found = self._keys.get(identifier)
         if found is None and not identifier and len(self._keys) == 1:
             found = next(iter(self._keys.values()))
@@ -91,8 +95,24 @@ class Issuer:
             raise RefusedError("the token is signed by a key that the issuer does not have")
         return found
 
+    async def _look(self, identifier: str) -> None:
+        """Look for keys when it is time; an issuer that is down for a while shuts nobody out.
+
+        Raises:
+            errors.TemporaryError: There are no keys that may be believed.
+        """
+        now = time.monotonic()
+        is_due = identifier not in self._keys or now - self._fetched > _KEEP
+        if is_due and now - self._looked > _PAUSE:
+            self._looked = now
+            try:
+                await self._refresh(now)
+            except errors.TemporaryError as error:
+                _LOG.warning("%s: %s", self._settings.issuer, error)
+        if now - self._fetched > _LONGEST:
+            raise errors.TemporaryError("the issuer's keys cannot be had")
+
     async def _refresh(self, now: float) -> None:
-        self._looked = now
         document = await self._document()
         try:
             read = jwt.PyJWKSet.from_dict(dict(document))
@@ -142,10 +162,19 @@ async def _fetch(url: str) -> Mapping[str, Any]:
             session.get(url, allow_redirects=False) as answer,
         ):
             answer.raise_for_status()
-            body = await answer.content.read(_LARGEST_DOCUMENT)
-            return _object(json.loads(body))
+            return _object(json.loads(await _body(answer)))
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         raise errors.TemporaryError("the issuer's keys cannot be fetched") from error
+
+
+async def _body(answer: aiohttp.ClientResponse) -> bytes:
+    """Return the whole body; one that is too large is none."""
+    body = bytearray()
+    async for chunk in answer.content.iter_chunked(64 * 1024):
+        body += chunk
+        if len(body) > _LARGEST_DOCUMENT:
+            raise ValueError("too large")
+    return bytes(body)
 
 
 def _object(read: object) -> Mapping[str, Any]:

@@ -30,7 +30,7 @@ async def kept(store: protocol.Store, run: state.Run) -> int:
 
 
 def step(run: state.Run, event: events.Event) -> journals.Record:
-    return journals.Record(event, machine.advance(run, event))
+    return journals.Record((event,), machine.advance(run, event))
 
 
 async def test_a_secret_in_an_outcome_is_kept_nowhere() -> None:
