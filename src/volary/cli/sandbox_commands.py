@@ -19,6 +19,7 @@ class Scenario(StrEnum):
     BAD_CANARY = "bad-canary"
     PROGRESSIVE = "progressive"
     AB = "ab"
+    BLUE_GREEN = "blue-green"
     ONE_BAD_REGION = "one-bad-region"
 
 

@@ -90,4 +90,12 @@ STORIES: Mapping[str, TrafficStory] = {
         ),
         lesson="Until promotion everybody met version 1, and the beta group version 2.",
     ),
+    "blue-green": TrafficStory(
+        example="blue-green",
+        service="shop",
+        intention="Version 2 starts beside version 1; then all users move at once.",
+        change=_CHANGE,
+        subject="Release shop v2",
+        lesson="No mesh, only a Service whose selector moved; the way back was one write.",
+    ),
 }
