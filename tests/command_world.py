@@ -12,7 +12,7 @@ import re
 import shutil
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -216,13 +216,14 @@ async def world(
     example: str = "simple",
     git: bool = True,
     istio: bool = False,
+    definitions: Sequence[Mapping[str, Any]] = (),
     labels: Mapping[str, Mapping[str, str]] | None = None,
     **settings: Any,
 ) -> AsyncIterator[World]:
     """Start clusters, and put an example into a new repository."""
     chosen = fleet.Settings(
         **{"speed": SPEED, "tls": False, "seed": 1, **settings},
-        crds=crds.istio() if istio else (),
+        crds=(*(crds.istio() if istio else ()), *map(dict, definitions)),
         labels=labels or {},
     )
     directory = base / "app"

@@ -1,0 +1,54 @@
+"""The examples of the routers are deployed for real, then released in a second version."""
+
+from pathlib import Path
+
+import pytest
+
+import command_world
+from volary.sandbox import crds, verbs
+from volary.sandbox.dataplane import acceptance
+
+GATEWAY = "gateway.networking.k8s.io"
+ROUTES = {
+    "gateway-api": f"HTTPRoute.{GATEWAY}",
+    "linkerd": f"HTTPRoute.{GATEWAY}",
+    "smi": "TrafficSplit.split.smi-spec.io",
+    "nginx": "Ingress",
+    "traefik": "TraefikService.traefik.io",
+}
+WEIGHTS = {
+    "gateway-api": "primary 80 %, canary 10 %, baseline 10 %",
+    "linkerd": "primary 90 %, canary 10 %",
+    "smi": "primary 90 %, canary 10 %",
+    "nginx": "primary 75 %, canary 25 %",
+    "traefik": "primary 80 %, canary 20 %",
+}
+
+
+def add_gateway(given: command_world.World) -> None:
+    """Given: the platform team's Gateway."""
+    registry = given.running.clusters["us"].registry
+    for body in acceptance.gateway():
+        namespace = body["metadata"].get("namespace", "")
+        registry.create(registry.kind_of(body), namespace, body, verbs.Options(manager="team"))
+
+
+@pytest.mark.parametrize("example", ROUTES)
+async def test_an_example_is_released_over_its_router(example: str, tmp_path: Path) -> None:
+    definitions = (*crds.gateway_api(), *crds.smi(), *crds.traefik())
+    async with command_world.world(
+        tmp_path, "us", example=example, definitions=definitions
+    ) as given:
+        add_gateway(given)
+        first = await given.run()
+        assert first.code == 0, first
+        given.edit("manifests.yaml", "shop:v1", "shop:v2", message="Release v2")
+
+        second = await given.run("--output", "json")
+
+        assert second.code == 0, second
+        assert f"traffic: {WEIGHTS[example]}" in second.out
+        assert given.images("us", "shop") == "example/shop:v2 4/4"
+        assert "canary" not in str(given.find("us", ROUTES[example], "shop")["spec"])
+        assert given.find("us", "Service", "shop-canary") is None
+        assert given.find("us", "Ingress", "shop-canary") is None
