@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from volary.cli import convert_commands, remote_commands, sandbox_commands
+from volary.cli import analysis_commands, convert_commands, remote_commands, sandbox_commands
 
 if TYPE_CHECKING:
     from volary.model import plan as plans
@@ -324,4 +324,5 @@ def plan(
 
 app.add_typer(sandbox_commands.app)
 app.add_typer(convert_commands.app, name="convert")
+app.add_typer(analysis_commands.app, name="analysis")
 app.add_typer(remote_commands.app)

@@ -55,13 +55,15 @@ Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")]
 Follow = Annotated[bool, typer.Option("--watch", help="Show the run until its end.")]
 
 
-def _finish(work: Coroutine[object, object, int]) -> None:
+def finish(work: Coroutine[object, object, int]) -> None:
+    """Carry out a command's work and exit with its code."""
     import asyncio  # half of the start-up time of ``volary --help``
 
     raise typer.Exit(asyncio.run(work))
 
 
-def _target(server: str) -> "logins.Target":
+def target_of(server: str) -> "logins.Target":
+    """Return the server that is meant and how to get in."""
     import os
 
     from volary.cli.remote import login as logins
@@ -72,7 +74,7 @@ def _target(server: str) -> "logins.Target":
 def _of_run(kind: str, run: str, server: str, body: dict[str, object]) -> None:
     from volary.cli.remote import asking
 
-    _finish(asking.of_run(_target(server), kind, run, body))
+    finish(asking.of_run(target_of(server), kind, run, body))
 
 
 @app.command("server")
@@ -83,7 +85,7 @@ def serve(config: Config = "volary-server.yaml") -> None:
     """
     from volary.cli.remote import serving
 
-    _finish(serving.serve(config))
+    finish(serving.serve(config))
 
 
 @token.command("create")
@@ -128,7 +130,7 @@ def login(server: Annotated[str, typer.Argument(metavar="URL", help="The server.
     """Read a token from the terminal or standard input, try it, and keep it (mode 0600)."""
     from volary.cli.remote import asking
 
-    _finish(asking.log_in(server))
+    finish(asking.log_in(server))
 
 
 @app.command()
@@ -145,7 +147,7 @@ def get(
     from volary.cli.remote import output as forms
 
     wanted, form = forms.Noun(noun.value), forms.Form(output.value)
-    _finish(looking.get(_target(server), wanted, app_name, status, limit, form))
+    finish(looking.get(target_of(server), wanted, app_name, status, limit, form))
 
 
 @app.command()
@@ -158,7 +160,7 @@ def describe(
     from volary.cli.remote import looking
     from volary.cli.remote import output as forms
 
-    _finish(looking.describe(_target(server), name, forms.Form(output.value)))
+    finish(looking.describe(target_of(server), name, forms.Form(output.value)))
 
 
 @app.command()
@@ -167,7 +169,7 @@ def explain(run: Run, server: Server = "", output: Output = Form.TEXT) -> None:
     from volary.cli.remote import looking
     from volary.cli.remote import output as forms
 
-    _finish(looking.explain(_target(server), run, forms.Form(output.value)))
+    finish(looking.explain(target_of(server), run, forms.Form(output.value)))
 
 
 @app.command()
@@ -175,7 +177,7 @@ def watch(run: Run, server: Server = "", output: Output = Form.TEXT) -> None:
     """Show a run as it happens, as `volary run` does; ends with the run."""
     from volary.cli.remote import looking
 
-    _finish(looking.watch(_target(server), run, as_json=output is Form.JSON))
+    finish(looking.watch(target_of(server), run, as_json=output is Form.JSON))
 
 
 @app.command()
@@ -194,7 +196,7 @@ def logs(
     from volary.cli.remote import output as forms
 
     form = forms.Form(output.value)
-    _finish(looking.logs(_target(server), run, stage, cluster, follow=follow, form=form))
+    finish(looking.logs(target_of(server), run, stage, cluster, follow=follow, form=form))
 
 
 @app.command()
@@ -211,7 +213,7 @@ def status(
     from volary.cli.remote import output as forms
 
     form = forms.Form(output.value)
-    _finish(looking.status(_target(server), run, wait=wait, form=form))
+    finish(looking.status(target_of(server), run, wait=wait, form=form))
 
 
 @app.command()
@@ -228,7 +230,7 @@ def sync(
     from volary.cli.remote import asking
 
     body: dict[str, object] = {"commit": commit, "strategy": strategy}
-    _finish(asking.of_application(_target(server), "sync", application, body, follow=follow))
+    finish(asking.of_application(target_of(server), "sync", application, body, follow=follow))
 
 
 @app.command()
@@ -241,8 +243,8 @@ def rollback(
     """Go back to a commit that ran before."""
     from volary.cli.remote import asking
 
-    _finish(
-        asking.of_application(_target(server), "rollback", application, {"to": to}, follow=follow)
+    finish(
+        asking.of_application(target_of(server), "rollback", application, {"to": to}, follow=follow)
     )
 
 
@@ -269,7 +271,7 @@ def resume(run: Run, server: Server = "") -> None:
     """Have a paused run go on."""
     from volary.cli.remote import asking
 
-    _finish(asking.of_run(_target(server), "resume", run, {}))
+    finish(asking.of_run(target_of(server), "resume", run, {}))
 
 
 @app.command()

@@ -40,8 +40,7 @@ class Masked:
 
     def _clean(self, event: feed.RunEvent) -> feed.RunEvent:
         if isinstance(event, feed.TaskFound):
-            document = clean_document(self._masker, dict(event.document), also=_FOUND)
-            return replace(event, document=document)
+            return replace(event, document=clean_finding(self._masker, dict(event.document)))
         changed: dict[str, object] = {}
         for each in fields(event):
             if each.name not in PROSE:
@@ -82,6 +81,11 @@ def clean_transition(masker: masking.Masker, transition: record.Transition) -> r
         ),
         origin=clean_document(masker, transition.origin),
     )
+
+
+def clean_finding(masker: masking.Masker, document: json.JsonObject) -> json.JsonObject:
+    """Return what an analysis found as it may be seen."""
+    return clean_document(masker, document, also=_FOUND)
 
 
 def clean_document(

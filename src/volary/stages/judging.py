@@ -10,12 +10,16 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import cast
+from typing import Protocol, cast
 
 from volary.analysis import checks, fleet
+from volary.engine import executor
 from volary.model import analysis, errors, json, stage, variant
+from volary.model import application as applications
+from volary.model import clock as clocks
+from volary.stages import assembly as assemblies
+from volary.stages import circumstances, findings, meters, naming, requests
 from volary.stages import context as contexts
-from volary.stages import findings, meters, naming, requests
 
 #: What the last successful analysis is remembered as.
 LAST = "analysis"
@@ -32,17 +36,67 @@ class Frame:
     deadline: datetime
 
 
+class Around(Protocol):
+    """What a judge needs of a stage's context."""
+
+    @property
+    def application(self) -> applications.Application:
+        """Whose release it is."""
+        ...
+
+    @property
+    def target(self) -> str:
+        """Name of the cluster."""
+        ...
+
+    @property
+    def report(self) -> executor.Reporter:
+        """Is told what was found."""
+        ...
+
+    @property
+    def begun(self) -> tuple[stage.Stage, ...]:
+        """Stages that were begun on the cluster before."""
+        ...
+
+    @property
+    def clock(self) -> clocks.Clock | None:
+        """The time."""
+        ...
+
+    @property
+    def meter(self) -> meters.Meter:
+        """Where metrics are kept."""
+        ...
+
+    @property
+    def assembly(self) -> assemblies.Assembly:
+        """The same stage on the other clusters."""
+        ...
+
+    @property
+    def permissions(self) -> circumstances.Permissions:
+        """What requests may connect to."""
+        ...
+
+    def warn(self, line: str) -> None:
+        """Say a line that somebody should look at."""
+        ...
+
+
 @dataclass(slots=True)
 class Judge:
     """Measures the rules of one stage on one cluster."""
 
-    context: contexts.StageContext
+    context: Around
     frame: Frame
     rules: tuple[analysis.Rule, ...]
     names: naming.Names = field(default_factory=naming.Names)
     http: Mapping[str, analysis.HttpCheck] = field(default_factory=dict)
     #: When the last successful analysis began; None: there was none.
     previous: datetime | None = None
+    #: Looks are in the past: nothing can be asked about now.
+    is_past: bool = False
     _kept: dict[str, list[analysis.Measurement]] = field(default_factory=dict)
     _told: dict[str, tuple[analysis.Result, bool]] = field(default_factory=dict)
 
@@ -145,6 +199,7 @@ class Judge:
             role=role,
             time=at,
             until=until,
+            is_past=self.is_past,
         )
         try:
             async with asyncio.timeout(rule.timeout.total_seconds()):
@@ -158,7 +213,7 @@ class Judge:
             return question.failure(str(error))
 
 
-def new_version(context: contexts.StageContext) -> variant.Variant:
+def new_version(context: Around) -> variant.Variant:
     """Return which variant the new version is on this cluster: canary while one runs."""
     runs = False
     for each in context.begun:
