@@ -1,8 +1,11 @@
 """Several clusters going in step: what each found out, seen by all of them.
 
 One cluster alone is a council of one. What is decided follows from what was said, so every
-member comes to the same decision by itself, and nobody has to lead. Only questions to the
-outside are asked by one, the speaker, in the name of all.
+member comes to the same decision by itself, and nobody has to lead. Questions to the outside
+are asked once, by whoever comes to them first, in the name of all.
+
+Rounds only ever go on, and a member waits for nothing but the others' word on its own round, so
+they cannot wait for each other in a circle; who comes later begins with the round of the others.
 """
 
 import asyncio
@@ -15,6 +18,10 @@ from volary.stages import work
 
 T = TypeVar("T")
 
+_ROUND = "round"
+#: Answers that are still known; who is behind by more asks again.
+_KEPT = 3
+
 
 @dataclass(slots=True)
 class Council:
@@ -22,47 +29,64 @@ class Council:
 
     doing: work.Work
     scope: stage.Scope
-    #: The round, the same number for all who are in it.
+    #: Grows by one with each word on how it stands.
     round: int = 0
 
-    @property
-    def is_speaker(self) -> bool:
-        """Whether this cluster asks in the name of all."""
-        if self.scope is stage.Scope.CLUSTER:
-            return True
-        members = self.doing.context.assembly.members
-        return not members or members[0] == self.doing.context.target
+    def begin(self) -> None:
+        """Take a place; called once, before anything is said."""
+        assembly = self.doing.context.assembly
+        said = assembly.said(_ROUND)
+        others = (said.get(each) for each in assembly.members)
+        reached = max((each for each in others if isinstance(each, int)), default=0)
+        self.round = max(0, reached - 1)
 
-    async def share(self, topic: str, value: T) -> Mapping[str, T]:
-        """Say something, and return what every member said, by cluster.
+    async def share(self, value: T) -> Mapping[str, T]:
+        """Begin a round: say how it stands here, and return what every member said, by cluster.
 
         Raises:
             StageFailedError: when the others do not speak in time.
             StoppedError: when asked to stop.
         """
-        target = self.doing.context.target
+        self.round += 1
+        target, assembly = self.doing.context.target, self.doing.context.assembly
         if self.scope is stage.Scope.CLUSTER:
             return {target: value}
-        assembly = self.doing.context.assembly
-        where = f"{topic} {self.round}"
-        assembly.post(target, where, value)
+        topic = f"report {self.round}"
+        assembly.post(target, _ROUND, self.round)
+        assembly.post(target, topic, value)
         try:
             async with asyncio.timeout(self.doing.remaining.total_seconds()):
-                said = await self.doing.unless_stopped(_gathered(assembly.gather(target, where)))
+                said = await self.doing.unless_stopped(_gathered(assembly.gather(target, topic)))
         except TimeoutError:
             raise work.StageFailedError("the other clusters did not come so far in time") from None
         return cast("Mapping[str, T]", said)
 
-    async def ask(self, topic: str, question: Callable[[], Awaitable[str]]) -> str:
-        """Have the speaker ask, and return the answer to all.
+    async def ask(self, topic: str, number: int, question: Callable[[], Awaitable[str]]) -> str:
+        """Have a question asked once for all, and return the answer.
 
-        A speaker that left without an answer was stopped; the others come to know it by their
-        own stop flags, and until then nothing is granted.
+        Args:
+            topic: What is asked.
+            number: How often it was asked before; the same for all who share the answer.
+            question: Asks.
+
+        Raises:
+            StoppedError: when asked to stop.
         """
-        mine = await question() if self.is_speaker else None
-        said = await self.share(topic, mine)
-        answers = [each for each in said.values() if each is not None]
-        return answers[0] if answers else "nobody could ask"
+        if self.scope is stage.Scope.CLUSTER:
+            return await question()
+        context = self.doing.context
+        key = f"{context.task.stage_id} {topic}"
+        context.once.forget(f"{key} {number - _KEPT}")
+        result = await context.once.do(
+            f"{key} {number}",
+            context.target,
+            question,
+            is_kept=lambda _: True,
+            stop=context.stop.wait,
+        )
+        if result is None:
+            raise work.StoppedError(self.doing.stop_reason)
+        return result.value
 
 
 async def _gathered(gathering: Awaitable[T]) -> T:

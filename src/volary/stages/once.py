@@ -59,6 +59,12 @@ class Once:
             if found is not None:
                 return found  # type: ignore[return-value] # of the same key, so the same work
 
+    def forget(self, key: str) -> None:
+        """Know nothing of a key any more, unless it is just being done."""
+        known = self._known.get(key)
+        if known is not None and known.done():
+            del self._known[key]
+
     async def _do(
         self, key: str, target: str, work: Callable[[], Awaitable[T]], is_kept: Callable[[T], bool]
     ) -> Result[T]:

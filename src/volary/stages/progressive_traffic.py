@@ -149,6 +149,7 @@ class Journey:
             StageFailedError: when the checks failed too often, or canary went down.
             StoppedError: when asked to stop.
         """
+        self.council.begin()
         if known:
             await self._recall(known)
             # What was measured before the pause says nothing about the time since.
@@ -189,18 +190,19 @@ class Journey:
     async def _confirm(self) -> None:
         """Wait until the ``confirm-rollout`` webhooks agree; asked once per interval."""
         self.inquirer.describe(phase="Waiting")
+        asked = 0
         while not self._is_confirmed:
-            refusal = await self._ask(_Hook.CONFIRM_ROLLOUT)
+            refusal = await self._ask(_Hook.CONFIRM_ROLLOUT, asked)
+            asked += 1
             self._is_confirmed = not refusal
             if refusal:
                 self.doing.context.progress(f"waiting for confirm-rollout: {refusal}")
                 await self._rest()
         await self._remember()
 
-    async def _ask(self, kind: webhook.WebhookType) -> str:
+    async def _ask(self, kind: webhook.WebhookType, number: int) -> str:
         """Return why somebody refuses; in a fleet one cluster asks for all."""
-        self.council.round += 1
-        return await self.council.ask(kind.value, lambda: self.inquirer.refusal(kind))
+        return await self.council.ask(kind.value, number, lambda: self.inquirer.refusal(kind))
 
     async def _rest(self) -> None:
         try:
@@ -210,8 +212,7 @@ class Journey:
 
     async def _round(self) -> stepping.Tick:
         """Look, check, decide, and move the traffic if that is what follows."""
-        self.council.round += 1
-        reports = await self.council.share("report", await self._report())
+        reports = await self.council.share(await self._report())
         position = stepping.together([each.position for each in reports.values()])
         self.reason = _against(reports) or self.reason
         if not all(each.is_ready for each in reports.values()):
@@ -237,7 +238,11 @@ class Journey:
             canaryWeight=self.position.weight,
             iterations=self.position.iterations,
         )
-        asked = await self.inquirer.agreement(_Hook.ROLLBACK) if self.council.is_speaker else ""
+        asked = await self.council.ask(
+            _Hook.ROLLBACK.value,
+            self.council.round,
+            lambda: self.inquirer.agreement(_Hook.ROLLBACK),
+        )
         if asked:
             reason = f"{asked} asked to roll back"
             return Report(self.position, stepping.Answers(rollback=True), True, reason)
@@ -284,7 +289,7 @@ class Journey:
         gate = stepping.gate(self.options, position)
         if gate is None:
             return True
-        refusal = await self._ask(_GATES[gate])
+        refusal = await self._ask(_GATES[gate], self.council.round)
         if refusal:
             self.reason = refusal
         return not refusal
