@@ -25,6 +25,8 @@ _LONGEST_PAUSE = 300.0
 #: Answers that may be better a moment later.
 _PASSING = frozenset({408, 429, 502, 503, 504})
 _REFUSED = frozenset({401, 403})
+_NOT_FOUND = 404
+_NO_ADDRESS = "has no address that can be asked"
 
 
 class NoAnswerError(Exception):
@@ -114,8 +116,8 @@ class Exchange:
     async def _once(self, asked: query.Query) -> list[dialect.Points]:
         spoken = kinds.make(self.settings, asked)
         request = spoken.request(self.secrets.reveal, self.clock.now())
+        url = _url(self.settings.access.address_of(asked.target), request)
         try:
-            url = _url(self.settings.access.address_of(asked.target), request)
             async with self.session.request(
                 request.method,
                 url,
@@ -127,12 +129,12 @@ class Exchange:
                 allow_redirects=False,
             ) as answer:
                 return await self._receive(answer, spoken)
-        except (aiohttp.InvalidURL, ValueError):
-            raise NoAnswerError("has no address that can be asked") from None
         except aiohttp.ClientConnectorCertificateError:
             raise NoAnswerError(
                 "has a certificate that is not trusted, or for another name"
             ) from None
+        except aiohttp.InvalidURL:
+            raise NoAnswerError(_NO_ADDRESS) from None
         except (aiohttp.ClientError, OSError) as error:
             message = f"could not be reached ({_reason(error)})"
             raise _PassingError(_Trouble(message)) from None
@@ -148,6 +150,8 @@ class Exchange:
                 " lead to"
             )
         said = spoken.explain(await answer.content.read(_LARGEST_ERROR))
+        if answer.status == _NOT_FOUND and not said:
+            said = "is the address right?"
         message = f"answered {answer.status}" + (f": {said}" if said else "")
         if answer.status in _REFUSED:
             raise NoAnswerError(f"refused the credentials ({message})")
@@ -185,7 +189,10 @@ async def open_exchange(
 
 
 def _url(address: str, request: dialect.Request) -> yarl.URL:
-    base = yarl.URL(address)
+    try:
+        base = yarl.URL(address)
+    except ValueError:
+        raise NoAnswerError(_NO_ADDRESS) from None
     path = f"{base.path.rstrip('/')}{request.path}" or "/"
     return base.with_path(path).with_query([*base.query.items(), *request.parameters])
 

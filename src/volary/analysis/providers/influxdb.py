@@ -59,8 +59,6 @@ class InfluxDb:
                     header = []
                 elif not header:
                     header = row
-                    if "error" in header and "_value" not in header:
-                        header = ["", *header]
                 else:
                     _take(dict(zip(header, row, strict=False)), found)
         except csv.Error:
