@@ -1,0 +1,352 @@
+"""What a cluster gets of an application: its share of the replicas, then its overrides.
+
+Source of the rules: Karmada's overriders. Overrides come after the replicas, so one of
+``/spec/replicas`` has the last word. Rules are applied in the order in which they are
+written, and within a rule images first, then commands, arguments, labels, annotations, fields and
+patches. Texts may hold ``${cluster.name}``, ``${cluster.region}``, ``${cluster.provider}`` and
+``${cluster.labels.KEY}``.
+"""
+
+import json as text_json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import assert_never, cast
+
+import yaml as plain_yaml
+
+from volary.config import yaml
+from volary.manifests import images, objects, workloads
+from volary.model import errors, fleet, json, manifest, overrides, selection
+from volary.placement import division, pointers
+
+#: Kinds whose images are changed where no path is given (Karmada: imageOverrider).
+_IMAGES = frozenset({"Pod", "ReplicaSet", "Deployment", "DaemonSet", "StatefulSet", "Job"})
+_VARIABLE = re.compile(r"\$\{cluster\.([^}]*)\}")
+_ORDER: tuple[type[overrides.Override], ...] = (
+    overrides.ImageOverride,
+    overrides.ArgumentsOverride,
+    overrides.EnvOverride,
+    overrides.MetadataOverride,
+    overrides.FieldOverride,
+    overrides.PatchOverride,
+)
+
+
+def apply(
+    manifests: Sequence[manifest.Manifest],
+    wanted: overrides.Differences,
+    cluster: fleet.Cluster,
+    targets: Sequence[fleet.Cluster],
+    uid: str = "",
+) -> list[manifest.Manifest]:
+    """Return the manifests as `cluster`, one of `targets`, gets them.
+
+    Args:
+        manifests: What was rendered for the cluster.
+        wanted: What the application has different on its clusters.
+        cluster: The cluster.
+        targets: All clusters of the application: what replicas are divided over.
+        uid: Decides ties of the division, see `division.webster`.
+
+    Raises:
+        UserError: A patch does not fit; with the manifest's place.
+    """
+    if wanted == overrides.Differences():
+        return list(manifests)
+    found = []
+    for item in manifests:
+        changed = _with_share(item, wanted.replicas, cluster, targets, uid)
+        for rule in wanted.rules:
+            if selection.matches(rule.targets, cluster) and _selects(rule.resources, changed):
+                changed = _overridden(changed, rule.overrides, cluster)
+        found.append(changed)
+    return found
+
+
+def _with_share(
+    item: manifest.Manifest,
+    wanted: overrides.ReplicaDivision,
+    cluster: fleet.Cluster,
+    targets: Sequence[fleet.Cluster],
+    uid: str,
+) -> manifest.Manifest:
+    """Return a workload with the cluster's share of its replicas, of a Job also its completions."""
+    divides = wanted.division is overrides.Division.DIVIDED
+    key = {"Job": "parallelism"}.get(item.kind, "replicas")
+    is_workload = workloads.has_replicas(item) or item.kind == "Job"
+    written = objects.value(item.body, "spec", key)
+    if not divides or not is_workload or (written is not None and not isinstance(written, int)):
+        return item
+    total = 1 if written is None else written
+    shares = division.by_weights(total, wanted.weights, targets, uid)
+    changes: dict[str, object] = {key: shares.get(cluster.name, 0)}
+    completions = objects.value(item.body, "spec", "completions")
+    if item.kind == "Job" and isinstance(completions, int):
+        divided = division.webster(completions, shares, uid=uid)
+        changes["completions"] = divided.get(cluster.name, 0)
+    spec = {**objects.mapping(item.body, "spec"), **changes}
+    return item.with_body({**item.body, "spec": spec})
+
+
+def _selects(resources: Sequence[overrides.ObjectSelector], item: manifest.Manifest) -> bool:
+    return not resources or any(_matches(each, item) for each in resources)
+
+
+def _matches(wanted: overrides.ObjectSelector, item: manifest.Manifest) -> bool:
+    same = (
+        wanted.api_version in ("", item.api_version)
+        and wanted.kind in ("", item.kind)
+        and wanted.name in ("", item.name)
+    )
+    return same and wanted.match_labels.items() <= item.labels.items()
+
+
+def _overridden(
+    item: manifest.Manifest, changes: Sequence[overrides.Override], cluster: fleet.Cluster
+) -> manifest.Manifest:
+    ordered = [each for kind in _ORDER for each in changes if isinstance(each, kind)]
+    body = item.body
+    try:
+        for each in ordered:
+            body = _changed(replace(item, body=body), each, lambda text: fill(text, cluster))
+    except errors.UserError as error:
+        raise errors.user_error(
+            f"the override for {cluster.name} does not fit {item.key.title}: "
+            f"{error.problems[0].message}",
+            hint=error.problems[0].hint,
+            where=item.origin,
+        ) from error
+    return item.with_body(body)
+
+
+_Fill = Callable[[str], str]
+
+
+def fill(text: str, cluster: fleet.Cluster) -> str:
+    """Return a text with what it says of the cluster filled in.
+
+    Raises:
+        UserError: The cluster has no such property.
+    """
+
+    def value(found: "re.Match[str]") -> str:
+        name = found.group(1)
+        known = {
+            "name": cluster.name,
+            **{key: each for key in selection.FIELDS for each in _one(cluster, key)},
+        }
+        if name.startswith("labels."):
+            known = {f"labels.{key}": each for key, each in cluster.labels.items()}
+        if name not in known:
+            raise errors.user_error(
+                f"cluster {cluster.name} has no {name}",
+                hint="known: ${cluster.name}, ${cluster.region}, ${cluster.provider},"
+                " ${cluster.zone}, ${cluster.labels.KEY}",
+            )
+        return known[name]
+
+    return _VARIABLE.sub(value, text)
+
+
+def _one(cluster: fleet.Cluster, key: str) -> list[str]:
+    return sorted(selection.field_values(cluster, key))[:1]
+
+
+def _changed(item: manifest.Manifest, change: overrides.Override, filled: _Fill) -> json.JsonObject:
+    match change:
+        case overrides.ImageOverride():
+            return _images(item, change, filled)
+        case overrides.ArgumentsOverride():
+            return _arguments(item, change, filled)
+        case overrides.EnvOverride():
+            return _environment(item, change, filled)
+        case overrides.MetadataOverride():
+            return _metadata(item, change, filled)
+        case overrides.FieldOverride():
+            return _field(item, change, filled)
+        case overrides.PatchOverride():
+            return cast("json.JsonObject", pointers.patch(item.body, _with_value(change, filled)))
+        case _:
+            assert_never(change)
+
+
+def _with_value(change: overrides.PatchOverride, filled: _Fill) -> overrides.PatchOverride:
+    return replace(change, value=_filled(change.value, filled))
+
+
+def _filled(value: object, filled: _Fill) -> object:
+    if isinstance(value, str):
+        return filled(value)
+    if isinstance(value, list):
+        return [_filled(each, filled) for each in value]
+    if isinstance(value, dict):
+        return {key: _filled(each, filled) for key, each in value.items()}
+    return value
+
+
+def _images(
+    item: manifest.Manifest, change: overrides.ImageOverride, filled: _Fill
+) -> json.JsonObject:
+    if change.path:
+        written = pointers.read(item.body, change.path)
+        if not isinstance(written, str):
+            raise errors.user_error(f"{change.path} is no image")
+        patched = overrides.PatchOverride(
+            change.path, overrides.Operator.REPLACE, image(written, change, filled)
+        )
+        return cast("json.JsonObject", pointers.patch(item.body, patched))
+    if item.kind not in _IMAGES:
+        return item.body
+
+    def one(container: json.JsonObject) -> json.JsonObject:
+        written = objects.text(container, "image")
+        return {**container, "image": image(written, change, filled)} if written else container
+
+    return _containers(item, one)
+
+
+def image(written: str, change: overrides.ImageOverride, filled: _Fill = str) -> str:
+    """Return an image's reference with one of its components changed.
+
+    ``add`` appends to the component, ``remove`` clears it, ``replace`` sets it. A tag that is
+    set takes the place of a digest, and a digest that of a tag (Karmada: imageOverrider).
+    """
+    parsed = images.parse(written)
+    value = filled(change.value)
+    match change.component:
+        case overrides.Component.REGISTRY:
+            parsed = replace(parsed, registry=_combined(parsed.registry, change.operator, value))
+        case overrides.Component.REPOSITORY:
+            repository = _combined(parsed.repository, change.operator, value)
+            parsed = replace(parsed, repository=repository)
+        case overrides.Component.TAG:
+            version = _combined(parsed.digest or parsed.tag, change.operator, value)
+            is_digest = ":" in version
+            parsed = replace(
+                parsed,
+                tag="" if is_digest else version,
+                digest=version if is_digest else "",
+            )
+    host = f"{parsed.registry}/" if parsed.registry else ""
+    tag = f":{parsed.tag}" if parsed.tag else ""
+    digest = f"@{parsed.digest}" if parsed.digest else ""
+    return f"{host}{parsed.repository}{tag}{digest}"
+
+
+def _combined(old: str, operator: overrides.Operator, value: str) -> str:
+    match operator:
+        case overrides.Operator.ADD:
+            return f"{old}{value}"
+        case overrides.Operator.REMOVE:
+            return ""
+        case overrides.Operator.REPLACE:
+            return value
+
+
+def _containers(
+    item: manifest.Manifest, change: Callable[[json.JsonObject], json.JsonObject]
+) -> json.JsonObject:
+    """Return the body with `change` made to each of its containers; init containers stay."""
+    template = workloads.template_path(item.body)
+    path = (*(template or ()), "spec", "containers")
+    found = objects.sequence(item.body, *path)
+    if template is None and item.kind != "Pod":
+        return item.body
+    body = objects.duplicate(item.body)
+    parent = objects.branch(body, *path[:-1])
+    parent["containers"] = [change(each) for each in found]
+    return body
+
+
+def _arguments(
+    item: manifest.Manifest, change: overrides.ArgumentsOverride, filled: _Fill
+) -> json.JsonObject:
+    values = [filled(each) for each in change.values]
+
+    def one(container: json.JsonObject) -> json.JsonObject:
+        if container.get("name") != change.container:
+            return container
+        old = objects.sequence(container, change.which.value)
+        if change.operator is overrides.Operator.ADD:
+            return {**container, change.which.value: [*old, *values]}
+        return {**container, change.which.value: [each for each in old if each not in values]}
+
+    return _containers(item, one)
+
+
+def _environment(
+    item: manifest.Manifest, change: overrides.EnvOverride, filled: _Fill
+) -> json.JsonObject:
+    values = {name: filled(value) for name, value in change.values.items()}
+
+    def one(container: json.JsonObject) -> json.JsonObject:
+        if change.container not in ("", container.get("name")):
+            return container
+        old = list(objects.mappings(container, "env"))
+        known = {str(each.get("name")) for each in old}
+        kept = [each for each in old if each.get("name") not in values]
+        match change.operator:
+            case overrides.Operator.REMOVE:
+                new = kept
+            case overrides.Operator.ADD:
+                new = [*kept, *_variables(values)]
+            case overrides.Operator.REPLACE:
+                present = {name: value for name, value in values.items() if name in known}
+                stays = [each for each in old if each.get("name") not in present]
+                new = [*stays, *_variables(present)]
+            case _:
+                assert_never(change.operator)
+        return {**container, "env": new} if new or "env" in container else container
+
+    return _containers(item, one)
+
+
+def _variables(values: Mapping[str, str]) -> list[json.JsonObject]:
+    return [{"name": name, "value": value} for name, value in values.items()]
+
+
+def _metadata(
+    item: manifest.Manifest, change: overrides.MetadataOverride, filled: _Fill
+) -> json.JsonObject:
+    old = objects.mapping(item.metadata, change.which.value)
+    match change.operator:
+        case overrides.Operator.ADD:
+            new = {**old, **{key: filled(value) for key, value in change.values.items()}}
+        case overrides.Operator.REMOVE:
+            new = {key: value for key, value in old.items() if key not in change.values}
+        case overrides.Operator.REPLACE:
+            present = {key: filled(v) for key, v in change.values.items() if key in old}
+            new = {**old, **present}
+        case _:
+            assert_never(change.operator)
+    return {**item.body, "metadata": {**item.metadata, change.which.value: new}}
+
+
+def _field(
+    item: manifest.Manifest, change: overrides.FieldOverride, filled: _Fill
+) -> json.JsonObject:
+    written = pointers.read(item.body, change.path)
+    if not isinstance(written, str):
+        raise errors.user_error(f"{change.path} is no text that could hold a document")
+    document = _parsed(written, change)
+    for each in change.patches:
+        document = pointers.patch(document, _with_value(each, filled))
+    if change.document is overrides.Document.JSON:
+        text = text_json.dumps(document, ensure_ascii=False)
+    else:
+        text = plain_yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+    patched = overrides.PatchOverride(change.path, overrides.Operator.REPLACE, text)
+    return cast("json.JsonObject", pointers.patch(item.body, patched))
+
+
+def _parsed(written: str, change: overrides.FieldOverride) -> object:
+    if change.document is overrides.Document.JSON:
+        try:
+            return text_json.loads(written)
+        except ValueError as error:
+            raise errors.user_error(f"{change.path} holds no JSON: {error}") from error
+    documents = yaml.load_all(written, change.path)
+    if len(documents) != 1:
+        raise errors.user_error(f"{change.path} holds {len(documents)} documents, not one")
+    return documents[0].value
