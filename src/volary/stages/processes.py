@@ -26,6 +26,8 @@ _CHUNK = 64 * 1024
 #: How long the children of a script that has ended may keep its output open.
 _LINGER = 1.0
 _LONGEST_DEATH = 5.0
+_MARK = "VOLARY_TASK"
+_PROCESSES = Path("/proc")
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -66,9 +68,13 @@ async def run(
     limits: Limits,
     say: Callable[[str], None],
     stop: Callable[[], Awaitable[None]],
-    started: Callable[[int], Awaitable[None]] | None = None,
+    mark: str = "",
 ) -> Ended:
     """Run a script to its end; when it is late or has to stop, end it with its children.
+
+    Children are found by their process group and by their environment, which bears `mark`, so
+    one that left the group is found too. Before it starts, whatever an earlier process of
+    ours left running under the same mark is ended.
 
     Args:
         script: What the shell is given.
@@ -78,17 +84,19 @@ async def run(
         limits: How long it may take.
         say: Gets each line of its output, both streams in the order they come.
         stop: Returns when the script has to stop.
-        started: Told the number of the process group before anything is waited for.
+        mark: What no other script that runs at the same time has; empty: only the process
+            group is looked at.
 
     Raises:
         UserError: The shell cannot be started.
     """
+    await asyncio.to_thread(_end_marked, mark)
     reader, output = await _pipe()
     try:
         process = await asyncio.create_subprocess_exec(
             *(SHELL, "-l", "-c", script),
             cwd=directory,
-            env={**_environment(home), **environment},
+            env={**_environment(home), **environment, **({_MARK: mark} if mark else {})},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output,
             stderr=asyncio.subprocess.STDOUT,
@@ -102,8 +110,6 @@ async def run(
     try:
         async with asyncio.TaskGroup() as group:
             reading = group.create_task(_read(reader.stream, say))
-            if started is not None:
-                await started(process.pid)
             end = await _wait(process, limits, stop)
             if end is not End.EXITED:
                 await _end(process, limits.grace)
@@ -115,7 +121,7 @@ async def run(
         # Also when we are broken off: nobody else knows about its children.
         _kill(process.pid)
         reader.close()
-        await asyncio.shield(_reap(process))
+        await asyncio.shield(_reap(process, mark))
     return Ended(end, process.returncode if process.returncode is not None else -signal.SIGKILL)
 
 
@@ -177,10 +183,23 @@ def _kill(group: int) -> None:
     _signal(group, signal.SIGKILL)
 
 
-async def _reap(process: asyncio.subprocess.Process) -> None:
+async def _reap(process: asyncio.subprocess.Process, mark: str) -> None:
+    await asyncio.to_thread(_end_marked, mark)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LONGEST_DEATH):
             await process.wait()
+
+
+def _end_marked(mark: str) -> None:
+    """End every process of ours that bears a mark, on systems that tell (Linux)."""
+    if not mark:
+        return
+    wanted = f"{_MARK}={mark}".encode()
+    for place in _PROCESSES.glob("[0-9]*/environ"):
+        # Those of others cannot be read, and some end while we look.
+        with contextlib.suppress(OSError):
+            if wanted in place.read_bytes().split(b"\0"):
+                os.kill(int(place.parent.name), signal.SIGKILL)
 
 
 def _signal(group: int, number: signal.Signals) -> None:

@@ -6,6 +6,7 @@ anything, so the cluster counts as touched once it began: a failure is rolled ba
 `on_rollback` of every stage that had begun is run, the last one first.
 """
 
+import hashlib
 from collections.abc import Mapping
 
 import msgspec
@@ -145,10 +146,18 @@ async def _execute(
             limits=processes.Limits(doing.remaining),
             say=context.log,
             stop=context.stop.wait,
+            mark=_mark(context, options, undoing=undoing),
         )
     if ended.end is processes.End.STOPPED:
         raise work.StoppedError(f"{doing.stop_reason}; the script was ended")
     return ended
+
+
+def _mark(context: contexts.StageContext, options: stage.ScriptOptions, *, undoing: bool) -> str:
+    """Return what names this script among all that may run at the same time."""
+    whose = context.target if options.scope is stage.Scope.CLUSTER else ""
+    way = hashlib.sha256(f"{undoing} {options.on_rollback} {options.run}".encode()).hexdigest()
+    return f"{context.task.run_id} {context.task.stage_id} {whose} {way[:8]}"
 
 
 def _judge(ended: processes.Ended) -> str:

@@ -18,6 +18,7 @@ async def run(
     timeout: float = 20,
     grace: float = 0.5,
     stop: asyncio.Event | None = None,
+    mark: str = "",
     **environment: str,
 ) -> tuple[processes.Ended, list[str]]:
     lines: list[str] = []
@@ -31,6 +32,7 @@ async def run(
         limits=processes.Limits(timedelta(seconds=timeout), timedelta(seconds=grace)),
         say=lines.append,
         stop=_waiting(stop) if stop else wait.never,
+        mark=mark,
     )
     return ended, lines
 
@@ -153,3 +155,30 @@ async def test_nothing_on_standard_input(tmp_path: Path) -> None:
 async def test_output_cannot_steer_a_terminal(tmp_path: Path) -> None:
     _, lines = await run("printf 'a\\033[2Jb\\n'", tmp_path)
     assert "\x1b" not in lines[0]
+
+
+_LEAVES = (
+    "python3 -c 'import os, time; os.setsid(); print(os.getpid(), flush=True); time.sleep(300)'"
+)
+
+
+async def test_a_child_that_left_the_group_goes_too(tmp_path: Path) -> None:
+    _, lines = await run(f"{_LEAVES} & sleep 0.6", tmp_path, mark="run-1 a")
+    await _gone(int(lines[0]))
+
+
+async def test_what_an_earlier_process_left_running_is_ended_first(tmp_path: Path) -> None:
+    """As after a crash of ours: nobody else knows of the script any more."""
+    earlier = await asyncio.create_subprocess_exec(
+        "/bin/sleep", "300", env={"VOLARY_TASK": "run-1 b"}, start_new_session=True
+    )
+    other = await asyncio.create_subprocess_exec(
+        "/bin/sleep", "300", env={"VOLARY_TASK": "run-2 b"}, start_new_session=True
+    )
+    try:
+        await run("true", tmp_path, mark="run-1 b")
+        assert await asyncio.wait_for(earlier.wait(), 5) == -9
+        assert other.returncode is None
+    finally:
+        other.kill()
+        await other.wait()
