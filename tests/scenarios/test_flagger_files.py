@@ -1,14 +1,64 @@
 """A directory with Flagger's files is released as it is."""
 
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from urllib import parse
+
+from aiohttp import web
 
 import command_world
+import scripted_server
 from volary.sandbox import verbs
+
+PROVIDER = """
+analysisProviders:
+  - name: prometheus
+    type: prometheus
+    config: {{address: "{url}"}}
+"""
+
+
+@dataclass
+class World:
+    """Clusters, and what is measured."""
+
+    shell: command_world.World
+    prometheus: scripted_server.ScriptedServer
+    #: Percent of canary's requests that succeed.
+    success: float = 99.9
+    queries: set[str] = field(default_factory=set)
+
+    async def answer(self, asked: scripted_server.Asked) -> web.StreamResponse:
+        form = dict(parse.parse_qsl(asked.body.decode()))
+        query = {**asked.query, **form}["query"]
+        self.queries.add(query)
+        value = 20.0 if "duration" in query else self.success
+        sample = {"metric": {}, "value": [time.time(), str(value)]}
+        data = {"resultType": "vector", "result": [sample]}
+        return scripted_server.answer({"status": "success", "data": data})
+
+
+@contextlib.asynccontextmanager
+async def started(base: Path, *names: str) -> AsyncIterator[World]:
+    """Given: the example, and a Prometheus that knows how canary does."""
+    async with (
+        scripted_server.serve() as prometheus,
+        command_world.world(base, *names, example="flagger", istio=True) as given,
+    ):
+        world = World(given, prometheus)
+        prometheus.handler = world.answer
+        text = Path(given.fleet).read_text()
+        Path(given.fleet).write_text(text + PROVIDER.format(url=prometheus.url))
+        yield world
 
 
 async def test_a_canary_is_carried_out_on_every_cluster(tmp_path: Path) -> None:
     """First deployment, then a release by weights: routes, pods, configuration, scaler."""
-    async with command_world.world(tmp_path, "us", "eu", example="flagger", istio=True) as given:
+    async with started(tmp_path, "us", "eu") as world:
+        given = world.shell
         first = await given.run()
         assert first.code == 0, first
         for target in ("us", "eu"):
@@ -40,10 +90,36 @@ async def test_a_canary_is_carried_out_on_every_cluster(tmp_path: Path) -> None:
             rule = route["spec"]["http"][0]
             assert rule["retries"]["attempts"] == 3
             assert [each["destination"]["subset"] for each in rule["route"]] == ["primary"]
+        assert all('destination_workload=~"greeter-canary"' in each for each in world.queries)
+        assert len(world.queries) == 2
+
+
+async def test_failing_checks_bring_everything_back(tmp_path: Path) -> None:
+    """Three checks below 99 %, and traffic, pods and configuration are as before."""
+    async with started(tmp_path, "us") as world:
+        given = world.shell
+        await convert(given, threshold=1)
+        first = await given.run()
+        assert first.code == 0, str(first)
+        world.success = 90.0
+        given.edit("workload.yaml", "GREETING: hello", "GREETING: good day", message="Say it")
+        given.edit("workload.yaml", "greeter:v1", "greeter:v2", message="Release v2")
+
+        second = await given.run()
+
+        assert second.code == 1, str(second)
+        assert "request-success-rate" in second.err
+        assert given.images("us", "greeter") == "example/greeter:v1 1/1"
+        assert given.find("us", "ConfigMap", "greeter")["data"] == {"GREETING": "hello"}
+        assert given.find("us", "Deployment", "greeter-canary") is None
+        route = given.find("us", "VirtualService.networking.istio.io", "greeter")
+        routes = route["spec"]["http"][0]["route"]
+        assert [each["destination"]["subset"] for each in routes] == ["primary"]
 
 
 async def test_what_skips_the_analysis_still_starts_canary_first(tmp_path: Path) -> None:
-    async with command_world.world(tmp_path, "us", example="flagger", istio=True) as given:
+    async with started(tmp_path, "us") as world:
+        given = world.shell
         text = (given.directory / "canary.yaml").read_text()
         start = text[: text.index("  analysis:")] + "  skipAnalysis: true\n"
         given.write({"canary.yaml": start}, message="No analysis")
@@ -59,29 +135,11 @@ async def test_what_skips_the_analysis_still_starts_canary_first(tmp_path: Path)
         assert given.images("us", "greeter").startswith("example/greeter:v2")
 
 
-async def test_a_canary_that_never_starts_leaves_primary_alone(tmp_path: Path) -> None:
-    async with command_world.world(tmp_path, "us", example="flagger", istio=True) as given:
-        first = await given.run()
-        assert first.code == 0, str(first)
-        before = given.images("us", "greeter")
-        given.running.clusters["us"].faults.images.add("example/greeter:v2", "bad")
-        given.edit("workload.yaml", "greeter:v1", "greeter:v2", message="Release v2")
-
-        second = await given.run()
-
-        assert second.code == 1, str(second)
-        assert "K8S_CANARY_ROLLOUT" in second.err
-        assert given.images("us", "greeter") == before
-        assert given.find("us", "Deployment", "greeter-canary") is None
-
-
 async def test_the_converted_file_is_carried_out_like_the_canary(tmp_path: Path) -> None:
     """In place of the Canary, in steps of a second."""
-    async with command_world.world(tmp_path, "us", example="flagger", istio=True) as given:
-        converted = await given.volary("convert", "flagger", "canary.yaml")
-        assert converted.code == 0, str(converted)
-        (given.directory / "canary.yaml").unlink()
-        given.write({"volary.yaml": converted.out.replace("10s", "1s")}, message="Convert")
+    async with started(tmp_path, "us") as world:
+        given = world.shell
+        await convert(given)
         linted = await given.volary("lint", ".")
         assert linted.code == 0, str(linted)
         first = await given.run()
@@ -101,6 +159,15 @@ async def test_the_converted_file_is_carried_out_like_the_canary(tmp_path: Path)
         assert weights == sorted(weights)
         assert {50, 100} <= set(weights)
         assert "greeter-canary has 4 pods for 100% of the traffic" in second.out
+
+
+async def convert(given: command_world.World, *, threshold: int = 3) -> None:
+    """Given: a file of ours in place of the Canary, in steps of a second."""
+    converted = await given.volary("convert", "flagger", "canary.yaml")
+    assert converted.code == 0, str(converted)
+    (given.directory / "canary.yaml").unlink()
+    text = converted.out.replace("10s", "1s").replace("threshold: 3", f"threshold: {threshold}")
+    given.write({"volary.yaml": text}, message="Convert")
 
 
 async def scaled(given: command_world.World, target: str, *, to: int) -> None:
