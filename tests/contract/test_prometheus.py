@@ -1,0 +1,276 @@
+"""Providers and built-in queries against a real Prometheus, which scrapes a page of the test's.
+
+It tells of an application whose canary fails one request of twenty, and whose primary fails
+none, in the naming of every family of metrics, for two clusters.
+"""
+
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import aiohttp
+import aiohttp.web
+import pytest
+import yaml
+
+import scripted_server
+from volary.analysis import queries
+from volary.analysis.providers import opening, query
+from volary.config import placeholders
+from volary.model import analysis, application, provider
+from volary.sandbox import prometheus
+from volary.sandbox.dataplane import programs
+
+pytestmark = pytest.mark.skipif(
+    not prometheus.is_installed(), reason="the program prometheus is not installed"
+)
+
+WINDOW = timedelta(seconds=3)
+Metrics, Method = provider.Metrics, application.RoutingMethod
+#: Requests between two scrapes, of which so many fail.
+STEPS = {"canary": (20, 1), "primary": (100, 0)}
+
+
+class Clock:
+    def now(self) -> datetime:
+        return datetime.now(UTC)  # noqa: TID251 (the program has the machine's time)
+
+
+class Page:
+    """The metrics of the application; they grow with every scrape."""
+
+    def __init__(self) -> None:
+        self.scrapes = 0
+
+    async def handle(self, asked: scripted_server.Asked) -> aiohttp.web.StreamResponse:
+        self.scrapes += 1
+        lines: list[str] = []
+        for cluster in ("us", "eu"):
+            for variant, (requests, failed) in STEPS.items():
+                # Nothing ever failed in the cluster eu.
+                bad = failed * self.scrapes if cluster == "us" else 0
+                lines += families(cluster, variant, requests * self.scrapes, bad)
+        return aiohttp.web.Response(text="\n".join([*sorted(lines), ""]))
+
+
+def families(cluster: str, variant: str, requests: int, failed: int) -> list[str]:
+    workload = "shop" if variant == "primary" else f"shop-{variant}"
+    mark = "shop-web-80" if variant == "canary" else ""
+    which = {
+        "istio_requests_total": (
+            f'reporter="destination",destination_workload="{workload}",'
+            'destination_workload_namespace="web",response_code="CODE"'
+        ),
+        "response_total": (
+            f'namespace="web",deployment="{workload}",direction="inbound",classification="CLASS"'
+        ),
+        "envoy_cluster_upstream_rq": (
+            f'envoy_cluster_name="web_{workload}_80_0a1b2c3d4e",envoy_response_code="CODE"'
+        ),
+        "nginx_ingress_controller_requests": (
+            f'namespace="web",ingress="shop",canary="{mark}",status="CODE"'
+        ),
+        "traefik_service_requests_total": f'service="web-{workload}-80@kubernetescrd",code="CODE"',
+        "http_request_duration_seconds_count": (
+            f'kubernetes_namespace="web",kubernetes_pod_name="{workload}-6d4f-x7x2",status="CODE"'
+        ),
+    }
+    lines = []
+    for name, labels in which.items():
+        for code, kind, count in (
+            ("200", "success", requests - failed),
+            ("503", "failure", failed),
+        ):
+            if count:
+                text = labels.replace("CODE", code).replace("CLASS", kind)
+                lines.append(f'{name}{{cluster="{cluster}",{text}}} {count}')
+    return lines + durations(cluster, workload, mark, requests)
+
+
+def durations(cluster: str, workload: str, mark: str, requests: int) -> list[str]:
+    """All requests take between 50 and 100 milliseconds."""
+    pod = f'kubernetes_namespace="web",kubernetes_pod_name="{workload}-6d4f-x7x2"'
+    istio = f'destination_workload="{workload}",destination_workload_namespace="web"'
+    of_all = {
+        "istio_request_duration_milliseconds": (1000, f'reporter="destination",{istio}'),
+        "response_latency_ms": (
+            1000,
+            f'namespace="web",deployment="{workload}",direction="inbound"',
+        ),
+        "envoy_cluster_upstream_rq_time": (
+            1000,
+            f'envoy_cluster_name="web_{workload}_80_0a1b2c3d4e"',
+        ),
+        "traefik_service_request_duration_seconds": (
+            1,
+            f'service="web-{workload}-80@kubernetescrd"',
+        ),
+        "http_request_duration_seconds": (1, pod),
+    }
+    lines = []
+    for name, (scale, labels) in of_all.items():
+        for bound, count in ((0.05, 0), (0.1, requests), ("+Inf", requests)):
+            le = bound if isinstance(bound, str) else f"{bound * scale:g}"
+            lines.append(f'{name}_bucket{{cluster="{cluster}",{labels},le="{le}"}} {count}')
+    nginx = f'cluster="{cluster}",namespace="web",ingress="shop",canary="{mark}"'
+    name = "nginx_ingress_controller_response_duration_seconds"
+    return [
+        *lines,
+        f"{name}_sum{{{nginx}}} {requests * 0.08}",
+        f"{name}_count{{{nginx}}} {requests}",
+    ]
+
+
+@pytest.fixture(scope="module")
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.asynccontextmanager
+async def scraping(directory: Path, port: int) -> AsyncIterator[str]:
+    """Run Prometheus; gives its address once it has enough to tell."""
+    page = Page()
+    async with scripted_server.serve() as server:
+        server.handler = page.handle
+        job = {"job_name": "page", "static_configs": [{"targets": [server.url.partition("//")[2]]}]}
+        config = {"global": {"scrape_interval": "250ms"}, "scrape_configs": [job]}
+        (directory / "prometheus.yml").write_text(yaml.safe_dump(config))
+        words = [
+            f"--config.file={directory / 'prometheus.yml'}",
+            f"--storage.tsdb.path={directory / 'data'}",
+            f"--web.listen-address=127.0.0.1:{port}",
+            "--log.level=warn",
+        ]
+        log = directory / "log"
+        program = await programs.start("prometheus", words, log=log, directory=directory)
+
+        async def is_ready() -> bool:
+            return page.scrapes >= 8
+
+        try:
+            await program.until(is_ready, seconds=60)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            await program.stop()
+
+
+def settings(address: str, **options: object) -> provider.Provider:
+    return provider.Provider(
+        "prometheus",
+        provider.ProviderType.PROMETHEUS,
+        provider.Access(address),
+        provider.PrometheusOptions(**options),  # type: ignore[arg-type]
+    )
+
+
+def filled(text: str, variant: str, cluster: str = "us") -> str:
+    workload = "shop" if variant == "primary" else f"shop-{variant}"
+    values = placeholders.Values(
+        application="shop",
+        variant=variant,
+        namespace="web",
+        workload=workload,
+        primary="shop",
+        cluster=cluster,
+        interval=WINDOW,
+        service=workload,
+        ingress="shop",
+        route="shop",
+    )
+    return placeholders.fill(text, values)
+
+
+async def ask(
+    providers: opening.Providers, text: str, shape: query.Shape = query.Shape.POINTS
+) -> query.Answer:
+    asked = query.Query(text, Clock().now(), WINDOW, shape=shape, provider="prometheus")
+    return await providers.measure(asked)
+
+
+async def test_a_real_prometheus_is_asked(tmp_path: Path, free_port: int) -> None:
+    async with scraping(tmp_path, free_port) as address:
+        await check_answers(address)
+        await check_ranges(address)
+        for family in Metrics:
+            await check_family(address, family)
+        await check_clusters(address)
+
+
+async def check_answers(address: str) -> None:
+    """Whatever PromQL can give: values, several, none, NaN, infinity, a matrix, an error."""
+    async with opening.open_providers([settings(address)], clock=Clock()) as providers:
+        assert (await ask(providers, "scalar(vector(4))")).values == (4.0,)
+        several = await ask(providers, 'vector(1) or label_replace(vector(2),"a","b","","")')
+        assert sorted(several.values) == [1.0, 2.0]
+        total = await ask(
+            providers,
+            'vector(1) or label_replace(vector(2),"a","b","","")',
+            query.Shape.TOTAL,
+        )
+        assert total.values == (3.0,)
+        assert (await ask(providers, "vector(1)/0")).values == (float("inf"),)
+        nan = await ask(providers, "vector(0)/0")
+        assert nan.values[0] != nan.values[0]
+        assert (await ask(providers, "nobody_counts_this")).reading is analysis.Reading.NO_DATA
+        matrix = await ask(providers, "up[1m]")
+        assert "a range of points for each series (a matrix)" in matrix.message
+        text = await ask(providers, '"hello"')
+        assert text.message.endswith("the query has to give numbers")
+        wrong = await ask(providers, "sum(rate(up[1m])")
+        assert wrong.message.startswith("prometheus answered 400:")
+        assert "parse error" in wrong.message
+        long = " or ".join(f'up{{instance="{i}"}}' for i in range(200))
+        assert (await ask(providers, f"{long} or vector(5)")).values == (5.0,)
+    page = settings(f"{address}/graph")
+    async with opening.open_providers([page], clock=Clock()) as providers:
+        assert (await ask(providers, "up")).reading is analysis.Reading.ERROR
+
+
+async def check_ranges(address: str) -> None:
+    every = replace(settings(address), points=provider.Points.ALL)
+    async with opening.open_providers([every], clock=Clock()) as providers:
+        asked = query.Query("vector(1)", Clock().now(), timedelta(minutes=5))
+        assert (await providers.measure(asked)).values == (1.0,) * 6
+
+
+async def check_family(address: str, family: Metrics) -> None:
+    one = settings(address, metrics=family, cluster_label="cluster")
+    async with opening.open_providers([one], clock=Clock()) as providers:
+
+        async def built_in(name: str, variant: str) -> tuple[float, ...]:
+            found = queries.find(name, Method.POD_SELECTOR, one, variant=variant)
+            shape = query.Shape.TOTAL if found.total else query.Shape.POINTS
+            texts = [each for each in (found.query, found.total) if each]
+            answers = [await ask(providers, filled(each, variant), shape) for each in texts]
+            assert all(each.values for each in answers), (family, name, variant, answers)
+            return tuple(each.values[0] for each in answers)
+
+        assert await built_in(queries.SUCCESS_RATE, "canary") == (pytest.approx(95.0),)
+        assert await built_in(queries.SUCCESS_RATE, "primary") == (pytest.approx(100.0),)
+        milliseconds = 80.0 if family is Metrics.NGINX else 99.5
+        for variant in STEPS:
+            assert await built_in(queries.DURATION, variant) == (pytest.approx(milliseconds),)
+        failed, everything = await built_in(queries.ERRORS, "canary")
+        assert failed / everything == pytest.approx(0.05)
+        none, everything = await built_in(queries.ERRORS, "primary")
+        assert none == 0
+        assert everything > 0
+
+
+async def check_clusters(address: str) -> None:
+    """Of several clusters in one place, one's failures do not count for the other."""
+    one = settings(address, metrics=Metrics.ISTIO, cluster_label="cluster")
+    found = queries.find(queries.SUCCESS_RATE, Method.ISTIO, one)
+    async with opening.open_providers([one], clock=Clock()) as providers:
+        us = await ask(providers, filled(found.query, "canary", "us"))
+        eu = await ask(providers, filled(found.query, "canary", "eu"))
+        asia = await ask(providers, filled(found.query, "canary", "asia"))
+
+    assert us.values == (pytest.approx(95.0),)
+    assert eu.values == (pytest.approx(100.0),)
+    assert asia.reading is analysis.Reading.NO_DATA
