@@ -53,15 +53,21 @@ class Nursery:
     """Makes controllers for one database."""
 
     process: asyncio.subprocess.Process
-    database: Path
+    #: The file of SQLite, or the address of a server.
+    database: Path | str
     repository: Path
     fleet: str
+
+    @property
+    def address(self) -> str:
+        """The address of the store."""
+        return f"sqlite:{self.database}" if isinstance(self.database, Path) else self.database
 
     async def start(self, owner: str = "the only one") -> int:
         """Start a controller and return its process number."""
         wanted = {
             "owner": owner,
-            "store": f"sqlite:{self.database}",
+            "store": self.address,
             "repository": str(self.repository),
             "fleet": self.fleet,
         }
@@ -92,7 +98,7 @@ class Nursery:
 
     def ask(self, query: str, *arguments: object) -> list[Any]:
         """Look into the database; nothing when it is not there yet."""
-        if not self.database.exists():
+        if not isinstance(self.database, Path) or not self.database.exists():
             return []
         with contextlib.closing(sqlite3.connect(self.database, timeout=5)) as connection:
             try:

@@ -138,15 +138,15 @@ async def controlled(
     *,
     store: str = "memory:",
     drives: bool = True,
-    slack_api: str = "",
+    parts: dict[str, Any] | None = None,
     **more: Any,
 ) -> AsyncIterator[Controlled]:
     """Run a controller beside the block; it is shut down at its end."""
     feed = git_feed.Feed(world.directory)
     fleet_file = Path(world.fleet)
     wanted = settings_of(store, fleet_file, **more)
-    parts = parts_of(feed, fleet_file, timing=QUICK, slack_api=slack_api)
-    async with server_loop.open_controller(wanted, parts) as made, asyncio.TaskGroup() as group:
+    given = parts_of(feed, fleet_file, **{"timing": QUICK, **(parts or {})})
+    async with server_loop.open_controller(wanted, given) as made, asyncio.TaskGroup() as group:
         running = group.create_task(made.run() if drives else asyncio.sleep(0))
         try:
             yield Controlled(world, made, feed)

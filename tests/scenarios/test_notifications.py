@@ -94,7 +94,9 @@ async def test_a_request_that_a_newer_one_replaced_says_so_in_its_message(tmp_pa
             (controller.Route("wanted", "chat", events=("DEPLOYMENT_TRIGGERED",)),),
             (controller.Receiver("chat", slack=controller.Slack("", str(token), "C1")),),
         )
-        controlled = controller_world.controlled(world, notifications=told, slack_api=url)
+        controlled = controller_world.controlled(
+            world, notifications=told, parts={"slack_api": url}
+        )
         async with controlled as given:
             await given.until_application(lambda each: each.status == "synced")
             given.push("simple:v1", "simple:v2")

@@ -31,7 +31,7 @@ from volary.notifying import notifier as notifiers
 from volary.notifying import outbox, senders
 from volary.stages import circumstances, meters, webhooks
 from volary.stages import executor as stage_executor
-from volary.store import opening, protocol
+from volary.store import opening, protocol, records
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,8 @@ class Parts:
     timing: leases.Timing = field(default_factory=leases.Timing)
     rules: inputs.Rules = field(default_factory=inputs.Rules)
     executor_options: stage_executor.Options = field(default_factory=stage_executor.Options)
+    #: Bounds of what is kept, and how long another process's lock is waited for.
+    limits: records.Limits = field(default_factory=records.Limits)
     #: Where Slack's API is; another one for tests.
     slack_api: str = senders.SLACK
 
@@ -152,7 +154,7 @@ async def open_controller(settings: controller.Settings, parts: Parts) -> AsyncI
     providers = metering.merged(settings.providers, parts.members.providers)
     async with (
         metering.open_meter(providers, clock=parts.clock, learn=secrets.learn) as meter,
-        opening.open_store(settings.store, clock=parts.clock) as store,
+        opening.open_store(settings.store, clock=parts.clock, limits=parts.limits) as store,
         pool.open_pool(parts.members, clock=parts.clock) as clusters,
         notifiers.open_notifier(
             settings.notifications, _outbox(settings), parts.clock, slack_api=parts.slack_api

