@@ -98,6 +98,16 @@ def _strategy(strategy: plan.Strategy) -> str:
     return strategy.value.replace("_", " ")
 
 
+def _steps(options: stage.ProgressiveTrafficOptions) -> str:
+    """Return the steps of progressive traffic, such as ``by 10% to 50% every 60s``."""
+    every = f"every {options.interval.total_seconds():g}s"
+    if options.iterations:
+        return f"{options.iterations} checks {every}"
+    if options.step_weights:
+        return f"{', '.join(map(str, options.step_weights))}% {every}"
+    return f"by {options.step_weight}% to {options.max_weight}% {every}"
+
+
 def _options(each: stage.Stage) -> str:
     match each.options:
         case stage.TrafficOptions(primary=primary, canary=canary, baseline=baseline):
@@ -106,5 +116,9 @@ def _options(each: stage.Stage) -> str:
             return f" {replicas}"
         case stage.WaitOptions(duration=duration):
             return f" {duration.total_seconds():g}s"
+        case stage.ProgressiveTrafficOptions():
+            return f" {_steps(each.options)}"
+        case stage.WebhookGateOptions(webhook=webhook):
+            return f" {webhook.name}"
         case _:
             return ""
