@@ -266,6 +266,41 @@ def test_outliers_of_a_proportion_against_a_limit() -> None:
     assert judge(rule, released(regions)).pooled.outliers == ("us",)
 
 
+def test_each_that_stands_out_is_named() -> None:
+    regions: dict[str, Region] = {
+        **dict.fromkeys(("a", "b", "c", "d"), (300, 0.02, 0.02)),
+        "e": (300, 0.1, 0.02),
+        "f": (300, 0.3, 0.02),
+    }
+
+    found = judge(by(Decider.POOLED), released(regions))
+
+    assert found.pooled.outliers == ("e", "f")
+    assert found.pooled.sentence.endswith("e, f differ from the other clusters")
+
+
+def test_of_two_the_one_with_a_difference_is_named() -> None:
+    regions: dict[str, Region] = {"a": (300, 0.02, 0.02), "b": (300, 0.1, 0.02)}
+
+    assert judge(by(Decider.BOTH), released(regions)).pooled.outliers == ("b",)
+
+
+def test_both_verdicts_share_the_level() -> None:
+    """What condemns a cluster that decides alone is not enough where twenty share the chance."""
+    regions: dict[str, Region] = dict.fromkeys(
+        [f"calm-{at}" for at in range(19)], (300, 0.02, 0.02)
+    )
+    regions["doubtful"] = (300, 0.031, 0.02)
+    alone = judge(by(Decider.PER_CLUSTER), released(regions))
+    shared = judge(by(Decider.BOTH), released(regions))
+    p_value = alone.own["doubtful"].numbers.p_value or 0
+
+    assert 0.05 / 2 / 20 < p_value < 0.05 / 2
+    assert alone.own["doubtful"].is_condemned
+    assert not shared.own["doubtful"].is_condemned
+    assert shared.pooled.result is Result.PASS
+
+
 def test_alike_clusters_are_rarely_named() -> None:
     generator = random.Random(9)
     named = 0

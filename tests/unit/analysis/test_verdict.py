@@ -439,6 +439,18 @@ def test_latency_looked_at_together() -> None:
     assert judge(rule, beside([([3, 5, 4, 6], [3, 1, 4, 2])] * 10)).result is Result.FAIL
 
 
+@pytest.mark.parametrize("judgement", Judgement)
+def test_the_level_is_where_it_is_said_to_be(judgement: Judgement) -> None:
+    """Condemned at exactly that p-value, and not at a level below it."""
+    rule = replace(PROPORTION, judgement=judgement)
+    history = counted([(9, 100, 20, 900)])
+    p_value = judge(replace(rule, significance=0.2), history).numbers.p_value or 0
+
+    assert 0 < p_value < 0.2
+    assert judge(replace(rule, significance=p_value), history).result is Result.FAIL
+    assert judge(replace(rule, significance=p_value * 0.999), history).result is Result.PASS
+
+
 # Properties.
 
 answers = st.one_of(
