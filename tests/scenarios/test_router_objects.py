@@ -1,5 +1,6 @@
 """The objects that carry routes: made where they are missing, shared with care, and accepted."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -131,6 +132,21 @@ async def edit(given: World, change: Callable[[json.JsonObject], None]) -> None:
     await client.replace(kind, body, field_manager="kubectl-edit")
 
 
+async def scale(given: World, replicas: int) -> None:
+    """Given: a person who scales canary, and its pods have followed."""
+    client = await given.clients.client("us")
+    assert isinstance(client, clients.Client)
+    kind = (await client.discover()).find("apps", "Deployment")
+    assert kind is not None
+    body = await client.get(kind, "shop-canary", namespace="default")
+    assert body is not None
+    body["spec"]["replicas"] = replicas
+    await client.replace(kind, body, field_manager="kubectl")
+    if not replicas:
+        cluster = given.running.clusters["us"]
+        await cluster.until(lambda _view: not given.count("us", "Pod", **{KEY: "canary"}))
+
+
 def route(*backends: json.JsonObject, kind: str = "HTTPRoute") -> json.JsonObject:
     parent = {"group": "", "kind": "Service", "name": "shop"}
     return {
@@ -206,6 +222,35 @@ async def test_a_route_that_no_gateway_accepts_is_no_success() -> None:
         assert outcomes["us"].reason == (
             "HTTPRoute default/shop was written, but Gateway edge: no controller has answered yet"
         )
+
+
+async def test_who_edits_the_route_while_a_stage_waits_is_not_overwritten() -> None:
+    app = application(Method.GATEWAY_API)
+    async with world("us", application=app, definitions=EVERY) as given:
+        given.sources = gateway_sources(route())
+        await given.deployed(OLD)
+        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+        await scale(given, 0)
+        theirs = {
+            "matches": [{"path": {"type": "PathPrefix", "value": "/hello"}}],
+            "backendRefs": [{"group": "", "kind": "Service", "name": "shop", "weight": 1}],
+        }
+
+        async def meanwhile() -> None:
+            await asyncio.sleep(
+                0.3
+            )  # the stage waits for a pod by then, and for as long as it takes
+            await edit(given, lambda body: body["spec"]["rules"].insert(0, theirs))
+            await scale(given, 1)
+
+        outcomes, _ = await asyncio.gather(given.run(Name.TRAFFIC_ROUTING, HALF), meanwhile())
+
+        assert outcomes["us"].status == "succeeded", outcomes
+        rules = given.get("us", ROUTE, "shop")["spec"]["rules"]
+        assert len(rules) == 2
+        assert rules[0]["matches"] == theirs["matches"]
+        weights = [[each["weight"] for each in rule["backendRefs"]] for rule in rules]
+        assert weights == [[50, 50], [50, 50]]
 
 
 async def test_two_applications_cannot_move_one_route() -> None:

@@ -50,28 +50,30 @@ def candidates(
 
 
 async def look(work: works.Work, items: Sequence[manifest.Manifest]) -> list[Carrier]:
-    """Read the live counterparts of objects that carry routes.
-
-    Raises:
-        StageFailedError: when one of them is another application's.
-    """
+    """Read the live counterparts of objects that carry routes."""
     client = work.context.client
     placement = await placing.place(client, items, defining=items)
     found = []
     for each in placement.placed:
         live = await client.get(each.resource, each.item.name, namespace=each.item.namespace)
-        _check_owner(work, each.item, live)
         found.append(Carrier(each, live))
     return found
 
 
-def _check_owner(work: works.Work, item: manifest.Manifest, live: json.JsonObject | None) -> None:
-    """Refuse a route that another application manages: each would undo the other's weights."""
-    owner = objects.text(live, "metadata", "annotations", tracking.APPLICATION)
-    if owner and owner != work.context.application.name:
+def check_owner(work: works.Work, carrier: Carrier) -> None:
+    """Refuse to move traffic by another application's route: each would undo the other's weights.
+
+    Applying it is another matter: an application that was renamed takes its objects over.
+
+    Raises:
+        StageFailedError: when the live object is another application's.
+    """
+    owner = objects.text(carrier.live, "metadata", "annotations", tracking.APPLICATION)
+    name = work.context.application.name
+    if owner and owner != name:
         raise works.StageFailedError(
-            f"{item.key.title} is the application {owner}'s: a route can be shared, but only one"
-            f" application can move its traffic, not {work.context.application.name} too"
+            f"{carrier.item.key.title} is the application {owner}'s: a route can be shared, but"
+            f" only one application can move its traffic, not {name} too"
         )
 
 

@@ -11,7 +11,7 @@ from volary.clusters import prune
 from volary.model import manifest, outcome, variant
 from volary.stages import carrying, routes, work
 from volary.stages import context as contexts
-from volary.stages.routing import interface
+from volary.stages.routing import interface, weights
 
 
 async def run_canary(context: contexts.StageContext) -> outcome.Outcome:
@@ -45,10 +45,13 @@ async def drain(
     for each in carriers:
         if each.live is None:
             continue
-        live = manifest.Manifest(each.live, each.item.origin)
-        change = router.drained(live, which, application)
-        if change.lines:
-            await routes.move(doing, each, change, source)
+
+        def plan(now: carrying.Carrier) -> weights.Change:
+            live = manifest.Manifest(now.live or {}, now.item.origin)
+            return router.drained(live, which, application)
+
+        if plan(each).lines:
+            await routes.move(doing, each, plan, source)
 
 
 async def remove(doing: work.Work, which: variant.Variant) -> str:

@@ -14,16 +14,20 @@ whatever is written is read back, gateways and meshes have accepted it, and for 
 endpoints are seen to have followed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from volary.clusters import endpoints, steps, wait, watching
+from volary.clusters import errors as cluster_errors
 from volary.manifests import made_routes, objects
 from volary.model import application as applications
 from volary.model import errors, json, manifest, stage, variant
 from volary.stages import carrying, receivers, rendering
 from volary.stages import work as works
 from volary.stages.routing import division, interface, weights
+
+#: So often a route is looked at again that somebody else is changing.
+_TRIES = 5
 
 
 async def give_back(
@@ -33,8 +37,12 @@ async def give_back(
     application = work.context.application
     router = interface.choose(application)
     for each in carrying.leading_away(carriers, application):
-        change = router.routed(_given_back(each), division.PRIMARY, application)
-        await move(work, each, change, source)
+        await move(
+            work,
+            each,
+            lambda now: router.routed(_given_back(now), division.PRIMARY, application),
+            source,
+        )
 
 
 def _given_back(carrier: carrying.Carrier) -> manifest.Manifest:
@@ -73,13 +81,15 @@ async def divide(
     router.check(wanted, application)
     (carrier,) = await carrying.look(work, [interface.find(source, application)])
     router.routed(carrier.item, wanted, application)
+    carrying.check_owner(work, carrier)
     if carrier.live is None:
         found = await _bring(work, carrier, source, wanted)
         if found is None:
             return division.Observed(primary=division.ALL)
         carrier = found
-    change = _change(router, carrier, wanted, application)
-    observed = await move(work, carrier, change, source)
+    observed = await move(
+        work, carrier, lambda now: _change(router, now, wanted, application), source
+    )
     return weights.observed(observed)
 
 
@@ -145,13 +155,19 @@ async def _bring(
     return found
 
 
+#: Says how a route is to look, given the object as it is live.
+Plan = Callable[[carrying.Carrier], weights.Change]
+
+
 async def move(
     work: works.Work,
     carrier: carrying.Carrier,
-    change: weights.Change,
+    plan: Plan,
     source: Sequence[manifest.Manifest],
 ) -> tuple[weights.RouteWeights, ...]:
-    """Write the routes of `change` and return the weights that were read back.
+    """Write the routes that `plan` wants, and return the weights that were read back.
+
+    Whoever edits the routes meanwhile is not overwritten: then `plan` is asked again.
 
     Raises:
         StageFailedError: when a variant has no ready pod for the traffic it would get,
@@ -159,20 +175,37 @@ async def move(
     """
     application = work.context.application
     router = interface.choose(application)
-    before = router.read(carrier.live, application) if carrier.live is not None else ()
-    wanted = router.read(change.item.body, application)
-    rising = weights.rising(before, wanted)
-    await receivers.require_all(work, carrier, source, rising)
-    await receivers.require_services(work, carrier, source, change.item.body, rising)
-    work.check_stop()
-    work.touched = True
-    await _write(work, carrier, router.fields(change.item.body))
+    carrying.check_owner(work, carrier)
+    for _ in range(_TRIES):
+        change = plan(carrier)
+        before = router.read(carrier.live, application) if carrier.live is not None else ()
+        wanted = router.read(change.item.body, application)
+        rising = weights.rising(before, wanted)
+        await receivers.require_all(work, carrier, source, rising)
+        await receivers.require_services(work, carrier, source, change.item.body, rising)
+        work.check_stop()
+        live = await _read(work, carrier)
+        if live is not None and router.fields(live) == router.fields(carrier.live or {}):
+            version = objects.text(live, "metadata", "resourceVersion")
+            if await _write(work, carrier, router.fields(change.item.body), version):
+                return await _observed(work, carrier, change, wanted)
+            live = await _read(work, carrier)
+        carrier = replace(carrier, live=live)
+    raise works.StageFailedError(f"{carrier.item.key.title} kept changing while it was looked at")
+
+
+async def _observed(
+    work: works.Work,
+    carrier: carrying.Carrier,
+    change: weights.Change,
+    wanted: tuple[weights.RouteWeights, ...],
+) -> tuple[weights.RouteWeights, ...]:
+    """Read back what was written, and see that it is in effect."""
+    application = work.context.application
+    router = interface.choose(application)
     for line in change.lines:
         work.note(line)
-    client = work.context.client
-    after = await client.get(
-        carrier.placed.resource, carrier.item.name, namespace=carrier.item.namespace
-    )
+    after = await _read(work, carrier)
     observed = router.read(after, application) if after is not None else ()
     if after is None or observed != wanted:
         raise works.StageFailedError(
@@ -183,6 +216,12 @@ async def move(
         await _follow(work, carrier, objects.mapping(after, "spec", "selector"))
     await _accepted(work, carrier, router, after)
     return observed
+
+
+async def _read(work: works.Work, carrier: carrying.Carrier) -> json.JsonObject | None:
+    item = carrier.item
+    resource = carrier.placed.resource
+    return await work.context.client.get(resource, item.name, namespace=item.namespace)
 
 
 async def _accepted(
@@ -215,19 +254,28 @@ async def _accepted(
         raise works.StageFailedError(f"{carrier.item.key.title} was written, but {left()}")
 
 
-async def _write(work: works.Work, carrier: carrying.Carrier, fields: json.JsonObject) -> None:
+async def _write(
+    work: works.Work, carrier: carrying.Carrier, fields: json.JsonObject, version: str
+) -> bool:
+    """Write the fields that carry the routes; say whether the object still was that version."""
     item = carrier.item
-    names = {"name": item.name, "namespace": item.namespace}
+    own = {"name": item.name, "namespace": item.namespace, "resourceVersion": version}
     body = {
         **fields,
         "apiVersion": item.api_version,
         "kind": item.kind,
-        "metadata": {**objects.mapping(fields, "metadata"), **names},
+        "metadata": {**objects.mapping(fields, "metadata"), **own},
     }
-    # Forced: whoever set these fields before, the running stage decides them now.
-    await work.context.client.apply(
-        carrier.placed.resource, body, field_manager=steps.TRAFFIC_MANAGER, force=True
-    )
+    before, work.touched = work.touched, True
+    try:
+        # Forced: whoever set these fields before, the running stage decides them now.
+        await work.context.client.apply(
+            carrier.placed.resource, body, field_manager=steps.TRAFFIC_MANAGER, force=True
+        )
+    except cluster_errors.Conflict:
+        work.touched = before
+        return False
+    return True
 
 
 async def _follow(work: works.Work, carrier: carrying.Carrier, selector: dict[str, str]) -> None:
