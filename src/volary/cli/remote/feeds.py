@@ -47,6 +47,8 @@ def _shown(value: object) -> object:
             return texts.printable(value)
         case list():
             return [_shown(each) for each in value]
+        case dict():
+            return {str(_shown(key)): _shown(each) for key, each in value.items()}
         case _:
             return value
 

@@ -27,6 +27,7 @@ EVENTS: tuple[feed.RunEvent, ...] = (
     feed.TaskStarted(**TASK, deadline=None),  # type: ignore[arg-type]
     feed.TaskProgressed(**TASK, sentence="s", ready=1, total=2, wanted_weights={"canary": 5}),  # type: ignore[arg-type]
     feed.TaskLogged(**TASK, level=executor.LogLevel.INFO, line="l"),  # type: ignore[arg-type]
+    feed.TaskFound(**TASK, kind="verdict", metric="m", document={"values": [1.5]}),  # type: ignore[arg-type]
     feed.TaskStopping(**TASK, how=state.Stopping.NOW, reason="w"),  # type: ignore[arg-type]
     feed.TaskFinished(**TASK, status=words.TaskStatus.SUCCEEDED, reason="w", details=("d",)),  # type: ignore[arg-type]
 )
