@@ -77,6 +77,7 @@ async def _start(
                 token=cluster.token,
                 authority=cluster.certificate_authority,
                 directory=home,
+                now=cluster.registry.time.now(),
             )
             stack.push_async_callback(program.stop)
             return f"http://{address}:{traefik.PORT}"

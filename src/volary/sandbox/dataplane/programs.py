@@ -11,6 +11,7 @@ from pathlib import Path
 
 from volary.model import errors
 
+VARIABLE = "VOLARY_SANDBOX_PROGRAMS"
 #: Seconds a program gets to end by itself.
 _GRACE = 5.0
 _LOOK = 0.05
@@ -18,7 +19,12 @@ _TAIL = 2000
 
 
 def find(name: str) -> str | None:
-    """Return where a program is: beside this Python, then on the search path."""
+    """Return where a program is: beside this Python, then on the search path.
+
+    None with ``VOLARY_SANDBOX_PROGRAMS=none``: a sandbox that has to do without.
+    """
+    if os.environ.get(VARIABLE) == "none":
+        return None
     return shutil.which(name, path=sysconfig.get_path("scripts")) or shutil.which(name)
 
 
@@ -56,9 +62,8 @@ class Program:
             await self._process.wait()
 
     def _signal(self, number: signal.Signals) -> None:
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, number)
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(number)
 
     def _failed(self, what: str) -> errors.UserError:
         with contextlib.suppress(OSError):
@@ -70,7 +75,7 @@ class Program:
 async def start(name: str, words: Sequence[str], *, log: Path, directory: Path) -> Program:
     """Start a program whose output goes to the file `log`.
 
-    It leads a process group of its own, so that Ctrl-C does not end it before its fleet.
+    It stays in this process' group: what ends the whole group ends it too.
 
     Raises:
         UserError: It is not installed, or cannot be started.
@@ -88,7 +93,6 @@ async def start(name: str, words: Sequence[str], *, log: Path, directory: Path) 
                 stderr=output,
                 cwd=directory,
                 env={"PATH": os.defpath, "HOME": str(directory), "TMPDIR": str(directory)},
-                start_new_session=True,
             )
     except OSError as problem:
         raise errors.user_error(f"cannot start {path}: {problem.strerror}") from problem

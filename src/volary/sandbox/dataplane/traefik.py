@@ -5,10 +5,14 @@ cluster's own API server, and writes their status, as anywhere.
 """
 
 import os
+from datetime import datetime
 from pathlib import Path
+
+import yaml
 
 from volary.model import json
 from volary.sandbox.dataplane import programs
+from volary.sandbox.http import certificates
 
 #: On the cluster's gateway address; a listener of a Gateway has to name it.
 PORT = 8000
@@ -51,11 +55,11 @@ def objects() -> tuple[json.JsonObject, ...]:
 
 
 async def start(
-    *, address: str, url: str, token: str, authority: str, directory: Path
+    *, address: str, url: str, token: str, authority: str, directory: Path, now: datetime
 ) -> programs.Program:
     """Run Traefik for a cluster; files and its log go to `directory`.
 
-    `url`, `token` and `authority` lead to the cluster's API server.
+    `url`, `token` and `authority` lead to the cluster's API server; `now` is for certificates.
 
     Raises:
         UserError: It is not installed or does not come up.
@@ -76,6 +80,7 @@ async def start(
         f"{provider}.endpoint={url}",
         f"{provider}.token={secret}",
         f"{provider}.statusaddress.ip={address}",
+        f"--providers.file.filename={_own_certificate(address, directory, now)}",
         "--metrics.prometheus=true",
         "--metrics.prometheus.addserviceslabels=true",
         "--metrics.prometheus.entrypoint=web",
@@ -87,6 +92,23 @@ async def start(
     program = await programs.start(_NAME, words, log=directory / "traefik.log", directory=directory)
     await program.until(lambda: programs.listens(address, PORT))
     return program
+
+
+def _own_certificate(address: str, directory: Path, now: datetime) -> Path:
+    """Give it a certificate, and return the file that says so.
+
+    Without one it makes an RSA key whenever its configuration changes. That takes a second on a
+    busy computer, during which it still sends requests to pods that are gone.
+    """
+    made = certificates.authority(certificates.today(now), (address,))
+    pair = {"certFile": "traefik.crt", "keyFile": "traefik.key"}
+    _write(directory / pair["certFile"], made.server_certificate)
+    _write(directory / pair["keyFile"], made.server_key)
+    named = {key: str(directory / name) for key, name in pair.items()}
+    content = {"tls": {"stores": {"default": {"defaultCertificate": named}}}}
+    path = directory / "tls.yaml"
+    path.write_text(yaml.safe_dump(content))
+    return path
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,0 +1,28 @@
+"""When somebody types ``volary demo``; then look that nothing is left behind."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import command_world
+
+
+def shell(base: Path) -> command_world.Shell:
+    """Given: an empty directory with a place for temporary files."""
+    base.mkdir(exist_ok=True)
+    (base / "tmp").mkdir()
+    return command_world.Shell(base, command_world.environment(base))
+
+
+async def demo(base: Path, scenario: str, **environment: str) -> command_world.Ended:
+    """Run a scenario and return how it ended, after making sure that nothing is left."""
+    typing = shell(base)
+    async with typing.start("demo", "--scenario", scenario, **environment) as started:
+        ended = await started.ended()
+        group = started.process.pid
+    with pytest.raises(ProcessLookupError):
+        os.killpg(group, 0)
+    assert list((base / "tmp").iterdir()) == []
+    assert [each.name for each in base.iterdir()] == ["tmp"]
+    return ended
