@@ -35,6 +35,7 @@ async def run(wish: Wish) -> int:
     project = await projects.open_project(wish.path, app=wish.app, commit=wish.commit)
     talk = console.talk()
     console.show_problems(talk, project.warnings)
+    members = None
     if wish.fleet or wish.contexts:
         members = projects.load_fleet(wish.fleet, wish.contexts)
         console.show_problems(talk, projects.check_fleet(project, members))
@@ -46,7 +47,11 @@ async def run(wish: Wish) -> int:
         if project.repository is not None:
             commit = (await project.repository.resolve(wish.running)).id
     rendered = await renderers.Renderer().render(
-        files, project.application, directory=project.directory, target=wish.target
+        files,
+        project.application,
+        directory=project.directory,
+        target=wish.target,
+        members=members,
     )
     shown = rendering.of_variant(
         wanted, rendered.manifests, project.application, options, commit=commit

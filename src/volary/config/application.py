@@ -15,6 +15,7 @@ from volary.config import (
     convert,
     mentions,
     pipeline,
+    placing,
     routers,
     routing,
     sections,
@@ -29,7 +30,7 @@ from volary.config import (
 from volary.config.dialects.flagger import source as flagger_source
 from volary.config.dialects.flagger import translation
 from volary.model import application as applications
-from volary.model import errors, placement, problem, stage
+from volary.model import errors, overrides, placement, problem, stage
 
 #: PipeCD's old kinds that are not about Kubernetes.
 _FOREIGN_KINDS = ("TerraformApp", "LambdaApp", "CloudRunApp", "ECSApp")
@@ -311,7 +312,15 @@ def _build(
         mentions=mentions.convert(reading, spec.notification),
         timeout=spec.timeout,
         waves=_waves(reading, spec),
+        differences=_differences(reading, spec),
     )
+
+
+def _differences(reading: shape.Reading, spec: sections.Spec) -> overrides.Differences:
+    """Return what clusters have different; only our own dialect can say."""
+    if isinstance(spec, sections.VolarySpec):
+        return placing.convert(reading, spec.placement)
+    return overrides.Differences()
 
 
 def _waves(reading: shape.Reading, spec: sections.Spec) -> placement.Waves:

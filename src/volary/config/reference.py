@@ -251,6 +251,7 @@ def _simple(annotation: object, info: fields.FieldInfo) -> str:
         str: "text",
         bool: "boolean",
         float: "number",
+        object: "any value",
         timedelta: "duration",
         stage.Replicas: "replicas",
         placement.Share: "number or share",

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal
 import pydantic
 from pydantic import Field
 
-from volary.config import routers, section, services, values, wave_sections
+from volary.config import placement_sections, routers, section, services, values, wave_sections
 
 Section = section.Section
 Text = section.Text
@@ -359,7 +359,6 @@ _NOT_YET = {
     "attachment": "attached files",
     "eventWatcher": "event watching",
     "driftDetection": "drift detection",
-    "placement": "placement",
 }
 
 
@@ -480,6 +479,10 @@ class VolarySpec(Kubernetes, wave_sections.InWaves, Spec):
         "plugins": "its fields stand directly under spec in this dialect",
     }
 
+    placement: placement_sections.Placement = Field(
+        default_factory=placement_sections.Placement,
+        description="What the application has different on its clusters.",
+    )
     targets: Targets = Field(
         default_factory=Targets,
         description="Which clusters of the fleet the application is for; empty: all.",

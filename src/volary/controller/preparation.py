@@ -64,12 +64,17 @@ class Rendering:
 
     sides: Mapping[str, Side]
     renderer: renderers.Renderer = field(default_factory=renderers.Renderer)
+    members: fleet.Fleet | None = None
 
     async def render(self, commit: str, target: str) -> Manifests:
         """Return the manifests of a commit for a target."""
         side = self.sides[commit]
         rendered = await self.renderer.render(
-            side.files, side.application, directory=side.directory, target=target
+            side.files,
+            side.application,
+            directory=side.directory,
+            target=target,
+            members=self.members,
         )
         return list(rendered.manifests)
 
@@ -124,7 +129,7 @@ async def prepare(
     )
     names = tuple(each.name for each in selection.require())
     sides = {project.commit: _side(project)}
-    rendering = Rendering(sides, renderer or renderers.Renderer())
+    rendering = Rendering(sides, renderer or renderers.Renderer(), clusters.fleet)
     manifests = await _render(rendering, project.commit, names)
     key = _memory_key(project, clusters.fleet, names)
     running = await _running(wish, clusters, project, manifests, key)
@@ -177,7 +182,11 @@ class Reopened:
 
 
 async def reopen(
-    project: projects.Project, running: str, names: Sequence[str], renderer: renderers.Renderer
+    project: projects.Project,
+    running: str,
+    names: Sequence[str],
+    renderer: renderers.Renderer,
+    members: fleet.Fleet,
 ) -> Reopened:
     """Render what a run is pinned to again; asks no cluster and decides nothing anew.
 
@@ -185,7 +194,7 @@ async def reopen(
         errors.UserError: The commits cannot be rendered any more.
     """
     sides = {project.commit: _side(project)}
-    rendering = Rendering(sides, renderer)
+    rendering = Rendering(sides, renderer, members)
     manifests = await _render(rendering, project.commit, names)
     old: dict[str, Manifests] = {}
     if running:

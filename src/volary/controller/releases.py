@@ -179,7 +179,9 @@ async def take_up(desk: Desk, name: str, run: state.Run, origin: origins.Origin)
     """
     place = Place(name, origin.repository, origin.path, origin.branch)
     project = await open_place(desk, place, run.commit)
-    again = await preparation.reopen(project, run.running_commit, run.targets, desk.renderer)
+    again = await preparation.reopen(
+        project, run.running_commit, run.targets, desk.renderer, desk.clusters.fleet
+    )
     return Release(
         run,
         _performer(
@@ -229,7 +231,11 @@ async def _digests(
     found = {}
     for target in targets:
         rendered = await desk.renderer.render(
-            project.files, project.application, directory=project.directory, target=target
+            project.files,
+            project.application,
+            directory=project.directory,
+            target=target,
+            members=desk.clusters.fleet,
         )
         found[target] = rendered.digest
     return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
-from volary.model import json, placement, stage, variant
+from volary.model import json, overrides, placement, stage, variant
 
 
 class Dialect(StrEnum):
@@ -291,3 +291,5 @@ class Application:
     timeout: timedelta = timedelta(hours=6)
     #: How it moves over its clusters; without waves: all at once.
     waves: placement.Waves = field(default_factory=placement.Waves)
+    #: What its clusters have different from each other.
+    differences: overrides.Differences = field(default_factory=overrides.Differences)

@@ -15,8 +15,10 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import assert_never
 
+from volary.config import crosscheck
 from volary.manifests import load, made, namespaces
-from volary.model import application, errors, manifest, problem
+from volary.model import application, errors, fleet, manifest, overrides, problem
+from volary.placement import differences
 from volary.sources import helm, kustomization, kustomize, plain, programs, tree, workspace
 
 _REMEMBERED = 256
@@ -67,8 +69,12 @@ class Renderer:
         *,
         directory: str,
         target: str,
+        members: fleet.Fleet | None = None,
     ) -> Rendered:
         """Return the manifests of the application in `directory` for `target`.
+
+        What the application has different on its clusters (overrides, shares of the replicas)
+        is worked in; `members` says what the clusters are.
 
         The namespace of the input is forced on them; a target's entry in
         ``multiTargets`` takes the place of the input's manifests, and of its kustomize
@@ -78,6 +84,15 @@ class Renderer:
             UserError: Something in the repository has to change: all problems of the
                 step that failed. Also for two objects of one key, and for no object.
         """
+        rendered = await self._rendered(files, described, directory, target)
+        if described.differences == overrides.Differences():
+            return rendered
+        return _for_cluster(rendered, described, target, members)
+
+    async def _rendered(
+        self, files: tree.Tree, described: application.Application, directory: str, target: str
+    ) -> Rendered:
+        """Return what the files render to for a target."""
         wanted = _Wanted.choose(described, target)
         method = await asyncio.to_thread(_method, files, described, directory, wanted)
         whole = directory if method is Method.PLAIN else ""
@@ -220,6 +235,25 @@ def _of_file(described: application.Application) -> str:
         described.pipeline,
     )
     return repr(parts)
+
+
+def _for_cluster(
+    rendered: Rendered,
+    described: application.Application,
+    target: str,
+    members: fleet.Fleet | None,
+) -> Rendered:
+    """Return the manifests as one cluster of the application's gets them."""
+    clusters = crosscheck.deployed(described, members) if members else ()
+    cluster = next((each for each in clusters if each.name == target), None)
+    if cluster is None:
+        raise errors.user_error(
+            f"what {target} has different cannot be told: no fleet is known that it belongs to",
+            hint="name the fleet: --fleet fleet.yaml",
+        )
+    found = differences.apply(rendered.manifests, described.differences, cluster, clusters)
+    load.check_unique(found)
+    return Rendered(tuple(found), rendered.method, _digest(found))
 
 
 def _without_settings(

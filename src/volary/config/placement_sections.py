@@ -1,0 +1,148 @@
+"""The fields of ``placement``: what an application has different on its clusters."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from volary.config import section, wave_sections
+from volary.model import overrides
+
+Operator = overrides.Operator
+_OPERATOR = "`add`, `remove` or `replace`."
+
+
+class ObjectSelector(section.Section):
+    """Which manifests; all that is given has to hold."""
+
+    api_version: str = Field(default="", description="Such as `apps/v1`.")
+    kind: str = Field(default="", description="Such as `Deployment`.")
+    name: str = Field(default="", description="Name of the object.")
+    match_labels: dict[str, str] = Field(default_factory=dict, description="Labels it carries.")
+
+
+class ImageOverride(section.Section):
+    """A change of images."""
+
+    component: overrides.Component = Field(description="`Registry`, `Repository` or `Tag`.")
+    operator: Operator = Field(description=_OPERATOR)
+    value: str = Field(default="", description="What is added or set; a tag or a digest.")
+    path: str = Field(
+        default="",
+        description="JSON pointer to the image; empty: of all containers of Pods, ReplicaSets, "
+        "Deployments, DaemonSets, StatefulSets and Jobs (not of init containers).",
+    )
+
+
+class ArgumentsOverride(section.Section):
+    """A change of a container's command or arguments."""
+
+    container_name: section.Text = Field(description="The container.")
+    operator: Operator = Field(description="`add` or `remove`.")
+    value: list[str] = Field(min_length=1, description="What is added or removed.")
+
+
+class EnvOverride(section.Section):
+    """A change of environment variables."""
+
+    container_name: str = Field(default="", description="The container; empty: every one.")
+    operator: Operator = Field(default=Operator.ADD, description=_OPERATOR)
+    value: dict[str, str] = Field(description="Variables by name.")
+
+
+class MapOverride(section.Section):
+    """A change of labels or annotations."""
+
+    operator: Operator = Field(description=_OPERATOR)
+    value: dict[str, str] = Field(description="Values by key.")
+
+
+class ManifestPatch(section.Section):
+    """One operation on the manifest (RFC 6902)."""
+
+    path: section.Text = Field(description="JSON pointer, such as `/spec/replicas`.")
+    operator: Operator = Field(description=_OPERATOR)
+    value: object = Field(default=None, description="What is added or set.")
+
+
+class FieldPatch(section.Section):
+    """One operation on the document inside a field."""
+
+    sub_path: section.Text = Field(description="JSON pointer inside the document.")
+    operator: Operator = Field(description=_OPERATOR)
+    value: object = Field(default=None, description="What is added or set.")
+
+
+class FieldOverride(section.Section):
+    """A change of a document that is the text of a field."""
+
+    field_path: section.Text = Field(
+        description="JSON pointer to the text, such as `/data/app.yaml`."
+    )
+    json_: list[FieldPatch] = Field(
+        default_factory=list, alias="json", description="Changes of a text that is JSON."
+    )
+    yaml: list[FieldPatch] = Field(
+        default_factory=list, description="Changes of a text that is YAML; its comments are lost."
+    )
+
+
+class Overriders(section.Section):
+    """What is changed, in the order of these fields (Karmada: overriders)."""
+
+    images: list[ImageOverride] = Field(default_factory=list, description="Images.")
+    commands: list[ArgumentsOverride] = Field(default_factory=list, description="Commands.")
+    args: list[ArgumentsOverride] = Field(default_factory=list, description="Arguments.")
+    env: list[EnvOverride] = Field(default_factory=list, description="Environment variables.")
+    labels: list[MapOverride] = Field(default_factory=list, description="Labels.")
+    annotations: list[MapOverride] = Field(default_factory=list, description="Annotations.")
+    fields: list[FieldOverride] = Field(
+        default_factory=list, description="Documents inside of texts."
+    )
+    patches: list[ManifestPatch] = Field(default_factory=list, description="Anything else, last.")
+
+
+class Override(Overriders):
+    """What some clusters have different."""
+
+    targets: wave_sections.ClusterSelector = Field(
+        default_factory=wave_sections.ClusterSelector,
+        description="Which clusters; nothing given: every one.",
+    )
+    resources: list[ObjectSelector] = Field(
+        default_factory=list, description="Which manifests, any of these; none given: all."
+    )
+
+
+class Weight(section.Section):
+    """The share of some clusters."""
+
+    targets: wave_sections.ClusterSelector = Field(description="Which clusters.")
+    weight: Annotated[int, Field(ge=1, strict=True)] = Field(
+        description="Their share; of several that fit, the heaviest counts."
+    )
+
+
+class ReplicaDivision(section.Section):
+    """How replicas are spread over the clusters."""
+
+    division: overrides.Division = Field(
+        default=overrides.Division.DUPLICATED,
+        description="`Duplicated`: every cluster runs all of them; `Divided`: they share them.",
+    )
+    weights: list[Weight] = Field(
+        default_factory=list, description="Shares; none given: all clusters weigh the same."
+    )
+
+
+class Placement(section.Section):
+    """What an application has different on its clusters."""
+
+    overrides: list[Override] = Field(
+        default_factory=list,
+        description="Changes of manifests for some clusters, one after another. Texts may hold "
+        "`${cluster.name}`, `${cluster.region}`, `${cluster.provider}`, `${cluster.zone}` and "
+        "`${cluster.labels.KEY}`.",
+    )
+    replicas: ReplicaDivision = Field(
+        default_factory=ReplicaDivision, description="How replicas are spread over the clusters."
+    )

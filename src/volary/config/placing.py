@@ -1,0 +1,112 @@
+"""Reads ``placement``: overrides and the division of replicas."""
+
+from collections.abc import Iterable, Iterator
+
+from volary.config import placement_sections, shape, waves, yaml
+from volary.model import overrides
+
+PATH: yaml.Path = ("spec", "placement")
+
+
+def convert(reading: shape.Reading, read: placement_sections.Placement) -> overrides.Differences:
+    """Return what clusters have different; problems are noted."""
+    rules = tuple(
+        _rule(reading, each, (*PATH, "overrides", place))
+        for place, each in enumerate(read.overrides)
+    )
+    return overrides.Differences(rules, _replicas(reading, read.replicas))
+
+
+def _rule(
+    reading: shape.Reading, read: placement_sections.Override, path: yaml.Path
+) -> overrides.Rule:
+    changes = tuple(_changes(reading, read, path))
+    if not changes:
+        reading.error(path, "the override changes nothing", "add images, patches or the like")
+    return overrides.Rule(
+        changes,
+        waves.selector(reading, read.targets, (*path, "targets")),
+        tuple(_resource(each) for each in read.resources),
+    )
+
+
+def _resource(read: placement_sections.ObjectSelector) -> overrides.ObjectSelector:
+    return overrides.ObjectSelector(read.api_version, read.kind, read.name, read.match_labels)
+
+
+def _changes(
+    reading: shape.Reading, read: placement_sections.Overriders, path: yaml.Path
+) -> Iterator[overrides.Override]:
+    for place, image in enumerate(read.images):
+        _check_pointer(reading, image.path, (*path, "images", place, "path"))
+        yield overrides.ImageOverride(image.component, image.operator, image.value, image.path)
+    yield from _arguments(reading, read.commands, overrides.Arguments.COMMAND, (*path, "commands"))
+    yield from _arguments(reading, read.args, overrides.Arguments.ARGS, (*path, "args"))
+    for env in read.env:
+        yield overrides.EnvOverride(env.operator, env.value, env.container_name)
+    for which, changes in (
+        (overrides.Metadata.LABELS, read.labels),
+        (overrides.Metadata.ANNOTATIONS, read.annotations),
+    ):
+        for each in changes:
+            yield overrides.MetadataOverride(which, each.operator, each.value)
+    for place, field in enumerate(read.fields):
+        yield _field(reading, field, (*path, "fields", place))
+    for place, patch in enumerate(read.patches):
+        _check_pointer(reading, patch.path, (*path, "patches", place, "path"))
+        yield overrides.PatchOverride(patch.path, patch.operator, patch.value)
+
+
+def _arguments(
+    reading: shape.Reading,
+    read: Iterable[placement_sections.ArgumentsOverride],
+    which: overrides.Arguments,
+    path: yaml.Path,
+) -> Iterator[overrides.Override]:
+    for place, each in enumerate(read):
+        if each.operator is overrides.Operator.REPLACE:
+            here = (*path, place, "operator")
+            reading.error(here, f"{which.value} cannot be replaced", "write add or remove")
+        yield overrides.ArgumentsOverride(
+            which, each.container_name, each.operator, tuple(each.value)
+        )
+
+
+def _field(
+    reading: shape.Reading, read: placement_sections.FieldOverride, path: yaml.Path
+) -> overrides.FieldOverride:
+    if bool(read.json_) == bool(read.yaml):
+        reading.error(path, "exactly one of json and yaml is needed", "say what the text is")
+    _check_pointer(reading, read.field_path, (*path, "fieldPath"))
+    document = overrides.Document.YAML if read.yaml else overrides.Document.JSON
+    key = document.value
+    patches = read.yaml or read.json_
+    for place, each in enumerate(patches):
+        _check_pointer(reading, each.sub_path, (*path, key, place, "subPath"))
+    return overrides.FieldOverride(
+        read.field_path,
+        document,
+        tuple(
+            overrides.PatchOverride(each.sub_path, each.operator, each.value) for each in patches
+        ),
+    )
+
+
+def _check_pointer(reading: shape.Reading, pointer: str, path: yaml.Path) -> None:
+    if pointer and not pointer.startswith("/"):
+        reading.error(path, f"{pointer} is no JSON pointer", "write /spec/replicas")
+
+
+def _replicas(
+    reading: shape.Reading, read: placement_sections.ReplicaDivision
+) -> overrides.ReplicaDivision:
+    path = (*PATH, "replicas")
+    if read.weights and read.division is overrides.Division.DUPLICATED:
+        reading.error((*path, "weights"), "weights have no effect", "write division: Divided")
+    weights = tuple(
+        overrides.Weight(
+            waves.selector(reading, each.targets, (*path, "weights", place, "targets")), each.weight
+        )
+        for place, each in enumerate(read.weights)
+    )
+    return overrides.ReplicaDivision(read.division, weights)
