@@ -13,7 +13,8 @@ from datetime import timedelta
 from volary.config import shape
 from volary.model import analysis, errors, problem
 
-_PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+#: Go's trim markers, with a space on their inner side, take the white space beside them along.
+_PLACEHOLDER = re.compile(r"(?:\s*\{\{-\s|\{\{)(.*?)(?:\s-\}\}\s*|\}\})", re.DOTALL)
 _INDEX = re.compile(r"index\s+\.(AppCustomArgs|VariantCustomArgs)\s+[\"`]([^\"`]+)[\"`]")
 _ARGUMENT = re.compile(r"(variables|\.AppCustomArgs|\.VariantCustomArgs)\.([A-Za-z0-9_.-]+)")
 _OF_VARIANT = "VariantCustomArgs"
@@ -88,7 +89,7 @@ def fill(text: str, values: Values) -> str:
     ]
     if wrong:
         raise errors.UserError(*(problem.Problem(each.message, hint=each.hint) for each in wrong))
-    return _PLACEHOLDER.sub(lambda found: _replacement(_word(found[1]), values), text)
+    return _PLACEHOLDER.sub(lambda found: _replacement(found[1].strip(), values), text)
 
 
 def findings(
@@ -154,12 +155,7 @@ def _unknown(word: str) -> Finding:
 
 
 def _words(text: str) -> list[str]:
-    return [_word(each) for each in _PLACEHOLDER.findall(text)]
-
-
-def _word(inside: str) -> str:
-    """Go's trim markers stand at the braces with a space on their inner side."""
-    return inside.removeprefix("- ").removesuffix(" -").strip()
+    return [each.strip() for each in _PLACEHOLDER.findall(text)]
 
 
 def _argument(word: str) -> tuple[str, str] | None:
