@@ -5,7 +5,6 @@ with something empty where the shape is not the expected one, so that the code
 above them reads as if it were.
 """
 
-import copy
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -52,8 +51,20 @@ def value(body: object, *path: str) -> object:
 
 
 def duplicate(body: json.JsonObject) -> json.JsonObject:
-    """Return a copy that shares nothing with `body`, to be changed by its maker."""
-    return copy.deepcopy(body)
+    """Return a copy that shares nothing with `body`, to be changed by its maker.
+
+    Nor does it share anything within itself: in YAML an alias, as labels that stand in the
+    selector and on the pods, is one value in two places.
+    """
+    return {key: _unshared(value) for key, value in body.items()}
+
+
+def _unshared(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _unshared(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_unshared(inner) for inner in value]
+    return value
 
 
 def branch(body: json.JsonObject, *path: str) -> json.JsonObject:

@@ -65,3 +65,47 @@ def test_none_or_several_name_the_option(
 def test_a_source_without_an_application(directory_tree: Tree) -> None:
     with pytest.raises(errors.UserError, match="no application file in the root"):
         applications.choose(directory_tree({"a.yaml": ""}))
+
+
+CANARY = "apiVersion: flagger.app/v1beta1\nkind: Canary\nmetadata: {name: shop}\n"
+TEMPLATE = CANARY.replace("Canary", "MetricTemplate")
+FLAGGERS = {
+    "shop/canary.yaml": CANARY,
+    "shop/deployment.yaml": "kind: Deployment",
+    "shop/templates.yml": TEMPLATE,
+    "shop/notes.txt": "kind: Canary",
+    "told/our-canary.yaml": CANARY,
+    "told/volary.yaml": "",
+    "other/canary.yaml": "kind: Deployment\nmetadata: {name: canary}\n",
+    "hidden-name/release.yaml": f"kind: ConfigMap\n---\n{CANARY}",
+}
+
+
+def test_a_canary_describes_its_directory_when_nothing_of_ours_does(directory_tree: Tree) -> None:
+    found = applications.find(directory_tree(FLAGGERS))
+
+    assert [each.path for each in found] == ["shop/canary.yaml", "told/volary.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("app", "path"),
+    [
+        ("shop", "shop/canary.yaml"),
+        ("told", "told/volary.yaml"),
+        ("told/our-canary.yaml", "told/our-canary.yaml"),
+        ("hidden-name", "hidden-name/release.yaml"),
+    ],
+)
+def test_a_directory_that_is_named_is_looked_through(
+    directory_tree: Tree, app: str, path: str
+) -> None:
+    assert applications.choose(directory_tree(FLAGGERS), app=app).path == path
+
+
+def test_a_canary_has_neighbours(directory_tree: Tree) -> None:
+    files = directory_tree(FLAGGERS)
+
+    found = applications.neighbours(files, "shop/canary.yaml")
+
+    assert found == {"shop/deployment.yaml": "kind: Deployment", "shop/templates.yml": TEMPLATE}
+    assert applications.neighbours(files, "told/volary.yaml") == {}
