@@ -149,7 +149,6 @@ class Vigil:
 
     async def _watch(self) -> None:
         client = self.doing.context.client
-        labels = pods.labels(self.source, self.doing.context.application, variant.Variant.CANARY)
 
         def look() -> bool:
             self._listed = True
@@ -157,6 +156,8 @@ class Vigil:
             return False
 
         try:
+            application = self.doing.context.application
+            labels = pods.labels(self.source, application, variant.Variant.CANARY)
             source = watching.Source(
                 await self._kind("", "Pod"),
                 self.namespace,
