@@ -16,6 +16,7 @@ import command_world
 import postgres_server
 from controller_process import nursery
 from controller_world import SPEED, Clock, Controlled, controlled
+from volary.controller import leases
 from volary.model import errors
 from volary.store import opening, protocol, records
 
@@ -76,10 +77,10 @@ async def test_a_full_disk_stands_the_run_still_and_loses_nothing(
     async with in_mid_run(tmp_path) as (given, _, commit):
         base = given.service.store._base  # type: ignore[attr-defined]
         async with base.writing() as connection:
-            [[pages]] = await connection.exec_driver_sql("PRAGMA page_count")
-            await connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
             # Whatever is free inside the file is used up as well.
             await connection.exec_driver_sql("CREATE TABLE filling (text)")
+            [[pages]] = await connection.exec_driver_sql("PRAGMA page_count")
+            await connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
         await fill(base)
         await said(caplog, "the database's disk is full")
         async with base.writing() as connection:
@@ -130,6 +131,16 @@ async def known(
         raise AssertionError(f"it never stood so, but: {found}") from None
 
 
+async def driven_by(store: protocol.Store, owner: str) -> None:
+    """Wait until that process drives."""
+    for _ in range(600):
+        lease = await store.leases.current(leases.NAME)
+        if lease is not None and lease.owner == owner:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{owner} does not drive")
+
+
 @pytest.mark.timeout(240)
 async def test_on_postgresql_processes_die_the_server_dies_and_the_run_ends(tmp_path: Path) -> None:
     """A push, kill -9 in mid-run, another process, the database's own death, and the end."""
@@ -149,7 +160,7 @@ async def test_on_postgresql_processes_die_the_server_dies_and_the_run_ends(tmp_
                 await known(store, lambda each: each.status == "running", 60)
                 os.kill(process, signal.SIGKILL)
             async with nest.life("two"):
-                await known(store, lambda each: each.status == "running", 60)
+                await driven_by(store, "two")
                 server.kill()
                 await asyncio.sleep(2)
                 server.start()
