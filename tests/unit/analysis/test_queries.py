@@ -1,0 +1,119 @@
+import itertools
+import re
+from datetime import timedelta
+
+import pytest
+
+from volary.analysis import queries
+from volary.config import placeholders
+from volary.model import analysis, application, errors, provider
+
+Method, Metrics = application.RoutingMethod, provider.Metrics
+VALUES = placeholders.Values(
+    "shop", "canary", "web", "shop-canary", "shop", "us", timedelta(minutes=1), "shop-canary", "i"
+)
+
+
+def prometheus(**options: object) -> provider.Provider:
+    return provider.Provider(
+        "prometheus",
+        provider.ProviderType.PROMETHEUS,
+        provider.Access("http://x"),
+        provider.PrometheusOptions(**options),  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "metric"),
+    [
+        (Method.ISTIO, "istio_requests_total"),
+        (Method.SMI, "response_total"),
+        (Method.NGINX, "nginx_ingress_controller_requests"),
+        (Method.TRAEFIK, "traefik_service_requests_total"),
+        (Method.GATEWAY_API, "http_request_duration_seconds_count"),
+        (Method.POD_SELECTOR, "http_request_duration_seconds_count"),
+    ],
+)
+def test_the_router_says_whose_metrics_are_read(method: Method, metric: str) -> None:
+    found = queries.find(queries.SUCCESS_RATE, method, prometheus())
+
+    assert metric in found.query
+
+
+def test_the_settings_say_whose_metrics_are_read() -> None:
+    found = queries.find(
+        queries.SUCCESS_RATE, Method.GATEWAY_API, prometheus(metrics=Metrics.LINKERD)
+    )
+
+    assert "response_total" in found.query
+
+
+@pytest.mark.parametrize(
+    ("name", "family", "variant"),
+    list(itertools.product(queries.NAMES, Metrics, ("canary", "baseline", "primary"))),
+)
+def test_every_text_can_be_filled(name: str, family: Metrics, variant: str) -> None:
+    settings = prometheus(metrics=family, cluster_label="cluster")
+    found = queries.find(name, Method.ISTIO, settings, variant=variant)
+
+    for text in filter(None, (found.query, found.total)):
+        filled = placeholders.fill(text, VALUES)
+        assert not re.search(r"<\w|\{\{", filled)
+        assert 'cluster="us"' in filled
+        assert "[1m]" in filled
+
+
+def test_flaggers_query_of_istio() -> None:
+    found = queries.find(queries.SUCCESS_RATE, Method.ISTIO, prometheus())
+
+    which = (
+        'reporter="destination",destination_workload_namespace="web",'
+        'destination_workload=~"shop-canary"'
+    )
+    assert placeholders.fill(found.query, VALUES) == (
+        f'sum(rate(istio_requests_total{{{which},response_code!~"5.*"}}[1m])) / '
+        f"sum(rate(istio_requests_total{{{which}}}[1m])) * 100"
+    )
+
+
+def test_nginx_tells_canary_from_the_rest() -> None:
+    canary = queries.find(queries.ERRORS, Method.NGINX, prometheus())
+    primary = queries.find(queries.ERRORS, Method.NGINX, prometheus(), variant="primary")
+
+    assert 'canary!=""' in canary.query
+    assert 'canary=""' in primary.query
+
+
+def test_the_pods_of_primary_are_not_those_of_canary() -> None:
+    found = queries.find(queries.SUCCESS_RATE, Method.POD_SELECTOR, prometheus())
+    values = placeholders.Values(
+        "shop", "primary", "web", "shop", "shop", "us", timedelta(minutes=1)
+    )
+    pattern = re.search(r'kubernetes_pod_name=~"([^"]*)"', placeholders.fill(found.query, values))
+
+    assert pattern is not None
+    assert re.fullmatch(pattern[1], "shop-6d4f8-x7x2z")
+    assert re.fullmatch(pattern[1], "shop-0")
+    assert not re.fullmatch(pattern[1], "shop-canary-6d4f8-x7x2z")
+
+
+def test_only_prometheus_knows_them() -> None:
+    graphite = provider.Provider(
+        "paper",
+        provider.ProviderType.GRAPHITE,
+        provider.Access("http://x"),
+        provider.GraphiteOptions(),
+    )
+
+    with pytest.raises(errors.UserError, match="is for Prometheus, and paper is of the type"):
+        queries.find(queries.DURATION, Method.ISTIO, graphite)
+    with pytest.raises(errors.UserError, match="no query request-latency is built in"):
+        queries.find("request-latency", Method.ISTIO, prometheus())
+
+
+def test_a_rule_has_its_own_query_or_a_built_in_one() -> None:
+    own = analysis.Rule("errors", "p", "up", total_query="all")
+    built_in = analysis.Rule("request-duration", "p", "", built_in="request-duration")
+
+    assert queries.for_rule(own, Method.ISTIO, prometheus()) == queries.Text("up", "all")
+    assert "quantile" in queries.for_rule(built_in, Method.ISTIO, prometheus()).query
