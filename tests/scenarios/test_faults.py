@@ -10,14 +10,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import command_world
 import postgres_server
 from controller_process import nursery
-from controller_world import SPEED, Clock, Controlled, controlled
+from controller_world import ANA, SPEED, Clock, Controlled, controlled
 from volary.controller import leases
-from volary.model import errors
+from volary.model import errors, texts
 from volary.store import opening, protocol, records
 
 V1, V2 = "example/simple:v1", "example/simple:v2"
@@ -193,3 +194,45 @@ async def test_a_cluster_that_is_away_while_a_run_is_planned_is_waited_for(tmp_p
         eu.faults.clear()
         await given.synced(commit, timeout=60)
         assert world.images("eu") == f"{V2} 2/2"
+
+
+async def test_a_commit_message_cannot_steer_a_terminal(tmp_path: Path) -> None:
+    """Neither in what is kept and shown, nor in what is told to people and logs."""
+    evil = 'Revert "v1 \x1b[2J\x1b]0;owned\x07 \x9b31m gone\rcopy \u202etxt"'
+    async with (
+        command_world.world(tmp_path, "us", speed=SPEED) as world,
+        controlled(world) as given,
+    ):
+        await given.until_application(lambda each: each.status == "synced")
+        commit = given.push(V1, V2, message=evil)
+        await given.synced(commit)
+        (run, *_) = await given.runs()
+        kept = [
+            run,
+            await given.application(),
+            await given.service.run(run.id),
+            await given.service.events(run.id),
+            await given.service.commits("simple"),
+            await given.service.plan("simple", ANA),
+        ]
+
+        assert "gone" in run.subject
+        assert run.trigger.startswith("reverts v1 ")
+        # As JSON, whose escapes would come back as the characters themselves.
+        for each in kept:
+            text = msgspec.json.encode(each).decode()
+            found = msgspec.json.decode(text, type=object)
+            assert texts_of(found) == [texts.printable(each) for each in texts_of(found)]
+
+
+def texts_of(value: object) -> list[str]:
+    """Every text in a document."""
+    match value:
+        case str():
+            return [value]
+        case dict():
+            return [each for part in value.items() for side in part for each in texts_of(side)]
+        case list():
+            return [each for part in value for each in texts_of(part)]
+        case _:
+            return []

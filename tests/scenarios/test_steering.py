@@ -19,6 +19,16 @@ from volary.store import opening, records
 
 V1, V2, V3 = "example/simple:v1", "example/simple:v2", "example/simple:v3"
 BEN = views.Asker("ben")
+#: Every command to a run, with what it needs.
+COMMANDS: dict[str, dict[str, object]] = {
+    "approve": {},
+    "reject": {},
+    "pause": {},
+    "resume": {},
+    "cancel": {},
+    "retry": {},
+    "skip": {"target": "us", "reason": "it burns"},
+}
 
 
 def stored_run(world: command_world.World, commit: str, before: str, **more: object) -> state.Run:
@@ -99,6 +109,35 @@ async def test_a_run_waits_for_as_many_people_as_it_needs(tmp_path: Path) -> Non
             await given.service.approve("left", BEN)
         with pytest.raises(refusals.NotFound, match="there is no run nowhere"):
             await given.service.approve("nowhere", BEN)
+
+
+async def test_of_two_who_approve_at_once_one_is_told_that_it_is_done(tmp_path: Path) -> None:
+    async with left_behind(tmp_path, approval=state.ApprovalRule()) as given:
+        await given.until_run("left", lambda each: each.wanted_approval is not None)
+        answers = await asyncio.gather(
+            *(given.service.approve("left", each) for each in (ANA, BEN)), return_exceptions=True
+        )
+        await given.ended("left")
+        view = await given.service.run("left")
+
+        assert sorted(type(each).__name__ for each in answers) == ["AskedView", "Conflict"]
+        assert len(view.approvals) == 1
+        for kind, more in COMMANDS.items():
+            with pytest.raises(refusals.Conflict, match="a run that is succeeded cannot be"):
+                await getattr(given.service, kind)("left", **more, asker=ANA)
+        assert (await given.service.run("left")) == view
+
+
+async def test_an_approval_that_comes_too_late_is_refused(tmp_path: Path) -> None:
+    rule = state.ApprovalRule(timeout=timedelta(seconds=0.5))
+    async with left_behind(tmp_path, approval=rule) as given:
+        ended = await given.ended("left")
+        with pytest.raises(refusals.Conflict, match="a run that is failed cannot be approved"):
+            await given.service.approve("left", ANA)
+
+        assert "not approved within" in ended.reason
+        assert (await given.service.run("left")).approvals == ()
+        assert given.world.images("us") == f"{V1} 2/2"
 
 
 async def test_a_failed_cluster_is_tried_again_or_left_out(tmp_path: Path) -> None:
