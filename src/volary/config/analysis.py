@@ -13,8 +13,9 @@ from typing import Generic, TypeVar
 from volary.config import metrics, placeholders, shape, yaml
 from volary.model import analysis, stage
 
-#: Queries that Volary brings along.
-BUILT_IN = ("request-success-rate", "request-duration", "request-errors")
+#: Queries that Volary brings along; the last one counts failed requests among all.
+COUNTED = "request-errors"
+BUILT_IN = ("request-success-rate", "request-duration", COUNTED)
 
 _SHORTEST = timedelta(seconds=1)
 _LONGEST_QUERY = timedelta(minutes=5)
@@ -121,15 +122,15 @@ def _place(
     document = shared.document
     if document is None or (section, name) not in shared.entries:
         known = [each for where, each in shared.entries if where == section]
-        hint = shape.did_you_mean(name, known) or (
-            "an AnalysisTemplate in the directory .pipe of the repository would have it"
-        )
+        there = "an AnalysisTemplate in the directory .pipe of the repository would have it"
+        hint = shape.did_you_mean(name, known) if known else there
         message = f"analysis template {name} not found despite template specified"
         reading.error(at, message, hint)
         return None
     ignored = sorted(read.model_fields_set - {"template"})
     if ignored:
-        reading.lenient(path, "a template says everything", then="the other fields are ignored")
+        message = f"{', '.join(ignored)} beside a template has no effect"
+        reading.lenient(path, message, "write it into the template")
     source = shape.Reading(document, shared.dialect, reading.problems)
     found: yaml.Path = ("spec", section, name)
     entry = source.read(kind, source.written(found), found)
@@ -144,17 +145,17 @@ def _rule(place: _Place[metrics.Metric], interval: timedelta | None) -> analysis
     name = read.name or place.name
     is_built_in = not read.query and name in BUILT_IN
     if not read.query and not is_built_in:
-        hint = f"built in are {' and '.join(BUILT_IN)}"
+        hint = f"or write a name that is built in: {', '.join(BUILT_IN)}"
         reading.error((*path, "query"), 'missing "query" field', hint)
     _check_times(place, given=interval)
     _check_comparison(reading, read, path)
-    _check_kind(reading, read, path)
+    kind = _kind(reading, read, name if is_built_in else "", path)
     return analysis.Rule(
         name=name,
         provider=read.provider,
         query=read.query,
         total_query=read.total_query,
-        kind=read.kind,
+        kind=kind,
         interval=read.interval or interval or timedelta(minutes=1),
         timeout=read.timeout,
         strategy=read.strategy,
@@ -278,16 +279,25 @@ def _check_comparison(reading: shape.Reading, read: metrics.Metric, path: yaml.P
         reading.error((*path, "deviation"), message, "remove it")
 
 
-def _check_kind(reading: shape.Reading, read: metrics.Metric, path: yaml.Path) -> None:
-    is_proportion = read.kind is analysis.Kind.PROPORTION
+def _kind(
+    reading: shape.Reading, read: metrics.Metric, built_in: str, path: yaml.Path
+) -> analysis.Kind:
+    """Return what the numbers are; what does not go with it is noted."""
+    kind = analysis.Kind.PROPORTION if built_in == COUNTED else read.kind
+    if built_in and kind is not read.kind and "kind" in read.model_fields_set:
+        reading.error((*path, "kind"), f"{built_in} is a proportion", "remove it")
+    elif built_in and built_in != COUNTED and kind is not analysis.Kind.VALUE:
+        reading.error((*path, "kind"), f"{built_in} is a value", f"remove it, or measure {COUNTED}")
+    is_proportion = kind is analysis.Kind.PROPORTION
     if is_proportion and read.query and not read.total_query:
         reading.error((*path, "totalQuery"), "is required: what does query count events of?")
     elif read.total_query and not is_proportion:
         reading.error((*path, "totalQuery"), "is for kind: proportion only")
     sequential = read.judgement is analysis.Judgement.SEQUENTIAL
-    if sequential and read.strategy is _LITERAL and read.kind is analysis.Kind.VALUE:
+    if sequential and read.strategy is _LITERAL and kind is analysis.Kind.VALUE:
         message = "values against a threshold have no chance of false alarm to keep"
         reading.error((*path, "judgement"), message, "write each, or a strategy that compares")
+    return kind
     is_compared = read.strategy is not _LITERAL and read.kind is analysis.Kind.VALUE
     if read.median_per_look and not is_compared:
         reading.error((*path, "medianPerLook"), "is for values that are compared")

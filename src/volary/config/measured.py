@@ -18,7 +18,7 @@ def findings(app: application.Application, clusters: fleet.Fleet) -> Iterator[Fi
     """
     for each in app.pipeline:
         for path, rule in _rules(each):
-            where = (*strategies.where(app, each), "with", *path)
+            where = (*strategies.where(app, each), *path)
             found = _problem(rule, clusters.providers)
             if found is not None:
                 message, hint, severity = found
@@ -26,17 +26,19 @@ def findings(app: application.Application, clusters: fleet.Fleet) -> Iterator[Fi
 
 
 def _rules(each: stage.Stage) -> Iterator[tuple[yaml.Path, analysis.Rule]]:
-    """Yield the metrics of a stage with the path of each under ``with``."""
+    """Yield the metrics of a stage with the path of each."""
     options = each.options
     lists: dict[yaml.Path, tuple[analysis.Rule, ...]] = {}
     if isinstance(options, stage.AnalysisOptions | stage.ProgressiveTrafficOptions):
-        lists[("metrics",)] = options.metrics
+        lists[("with", "metrics")] = options.metrics
     elif isinstance(options, stage.BlueGreenOptions):
         for name, checks in (
             ("prePromotion", options.pre_promotion),
             ("postPromotion", options.post_promotion),
         ):
-            lists[(name, "metrics")] = checks.metrics if checks else ()
+            lists[("with", name, "metrics")] = checks.metrics if checks else ()
+    if each.beside is not None:
+        lists[("analysis", "metrics")] = each.beside.metrics
     for path, rules in lists.items():
         yield from (((*path, i), rule) for i, rule in enumerate(rules))
 

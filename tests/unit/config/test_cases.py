@@ -19,6 +19,8 @@ def test_every_problem_is_found_with_its_place(case: str) -> None:
     folder = CASES / case
     files = {path.name: path.read_text() for path in folder.glob("*.yaml")}
     applications = {f"apps/shop/{name}": text for name, text in files.items()}
+    shared = {f".pipe/{path.name}": path.read_text() for path in folder.glob(".pipe/*.yaml")}
+    applications |= shared
     clusters = fleet.parse(files.get("fleet.yaml", ""), file="fleet.yaml").fleet
 
     found = "".join(shown(each) for each in lint.check(applications, clusters, anchored=True))
