@@ -297,10 +297,10 @@ def _kind(
     if sequential and read.strategy is _LITERAL and kind is analysis.Kind.VALUE:
         message = "values against a threshold have no chance of false alarm to keep"
         reading.error((*path, "judgement"), message, "write each, or a strategy that compares")
-    return kind
-    is_compared = read.strategy is not _LITERAL and read.kind is analysis.Kind.VALUE
+    is_compared = read.strategy is not _LITERAL and kind is analysis.Kind.VALUE
     if read.median_per_look and not is_compared:
         reading.error((*path, "medianPerLook"), "is for values that are compared")
+    return kind
 
 
 def _check_name(reading: shape.Reading, name: str, others: Iterable[str], path: yaml.Path) -> None:
