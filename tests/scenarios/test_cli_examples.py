@@ -125,3 +125,31 @@ async def test_scripts(tmp_path: Path) -> None:
         lines = [each["line"] for each in ended.events if each.get("event") == "task-logged"]
         assert sum("schema billing goes up for billing" in each for each in lines) == 1
         assert {"looking at us", "looking at eu"} <= set(lines)
+
+
+async def test_regions(tmp_path: Path) -> None:
+    """Replicas are divided, each region has its own, and one cluster of each goes first."""
+    places = {"us": "us", "us-2": "us", "eu": "eu", "asia": "asia"}
+    labels = {name: {"region": region} for name, region in places.items()}
+    async with command_world.world(tmp_path, *places, example="regions", labels=labels) as given:
+        await given.deployed()
+        given.edit("deployment.yaml", "regions:v1", "regions:v2", message="Release v2")
+
+        ended = await given.run("--output", "json")
+
+        assert ended.code == 0, ended
+        waves = [(each["name"], each["targets"]) for each in ended.events[0]["waves"]]
+        assert waves == [("first", ["us", "eu", "asia"]), ("rest", ["us-2"])]
+        found = {name: given.images(name, "regions") for name in places}
+        assert found == {
+            "us": "example/regions:v2 3/3",
+            "us-2": "example/regions:v2 3/3",
+            "eu": "example/regions:v2 1/1",
+            "asia": "example/regions:v2 1/1",
+        }
+        config = given.find("asia", "ConfigMap", "regions")
+        assert config is not None
+        assert "currency: JPY" in config["data"]["settings.yaml"]
+        deployment = given.find("eu", "Deployment", "regions")
+        assert deployment is not None
+        assert deployment["metadata"]["labels"]["region"] == "eu"
