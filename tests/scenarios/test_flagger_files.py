@@ -1,6 +1,7 @@
 """A directory with Flagger's files is released as it is."""
 
 import contextlib
+import re
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -35,7 +36,7 @@ class World:
         form = dict(parse.parse_qsl(asked.body.decode()))
         query = {**asked.query, **form}["query"]
         self.queries.add(query)
-        value = 20.0 if "duration" in query else self.success
+        value = 20.0 if "quantile" in query else self.success
         sample = {"metric": {}, "value": [time.time(), str(value)]}
         data = {"resultType": "vector", "result": [sample]}
         return scripted_server.answer({"status": "success", "data": data})
@@ -159,6 +160,34 @@ async def test_the_converted_file_is_carried_out_like_the_canary(tmp_path: Path)
         assert weights == sorted(weights)
         assert {50, 100} <= set(weights)
         assert "greeter-canary has 4 pods for 100% of the traffic" in second.out
+
+
+async def test_blue_green_without_a_mesh(tmp_path: Path) -> None:
+    """Provider `kubernetes`: the made Service is switched, and switched back at promotion."""
+    async with started(tmp_path, "us") as world:
+        given = world.shell
+        text = (given.directory / "canary.yaml").read_text()
+        text = text.replace("provider: istio", "provider: kubernetes")
+        text = re.sub(r"    timeout: 5s\n    retries:\n(      .*\n)+", "", text)
+        given.write({"canary.yaml": text.replace("stepWeight: 50", "iterations: 2")})
+        await convert(given)
+        first = await given.run()
+        assert first.code == 0, str(first)
+        selector = {"app": "greeter", "pipecd.dev/variant": "primary"}
+        assert given.find("us", "Service", "greeter")["spec"]["selector"] == selector
+        given.edit("workload.yaml", "greeter:v1", "greeter:v2", message="Release v2")
+
+        second = await given.run("--output", "json")
+
+        assert second.code == 0, str(second)
+        assert given.images("us", "greeter") == "example/greeter:v2 1/1"
+        assert given.find("us", "Service", "greeter")["spec"]["selector"] == selector
+        weights = [
+            each["observedWeights"]["canary"]
+            for each in second.events
+            if "canary" in each.get("observedWeights", {})
+        ]
+        assert set(weights) == {100}
 
 
 async def convert(given: command_world.World, *, threshold: int = 3) -> None:
