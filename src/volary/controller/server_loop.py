@@ -155,7 +155,7 @@ async def open_controller(settings: controller.Settings, parts: Parts) -> AsyncI
     async with (
         metering.open_meter(providers, clock=parts.clock, learn=secrets.learn) as meter,
         opening.open_store(settings.store, clock=parts.clock, limits=parts.limits) as store,
-        pool.open_pool(parts.members, clock=parts.clock) as clusters,
+        pool.open_pool(replace(parts.members, providers=providers), clock=parts.clock) as clusters,
         notifiers.open_notifier(
             settings.notifications, _outbox(settings), parts.clock, slack_api=parts.slack_api
         ) as notifier,
