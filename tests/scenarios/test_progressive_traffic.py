@@ -271,6 +271,30 @@ async def test_canary_going_down_between_checks_is_noticed_at_once(
     assert "none of its pods is ready any more" in reason_of(run, 1, "us")
 
 
+async def test_a_gate_behind_it_does_not_suspend_the_watch_over_canary(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(vigil, "_GRACE", timedelta(seconds=0.3))
+    async with release_world.gate() as gate, given("us", "eu") as releases:
+        gate.answers["/gate"] = 403
+        asked = webhook.Webhook(f"{gate.url}/gate", "release manager")
+        options = stage.WebhookGateOptions(asked, timedelta(seconds=30))
+        stages = pipeline(Options(interval=FAST, step_weight=100))
+        stages.insert(2, release_world.step(Name.WEBHOOK_GATE, options))
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(releases.carry_out(releases.planned(stages)))
+            await gate.until("/gate")
+            begin = time.monotonic()
+            await _scale_to_nothing(releases, "us", "shop-canary")
+            await _scale_to_nothing(releases, "eu", "shop-canary")
+        run = running.result()
+        assert time.monotonic() - begin < 15
+        assert run.status is RunStatus.ROLLED_BACK
+        assert live(releases, "us") == live(releases, "eu") == 0
+    reasons = reason_of(run, 2, "us") + reason_of(run, 2, "eu")
+    assert "none of its pods is ready any more" in reasons
+
+
 async def _scale_to_nothing(releases: release_world.Releases, target: str, name: str) -> None:
     client = await releases.world.clients.client(target)
     assert isinstance(client, clients.Client)

@@ -11,16 +11,23 @@ from volary.model import errors
 async def beside(background: Coroutine[object, object, None]) -> AsyncIterator[None]:
     """Carry `background` out while the body lasts, and break it off after it.
 
-    What the body raises leaves as it is: a task group alone would wrap it.
+    When the background fails, the body is broken off. What either of them raises leaves as it
+    is: a task group alone would wrap it.
     """
     failure: errors.VolaryError | None = None
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(background)
-        try:
-            yield
-        except errors.VolaryError as error:
-            failure = error
-        finally:
-            task.cancel()
+    try:
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(background)
+            try:
+                yield
+            except errors.VolaryError as error:
+                failure = error
+            finally:
+                task.cancel()
+    except BaseExceptionGroup as several:
+        known = (each for each in several.exceptions if isinstance(each, errors.VolaryError))
+        failure = failure or next(known, None)
+        if failure is None:
+            raise
     if failure is not None:
         raise failure

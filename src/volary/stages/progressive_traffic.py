@@ -132,6 +132,7 @@ class Journey:
     reason: str = ""
     _baseline: int = 0
     _is_confirmed: bool = False
+    _kept: json.JsonObject = field(default_factory=dict)
 
     @asynccontextmanager
     async def accompanied(self) -> AsyncIterator[None]:
@@ -177,15 +178,17 @@ class Journey:
         self.doing.note(f"going on at {self._title()}, {self.position.failed} failed checks so far")
 
     async def _remember(self) -> None:
-        await self.doing.context.memory.save(
-            {
-                _STARTED: self.started.isoformat() if self.started else "",
-                "confirmed": self._is_confirmed,
-                "failed": self.position.failed,
-                "iterations": self.position.iterations,
-                "waiting": self.position.waiting,
-            }
-        )
+        """Keep what the routes do not say; most rounds change nothing of it."""
+        document: json.JsonObject = {
+            _STARTED: self.started.isoformat() if self.started else "",
+            "confirmed": self._is_confirmed,
+            "failed": self.position.failed,
+            "iterations": self.position.iterations,
+            "waiting": self.position.waiting,
+        }
+        if document != self._kept:
+            await self.doing.context.memory.save(document)
+            self._kept = document
 
     async def _confirm(self) -> None:
         """Wait until the ``confirm-rollout`` webhooks agree; asked once per interval."""

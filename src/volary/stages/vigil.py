@@ -7,21 +7,45 @@ its deadline allows (Flagger waits in both cases).
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TypeVar
 
 from volary.clusters import discovery, readiness, selectors, watching
 from volary.manifests import health, tracking, workloads
 from volary.model import errors, json, manifest, variant
-from volary.stages import beside, work
+from volary.stages import beside, routes, work
 from volary.stages.routing import pods
 
 #: How long canary may be without any ready pod while it gets traffic: a container that is
 #: restarted once is back by then.
 _GRACE = timedelta(seconds=10)
+T = TypeVar("T")
 _YEAR = timedelta(days=365)
+
+
+async def guarded(
+    doing: work.Work,
+    source: Sequence[manifest.Manifest],
+    waiting: Callable[[], Awaitable[T]],
+) -> T:
+    """Wait for something, but no longer than canary stands: for stages that only wait.
+
+    Raises:
+        StageFailedError: when canary gets traffic and has no ready pod any more.
+    """
+    try:
+        seen = await routes.observe(doing, source)
+    except errors.UserError:
+        # There is nothing that could lead traffic to canary.
+        seen = None
+    if seen is None or not (seen.canary or seen.is_matched):
+        return await waiting()
+    watch = Vigil(doing, source, has_traffic=True)
+    async with watch.kept(), beside.beside(watch.rest(_YEAR)):
+        return await waiting()
 
 
 @dataclass(frozen=True, slots=True)

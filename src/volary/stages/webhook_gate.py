@@ -1,12 +1,15 @@
 """``K8S_WEBHOOK_GATE``: nothing goes on until a webhook agrees.
 
 A refusal and no answer are the same: it is asked again after the interval, until the stage's
-timeout. Waiting here holds up this stage only; what guards earlier stages goes on.
+timeout. Safety is not suspended meanwhile: where canary gets traffic its pods are watched, and
+when they go down the stage fails, whatever the webhook says.
 """
 
-from volary.model import outcome, stage
+from collections.abc import Sequence
+
+from volary.model import manifest, outcome, stage
 from volary.stages import context as contexts
-from volary.stages import inquiries, webhooks, work
+from volary.stages import inquiries, vigil, webhooks, work
 
 
 async def run(context: contexts.StageContext) -> outcome.Outcome:
@@ -19,10 +22,18 @@ async def _run(doing: work.Work) -> str:
     options = context.stage.options
     if not isinstance(options, stage.WebhookGateOptions):
         raise TypeError(f"{context.stage.name} has {type(options).__name__}")
-    name = options.webhook.name
+    source = await doing.load(context.target_source)
+    # Whoever is asked may take hours; canary's users do not wait for that.
+    return await vigil.guarded(doing, source, lambda: _wait(doing, options, source))
+
+
+async def _wait(
+    doing: work.Work, options: stage.WebhookGateOptions, source: Sequence[manifest.Manifest]
+) -> str:
+    context, name = doing.context, options.webhook.name
 
     async def here() -> bool:
-        await _ask(doing, options)
+        await _ask(doing, options, source)
         return True
 
     if options.scope is stage.Scope.CLUSTER:
@@ -39,7 +50,9 @@ async def _run(doing: work.Work) -> str:
     return f"{name} agreed, asked once for all clusters"
 
 
-async def _ask(doing: work.Work, options: stage.WebhookGateOptions) -> None:
+async def _ask(
+    doing: work.Work, options: stage.WebhookGateOptions, source: Sequence[manifest.Manifest]
+) -> None:
     """Ask until it agrees.
 
     Raises:
@@ -47,7 +60,6 @@ async def _ask(doing: work.Work, options: stage.WebhookGateOptions) -> None:
         StoppedError: when asked to stop.
     """
     context, hook = doing.context, options.webhook
-    source = await doing.load(context.target_source)
     about = inquiries.subject(context, source, phase="Waiting")
     told = ""
     while True:
