@@ -115,7 +115,9 @@ def parts_of(feed: git_feed.Feed, fleet_file: Path, **more: Any) -> server_loop.
         "rules": inputs.Rules(
             first_delay=0.2, look=timedelta(seconds=0.1), patience=timedelta(seconds=2)
         ),
-        "executor_options": stage_executor.Options(image_grace=timedelta(seconds=0.3)),
+        "executor_options": stage_executor.Options(
+            image_grace=timedelta(seconds=0.3), settle=timedelta(0)
+        ),
         **more,
     }
     return server_loop.Parts(**given)

@@ -108,7 +108,9 @@ class Releases:
             render,
             stage_world.Clock(),
             stage_executor.Options(
-                image_grace=timedelta(seconds=0.3), permissions=self.permissions
+                image_grace=timedelta(seconds=0.3),
+                settle=timedelta(0),
+                permissions=self.permissions,
             ),
             circumstances.Circumstances("ana", "repository", "all of it", self._checkout),
             keeper=self.keeper,

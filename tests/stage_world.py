@@ -62,6 +62,8 @@ class World:
         default_factory=lambda: stage_executor.Options(image_grace=timedelta(seconds=0.3))
     )
     stops: dict[str, executor.StopFlag] = field(default_factory=dict)
+    #: None: a new one for each stage.
+    performer: stage_executor.ClusterExecutor | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,12 +81,7 @@ class World:
     ) -> dict[str, outcome.Outcome]:
         """Run a stage on every cluster, or on some, at once."""
 
-        async def render(at: str, target: str) -> list[manifest.Manifest]:
-            return self.special.get((at, target)) or self.sources[at]
-
-        carrying = stage_executor.ClusterExecutor(
-            self.application, self.clients, render, Clock(), self.options
-        )
+        carrying = self.performer or self._executor()
         chosen = tuple(targets) or self.names
         self.reports = {target: Report() for target in chosen}
         outcomes = await asyncio.gather(
@@ -108,6 +105,23 @@ class World:
             )
         )
         return dict(zip(chosen, outcomes, strict=True))
+
+    def _executor(self) -> stage_executor.ClusterExecutor:
+        async def render(at: str, target: str) -> list[manifest.Manifest]:
+            return self.special.get((at, target)) or self.sources[at]
+
+        return stage_executor.ClusterExecutor(
+            self.application, self.clients, render, Clock(), self.options
+        )
+
+    @contextlib.asynccontextmanager
+    async def one_run(self) -> AsyncIterator[None]:
+        """Given: the stages in the block belong to one run, and so share what it knows."""
+        self.performer = self._executor()
+        try:
+            yield
+        finally:
+            self.performer = None
 
     async def deployed(self, commit: str = OLD, *, targets: Sequence[str] = ()) -> None:
         """Given: a version runs everywhere."""

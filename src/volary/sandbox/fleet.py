@@ -62,7 +62,7 @@ class Settings:
     #: Real seconds that pods serve on when their deletion begins, at least, with `traffic`:
     #: real proxies need a moment to follow, however fast the sandbox runs.
     drain: float = 0.6
-    #: Real seconds after which the built-in proxy follows a change, as real ones take some time.
+    #: Real seconds after which the built-in proxy follows routes; endpoints it follows at once.
     lag: float = 0.0
 
 

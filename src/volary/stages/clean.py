@@ -1,10 +1,13 @@
 """``K8S_CANARY_CLEAN`` and ``K8S_BASELINE_CLEAN``: a variant's objects go.
 
 The live routes are looked at first: a variant that still gets traffic is drained to
-primary, and seen to be, before its pods go. Then Services, workloads and the rest are
-deleted, each checked to be the variant's right before its delete.
+primary, and seen to be, before its pods go; and proxies get a moment to follow. Then
+Services, workloads and the rest are deleted, each checked to be the variant's right before
+its delete.
 """
 
+import asyncio
+import contextlib
 from collections.abc import Sequence
 
 from volary.clusters import prune
@@ -55,7 +58,11 @@ async def drain(
 
 
 async def remove(doing: work.Work, which: variant.Variant) -> str:
-    """Delete a variant's objects and wait until they are gone."""
+    """Delete a variant's objects and wait until they are gone.
+
+    Not sooner after a change of routes than proxies may take to follow.
+    """
+    await _settle(doing)
     doing.check_stop()
     doing.context.progress(f"removing {which.value}")
     result = await prune.delete_variant(
@@ -63,6 +70,15 @@ async def remove(doing: work.Work, which: variant.Variant) -> str:
     )
     doing.record_removal(result)
     return removed(which.value, result.deleted)
+
+
+async def _settle(doing: work.Work) -> None:
+    left = min(doing.context.settling.left, doing.remaining).total_seconds()
+    if not left:
+        return
+    doing.context.progress(f"waiting {left:.1f}s until proxies have followed the routes")
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(doing.context.stop.wait(), left)
 
 
 def removed(title: str, count: int) -> str:

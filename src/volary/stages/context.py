@@ -13,6 +13,7 @@ from volary.stages import assembly as assemblies
 from volary.stages import circumstances, meters
 from volary.stages import memory as memories
 from volary.stages import once as onces
+from volary.stages import settling as settlings
 
 #: Renders a source for the stage's target; may be called more than once.
 Loader = Callable[[], Awaitable[list[manifest.Manifest]]]
@@ -64,6 +65,8 @@ class StageContext:
     meter: meters.Meter = field(default_factory=meters.NoMeter)
     #: The same stage on the other clusters.
     assembly: assemblies.Assembly = field(default_factory=assemblies.Assembly)
+    #: Of the routes on this cluster.
+    settling: settlings.Settling = field(default_factory=settlings.Settling)
 
     def log(self, line: str) -> None:
         """Say a line for people."""

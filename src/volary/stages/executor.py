@@ -16,7 +16,7 @@ from volary.model import application as applications
 from volary.model import clock as clocks
 from volary.model import manifest, outcome, status
 from volary.stages import assembly as assemblies
-from volary.stages import circumstances, meters, once, registry
+from volary.stages import circumstances, meters, once, registry, settling
 from volary.stages import context as contexts
 from volary.stages import memory as memories
 
@@ -32,6 +32,8 @@ class Options:
     allow_mass_deletion: bool = False
     #: How long an image that cannot be pulled may stay so before a rollout gives up.
     image_grace: timedelta = timedelta(seconds=20)
+    #: How long pods stay after the routes have left them: proxies follow late.
+    settle: timedelta = timedelta(seconds=3)
     permissions: circumstances.Permissions = field(default_factory=circumstances.Permissions)
 
 
@@ -50,6 +52,8 @@ class ClusterExecutor:
     _once: once.Once = field(default_factory=once.Once, init=False)
     _locks: dict[tuple[str, str], asyncio.Lock] = field(default_factory=dict, init=False)
     _known: dict[tuple[str, str], list[manifest.Manifest]] = field(default_factory=dict, init=False)
+    #: By target.
+    _settling: dict[str, settling.Settling] = field(default_factory=dict, init=False)
     #: By the id of the stage.
     _assemblies: dict[str, assemblies.Assembly] = field(default_factory=dict, init=False)
 
@@ -97,6 +101,9 @@ class ClusterExecutor:
                 memory=memories.TaskMemory(place, task.application, self.keeper),
                 meter=self.meter,
                 assembly=assembly,
+                settling=self._settling.setdefault(
+                    task.target, settling.Settling(self.options.settle)
+                ),
                 begun=task.begun,
                 is_last=task.is_last,
                 clock=self.clock,

@@ -120,10 +120,12 @@ def _change(
     Where the live object has no route for them, as when only the new commit brings it, it is
     Git's that is written.
     """
+    base = _as_live(carrier)
     try:
-        return router.routed(_as_live(carrier), wanted, application)
+        router.routed(base, division.PRIMARY, application)
     except errors.UserError:
-        return router.routed(carrier.item, wanted, application)
+        base = carrier.item
+    return router.routed(base, wanted, application)
 
 
 async def _bring(
@@ -203,6 +205,7 @@ async def _observed(
     """Read back what was written, and see that it is in effect."""
     application = work.context.application
     router = interface.choose(application)
+    work.context.settling.note()
     for line in change.lines:
         work.note(line)
     after = await _read(work, carrier)

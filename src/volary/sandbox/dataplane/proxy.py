@@ -1,8 +1,9 @@
 """The built-in proxy of a cluster: requests to a Service's name or a router's host.
 
-It follows the same objects that real proxies follow, at once or with the lag they have too,
-and sends a request where a draw by weight leads it, to the pods of that backend in turn. It
-does not try another pod when one fails: what a rollout loses is to be seen.
+It follows the same objects that real proxies follow, at once; or endpoints at once and routes
+with a lag, which is the worst of the orders in which real ones hear of changes. A request
+goes where a draw by weight leads it, to the pods of that backend in turn. No other pod is
+tried when one fails: what a rollout loses is to be seen.
 """
 
 import asyncio
@@ -52,7 +53,10 @@ class Proxy:
             return
         if not self._lag:
             self._known.clear()
-        elif self._due is None:
+            return
+        for known in self._known.values():
+            known.addresses.clear()
+        if self._due is None:
             self._due = self._events.call_later(self._lag, self._forget)
 
     def _forget(self) -> None:
