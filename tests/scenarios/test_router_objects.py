@@ -253,6 +253,37 @@ async def test_who_edits_the_route_while_a_stage_waits_is_not_overwritten() -> N
         assert weights == [[50, 50], [50, 50]]
 
 
+async def test_a_route_that_the_new_commit_brings_is_made_by_the_stage() -> None:
+    app = application(Method.GATEWAY_API)
+    async with world("us", application=app, definitions=EVERY) as given:
+        given.sources = gateway_sources(route())
+        given.sources[OLD].pop()
+        await given.deployed(OLD)
+        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+
+        await succeeded(given, Name.TRAFFIC_ROUTING, HALF)
+
+        assert given.traffic("us").by_label(KEY) == {"primary": 0.5, "canary": 0.5}
+        body = given.get("us", ROUTE, "shop")
+        assert body["metadata"]["annotations"]["volary.dev/commit"] == NEW
+
+
+async def test_rules_that_only_git_has_are_written() -> None:
+    """The live route does not lead to the application yet."""
+    app = application(Method.GATEWAY_API)
+    async with world("us", application=app, definitions=EVERY) as given:
+        given.sources = gateway_sources(route())
+        reports = {**service(), "metadata": {"name": "reports"}}
+        other = route({"name": "reports", "port": 80})
+        given.sources[OLD][-1:] = [made(reports), made(other)]
+        await given.deployed(OLD)
+        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+
+        await succeeded(given, Name.TRAFFIC_ROUTING, HALF)
+
+        assert given.traffic("us").by_label(KEY) == {"primary": 0.5, "canary": 0.5}
+
+
 async def test_two_applications_cannot_move_one_route() -> None:
     app = application(Method.GATEWAY_API)
     async with world("us", application=app, definitions=EVERY) as given:
