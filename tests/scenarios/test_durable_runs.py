@@ -120,7 +120,8 @@ async def _at_every_boundary(nest: Nursery) -> None:
                     os.kill(process, signal.SIGKILL)
                     break
                 if nest.ask(_SYNCED) and nest.ask("select count(*) from runs") == [(2,)]:
-                    assert lives > 10, "there were hardly any boundaries"
+                    # What is reported together is one step: a handful for each of the stages.
+                    assert lives >= 8, "there were hardly any boundaries"
                     return
                 await asyncio.sleep(0.001)
         lives += 1

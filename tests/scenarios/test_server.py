@@ -88,6 +88,9 @@ async def test_git_drives_and_people_steer(tmp_path: Path) -> None:
         nobody = await people.volary("describe", "nothing")
         again = await people.volary("sync", "simple", "--strategy", "quick", "--watch")
         runs = json.loads((await people.volary("get", "runs", "-o", "json")).out)
+        world.running.clusters["eu"].faults.change({"denied": ["patch deployments.apps"]})
+        denied = await people.volary("sync", "simple", "--strategy", "pipeline", "--watch")
+        world.running.clusters["eu"].faults.clear()
         why = await people.volary("explain", "simple")
         stranger = await world.volary("get", "apps", VOLARY_SERVER=people.url)
         people.process.interrupt(signal.SIGTERM)
@@ -101,6 +104,8 @@ async def test_git_drives_and_people_steer(tmp_path: Path) -> None:
     assert (refused.code, "cannot be approved" in refused.err) == (2, True), refused
     assert (nobody.code, "there is no run nothing" in nobody.err) == (2, True), nobody
     assert again.code == 0, again
+    assert (denied.code, "did not begin: " in denied.err) == (1, True), denied
+    assert "patch" in denied.err
     assert runs[0]["by"] == "token:ana"
     assert "token:ana" in why.out
     assert (stranger.code, "credentials are needed" in stranger.err) == (2, True), stranger

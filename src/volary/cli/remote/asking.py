@@ -21,7 +21,7 @@ async def of_application(
     async with client.Client.open(target) as server:
         asked = await server.post("applications", application, kind, body=_filled(body))
         if follow:
-            await _until_prepared(server, asked["run"])
+            await _until_prepared(server, application, asked["run"])
     console.talk().print(f"{asked['run']}: {asked['reason'] or 'taken'}", markup=False)
     console.write(asked["run"])
     if follow:
@@ -29,18 +29,35 @@ async def of_application(
     return exits.Exit.DONE
 
 
-async def _until_prepared(server: client.Client, run: str) -> None:
+async def _until_prepared(server: client.Client, application: str, run: str) -> None:
     """Wait until a wanted run has begun to exist; planning it takes a look at the clusters.
 
     When it does not in time, whoever watches it is told that it is not there.
+
+    Raises:
+        errors.PermanentError: It never will: something has to be mended, or a newer commit
+            took its place.
     """
+    talk, said = console.talk(), ""
     for _ in range(round(_PREPARATION / _LOOK)):
-        try:
-            await server.get("runs", run)
-        except errors.UserError:
-            await asyncio.sleep(_LOOK)
-        else:
+        known = await server.get("applications", application)
+        if await _exists(server, run):
             return
+        waiting = known["waiting"]
+        if not waiting or waiting["run"] != run:
+            raise errors.PermanentError(f"run {run} did not begin: {known['reason']}")
+        if waiting["whyWaiting"] != said:
+            said = waiting["whyWaiting"]
+            talk.print(f"{run} waits: {said}", markup=False)
+        await asyncio.sleep(_LOOK)
+
+
+async def _exists(server: client.Client, run: str) -> bool:
+    try:
+        await server.get("runs", run)
+    except errors.UserError:
+        return False
+    return True
 
 
 async def of_run(target: login.Target, kind: str, run: str, body: json.JsonObject) -> int:
