@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib import parse
 
 from aiohttp import web
@@ -20,6 +21,9 @@ analysisProviders:
     type: prometheus
     config: {{address: "{url}"}}
 """
+
+
+PORTS = {"ports": [{"name": "http", "port": 80, "targetPort": "http", "protocol": "TCP"}]}
 
 
 @dataclass
@@ -188,6 +192,33 @@ async def test_blue_green_without_a_mesh(tmp_path: Path) -> None:
             if "canary" in each.get("observedWeights", {})
         ]
         assert set(weights) == {100}
+
+
+async def test_what_flagger_made_is_taken_over(tmp_path: Path) -> None:
+    """Its Service and VirtualService lead to a copy that goes away."""
+    async with started(tmp_path, "us") as world:
+        given = world.shell
+        flaggers(given, "v1", "Service", {"selector": {"app": "greeter-primary"}, **PORTS})
+        route = [{"destination": {"host": "greeter-primary"}, "weight": 100}]
+        spec = {"hosts": ["greeter"], "http": [{"route": route}]}
+        flaggers(given, "networking.istio.io/v1", "VirtualService", spec)
+
+        ended = await given.run()
+
+        assert ended.code == 0, str(ended)
+        service = given.find("us", "Service", "greeter")
+        assert service["spec"]["selector"] == {"app": "greeter"}
+        live = given.find("us", "VirtualService.networking.istio.io", "greeter")
+        (only,) = live["spec"]["http"][0]["route"]
+        assert only["destination"] == {"host": "greeter", "subset": "primary"}
+
+
+def flaggers(given: command_world.World, version: str, kind: str, spec: dict[str, Any]) -> None:
+    """Given: an object that Flagger wrote."""
+    registry = given.running.clusters["us"].registry
+    body = {"apiVersion": version, "kind": kind, "metadata": {"name": "greeter"}, "spec": spec}
+    options = verbs.Options(manager="flagger", agent="flagger")
+    registry.create(registry.kind(version, kind), "default", body, options)
 
 
 async def convert(given: command_world.World, *, threshold: int = 3) -> None:

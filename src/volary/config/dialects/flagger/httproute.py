@@ -33,7 +33,7 @@ def make(read: source.Source, found: schema.Service, service: str) -> dict[str, 
     return {
         "apiVersion": f"{_GROUP}/v1",
         "kind": "HTTPRoute",
-        "metadata": {"name": service},
+        "metadata": {"name": service, "annotations": dict(source.TAKEN_OVER)},
         "spec": spec,
     }
 

@@ -117,4 +117,5 @@ def _with(names: list[str], needed: str) -> list[str]:
 
 
 def _object(version: str, kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+    metadata = {"name": name, "annotations": dict(source.TAKEN_OVER)}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}

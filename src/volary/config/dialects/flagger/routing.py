@@ -98,8 +98,9 @@ def _service(read: source.Source) -> None:
         "headless": (found.headless, "headless"),
         "trafficDistribution": (found.traffic_distribution, "trafficDistribution"),
         "labels": (found.apex.labels if found.apex else {}, "apex"),
-        "annotations": (found.apex.annotations if found.apex else {}, "apex"),
     }
+    annotations = {**(found.apex.annotations if found.apex else {}), **source.TAKEN_OVER}
+    read.put((*base, "annotations"), annotations, written)
     for key, (value, field) in options.items():
         if value:
             read.put((*base, key), value, (*written, field))
