@@ -57,6 +57,9 @@ def convert(
         reading.error((*path, name) if name else path, message)
     if method is _POD_SELECTOR:
         _check_selector(reading, found, path)
+    if not found.metrics and not any(each.type in _CHECKING for each in found.webhooks):
+        message = "nothing is measured: traffic moves as long as canary's pods are ready"
+        reading.warn(path, message, "add metrics, or webhooks of type rollout")
     found_here = reading.problems[before:]
     is_bad = any(each.severity is problem.Severity.ERROR for each in found_here)
     return None if is_bad else found
