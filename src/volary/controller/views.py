@@ -231,7 +231,7 @@ class FindingView:
     metric: str
     #: Of a measurement: `query`, `values`, `variant`, `role`, and how the look was judged; of a
     #: verdict: `result`, `sentence`, `numbers`, `own`, `pooled`.
-    document: Mapping[str, object]
+    document: json.JsonObject
 
 
 @dataclass(frozen=True, slots=True)
