@@ -35,7 +35,9 @@ def describe(application: fastapi.FastAPI) -> dict[str, Any]:
         routes=application.routes,
     )
     structs = [encoding.struct_of(each) for each in encoding.SHOWN]
-    _, shapes = msgspec.json.schema_components(structs, ref_template=_REFERENCES)
+    _, shapes = msgspec.json.schema_components(
+        structs, schema_hook=_anything, ref_template=_REFERENCES
+    )
     components = document.setdefault("components", {})
     components.setdefault("schemas", {}).update({**shapes, "Problem": _PROBLEM})
     components["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}
@@ -44,6 +46,13 @@ def describe(application: fastapi.FastAPI) -> dict[str, Any]:
         for operation in path.values():
             _tidy(operation["responses"])
     return document
+
+
+def _anything(kind: type) -> dict[str, Any]:
+    """Describe values of any shape, as what analyses found has."""
+    if kind is object:
+        return {"description": "Any value."}
+    raise NotImplementedError
 
 
 def _tidy(answers: dict[str, Any]) -> None:
