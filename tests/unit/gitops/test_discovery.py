@@ -1,0 +1,59 @@
+"""Applications of a repository: a Canary is one, and is read again when a neighbour changes."""
+
+from pathlib import Path
+
+import pygit2
+
+from volary.gitops import discovery
+from volary.model import application, controller
+from volary.sources import repository
+
+AUTHOR = pygit2.Signature("Ana", "ana@example.com", 1_700_000_000, 60)
+CANARY = """\
+apiVersion: flagger.app/v1beta1
+kind: Canary
+metadata: {name: shop}
+spec:
+  provider: istio
+  targetRef: {kind: Deployment, name: shop}
+  service: {port: 80}
+  analysis:
+    stepWeight: 50
+    metrics: [{name: lost, templateRef: {name: lost}, thresholdRange: {max: 1}}]
+"""
+TEMPLATE = """\
+apiVersion: flagger.app/v1beta1
+kind: MetricTemplate
+metadata: {name: lost}
+spec: {provider: {type: prometheus}, query: lost_total}
+"""
+
+
+async def test_a_canary_is_found_and_follows_its_neighbours(tmp_path: Path) -> None:
+    made = pygit2.init_repository(str(tmp_path), initial_head="main")
+    finder = discovery.Discovery(controller.Repository("apps", str(tmp_path)))
+
+    async def look(files: dict[str, str]) -> discovery.Reading:
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        made.index.add_all()
+        made.index.write()
+        parents = [] if made.head_is_unborn else [made.head.target]
+        tree = made.index.write_tree()
+        commit = made.create_commit("HEAD", AUTHOR, AUTHOR, "Change it", tree, parents)
+        opened = await repository.open_repository(str(tmp_path))
+        (found,) = finder.look(await opened.tree(str(commit))).readings
+        return found
+
+    alone = await look({"shop/canary.yaml": CANARY})
+
+    assert alone.application is None
+    assert "the MetricTemplate lost is not in the application's directory" in str(alone.problems)
+
+    both = await look({"shop/templates.yaml": TEMPLATE})
+
+    assert (both.path, both.name) == ("shop/canary.yaml", "shop")
+    assert both.application is not None
+    assert both.application.dialect is application.Dialect.FLAGGER
