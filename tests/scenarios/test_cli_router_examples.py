@@ -52,3 +52,27 @@ async def test_an_example_is_released_over_its_router(example: str, tmp_path: Pa
         assert "canary" not in str(given.find("us", ROUTES[example], "shop")["spec"])
         assert given.find("us", "Service", "shop-canary") is None
         assert given.find("us", "Ingress", "shop-canary") is None
+
+
+async def test_manifests_that_a_router_cannot_use_are_refused_before_anything_is_written(
+    tmp_path: Path,
+) -> None:
+    async with command_world.world(
+        tmp_path, "us", example="gateway-api", definitions=crds.gateway_api()
+    ) as given:
+        add_gateway(given)
+        first = await given.run()
+        assert first.code == 0, first
+        text = (given.directory / "manifests.yaml").read_text()
+        service = "  selector:\n    app: shop\n    pipecd.dev/variant: primary\n  ports:"
+        assert service in text
+        given.edit("manifests.yaml", service, "  selector:\n    app: shop\n  ports:")
+        given.edit("manifests.yaml", "shop:v1", "shop:v2", message="Release v2")
+
+        second = await given.run()
+
+        assert second.code != 0, second
+        assert "Service shop leads to the pods of every variant" in second.err
+        assert "manifests.yaml:" in second.err
+        assert given.find("us", "Deployment", "shop-canary") is None
+        assert given.images("us", "shop") == "example/shop:v1 4/4"

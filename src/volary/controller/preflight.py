@@ -250,9 +250,11 @@ def _of_stage(prepared: preparation.Prepared, each: stage.Stage, target: str) ->
     source, options = prepared.manifests[target], each.options
     match rendering.variant_of(each.name):
         case None:
+            # What the router cannot do with these manifests shows before anything starts.
             if isinstance(options, stage.TrafficOptions):
-                # What its router cannot do with these manifests shows before anything starts.
                 traffic_routing.plan(source, application, options)
+            elif isinstance(options, stage.ProgressiveTrafficOptions | stage.BlueGreenOptions):
+                traffic_routing.plan(source, application, stage.TrafficOptions(100))
             if isinstance(options, stage.ProgressiveTrafficOptions):
                 progressive_traffic.plan(source, application, options)
             if isinstance(options, stage.BlueGreenOptions):
