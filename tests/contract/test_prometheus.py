@@ -8,7 +8,7 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import aiohttp
@@ -20,6 +20,7 @@ import scripted_server
 from volary.analysis import queries
 from volary.analysis.providers import opening, query
 from volary.config import placeholders
+from volary.controller import system_clock
 from volary.model import analysis, application, provider
 from volary.sandbox import prometheus
 from volary.sandbox.dataplane import programs
@@ -32,11 +33,6 @@ WINDOW = timedelta(seconds=3)
 Metrics, Method = provider.Metrics, application.RoutingMethod
 #: Requests between two scrapes, of which so many fail.
 STEPS = {"canary": (20, 1), "primary": (100, 0)}
-
-
-class Clock:
-    def now(self) -> datetime:
-        return datetime.now(UTC)  # noqa: TID251 (the program has the machine's time)
 
 
 class Page:
@@ -188,7 +184,9 @@ def filled(text: str, variant: str, cluster: str = "us") -> str:
 async def ask(
     providers: opening.Providers, text: str, shape: query.Shape = query.Shape.POINTS
 ) -> query.Answer:
-    asked = query.Query(text, Clock().now(), WINDOW, shape=shape, provider="prometheus")
+    asked = query.Query(
+        text, system_clock.SystemClock().now(), WINDOW, shape=shape, provider="prometheus"
+    )
     return await providers.measure(asked)
 
 
@@ -203,7 +201,9 @@ async def test_a_real_prometheus_is_asked(tmp_path: Path, free_port: int) -> Non
 
 async def check_answers(address: str) -> None:
     """Whatever PromQL can give: values, several, none, NaN, infinity, a matrix, an error."""
-    async with opening.open_providers([settings(address)], clock=Clock()) as providers:
+    async with opening.open_providers(
+        [settings(address)], clock=system_clock.SystemClock()
+    ) as providers:
         assert (await ask(providers, "scalar(vector(4))")).values == (4.0,)
         several = await ask(providers, 'vector(1) or label_replace(vector(2),"a","b","","")')
         assert sorted(several.values) == [1.0, 2.0]
@@ -227,20 +227,20 @@ async def check_answers(address: str) -> None:
         long = " or ".join(f'up{{instance="{i}"}}' for i in range(200))
         assert (await ask(providers, f"{long} or vector(5)")).values == (5.0,)
     page = settings(f"{address}/graph")
-    async with opening.open_providers([page], clock=Clock()) as providers:
+    async with opening.open_providers([page], clock=system_clock.SystemClock()) as providers:
         assert (await ask(providers, "up")).reading is analysis.Reading.ERROR
 
 
 async def check_ranges(address: str) -> None:
     every = replace(settings(address), points=provider.Points.ALL)
-    async with opening.open_providers([every], clock=Clock()) as providers:
-        asked = query.Query("vector(1)", Clock().now(), timedelta(minutes=5))
+    async with opening.open_providers([every], clock=system_clock.SystemClock()) as providers:
+        asked = query.Query("vector(1)", system_clock.SystemClock().now(), timedelta(minutes=5))
         assert (await providers.measure(asked)).values == (1.0,) * 6
 
 
 async def check_family(address: str, family: Metrics) -> None:
     one = settings(address, metrics=family, cluster_label="cluster")
-    async with opening.open_providers([one], clock=Clock()) as providers:
+    async with opening.open_providers([one], clock=system_clock.SystemClock()) as providers:
 
         async def built_in(name: str, variant: str) -> tuple[float, ...]:
             found = queries.find(name, Method.POD_SELECTOR, one, variant=variant)
@@ -266,7 +266,7 @@ async def check_clusters(address: str) -> None:
     """Of several clusters in one place, one's failures do not count for the other."""
     one = settings(address, metrics=Metrics.ISTIO, cluster_label="cluster")
     found = queries.find(queries.SUCCESS_RATE, Method.ISTIO, one)
-    async with opening.open_providers([one], clock=Clock()) as providers:
+    async with opening.open_providers([one], clock=system_clock.SystemClock()) as providers:
         us = await ask(providers, filled(found.query, "canary", "us"))
         eu = await ask(providers, filled(found.query, "canary", "eu"))
         asia = await ask(providers, filled(found.query, "canary", "asia"))

@@ -66,3 +66,25 @@ def test_published_signatures(service: str, signed: signature.Signed, expected: 
     assert found["X-Amz-Date"] == "20150830T123600Z"
     assert found["Authorization"].endswith(f"Signature={expected}")
     assert f"Credential=AKIDEXAMPLE/20150830/us-east-1/{service}/" in found["Authorization"]
+
+
+def test_keys_that_are_valid_for_a_while() -> None:
+    """As botocore signs the same request."""
+    signed = signature.Signed(
+        "POST",
+        "/",
+        (),
+        {"Host": "monitoring.eu-central-1.amazonaws.com", "Content-Type": FORM},
+        b"Action=GetMetricData&x=a%2Ab",
+    )
+    keys = signature.Keys("AK", "SK", "TOKEN")
+    moment = datetime(2030, 1, 1, 12, tzinfo=UTC)
+
+    found = signature.headers(signed, keys, region="eu-central-1", service="monitoring", now=moment)
+
+    assert found["X-Amz-Security-Token"] == "TOKEN"
+    assert found["Authorization"] == (
+        "AWS4-HMAC-SHA256 Credential=AK/20300101/eu-central-1/monitoring/aws4_request, "
+        "SignedHeaders=content-type;host;x-amz-date;x-amz-security-token, "
+        "Signature=1d0707a5435dd7f02238bb70d1f609a5207eca669a2ac3c77379e2eea256eb5b"
+    )

@@ -1,0 +1,97 @@
+"""Real requests are measured: pods count them, Prometheus scrapes, built-in queries tell."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+import stage_world
+import traffic_world
+from stage_world import NEW, OLD, destination_rule, made, virtual_service
+from volary.analysis import queries
+from volary.analysis.providers import opening
+from volary.controller import system_clock
+from volary.model import analysis, manifest, provider, stage, variant
+from volary.model import application as applications
+from volary.sandbox import crds, prometheus
+from volary.stages import measuring, meters, naming
+
+Metrics = provider.Metrics
+APPLICATION = applications.Application(
+    name="shop",
+    service=applications.ObjectReference(name="shop"),
+    quick_sync=stage.SyncOptions(add_variant_label_to_selector=True),
+    traffic_routing=applications.TrafficRouting(
+        method=applications.RoutingMethod.ISTIO,
+        istio=applications.IstioRouting(host="shop"),
+    ),
+)
+ERRORS = 0.2
+WINDOW = timedelta(seconds=5)
+
+
+def shop(image: str, **behaviour: str) -> list[manifest.Manifest]:
+    deployment = stage_world.deployment(image, app="shop")
+    deployment["spec"]["template"]["metadata"]["annotations"] = {
+        f"sandbox.volary.dev/{key.replace('_', '-')}": value for key, value in behaviour.items()
+    }
+    bodies = (deployment, stage_world.service(app="shop"), virtual_service(), destination_rule())
+    return [made(body) for body in bodies]
+
+
+@pytest.mark.skipif(not prometheus.is_installed(), reason="the program prometheus is not installed")
+async def test_a_bad_canary_is_seen_in_one_cluster_and_not_in_the_other() -> None:
+    settings = traffic_world.settings(crds=crds.istio())
+    async with stage_world.world("us", "eu", application=APPLICATION, settings=settings) as given:
+        given.sources = {OLD: shop("shop:v1"), NEW: shop("shop:v2")}
+        given.special = {(NEW, "eu"): shop("shop:v2", error_rate=str(ERRORS))}
+        await given.deployed(OLD)
+        one = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
+        for name, options in (
+            (stage.StageName.CANARY_ROLLOUT, one),
+            (stage.StageName.TRAFFIC_ROUTING, stage.TrafficOptions(50, canary=50)),
+        ):
+            outcomes = await given.run(name, options)
+            assert {each.status for each in outcomes.values()} == {"succeeded"}, outcomes
+        async with (
+            prometheus.scraping(given.running, interval="500ms") as address,
+            traffic_world.users(given),
+        ):
+            await asyncio.sleep(2 * WINDOW.total_seconds())
+            for family in (Metrics.ISTIO, Metrics.LINKERD, Metrics.APPLICATION):
+                await check(family, address, given)
+
+
+async def check(family: Metrics, address: str, given: stage_world.World) -> None:
+    options = provider.PrometheusOptions(family, cluster_label="cluster")
+    access, kind = provider.Access(address), provider.ProviderType.PROMETHEUS
+    settings = provider.Provider("prometheus", kind, access, options)
+    names = naming.find(APPLICATION, given.sources[NEW], namespace="default")
+    async with opening.open_providers([settings], clock=system_clock.SystemClock()) as providers:
+        meter = measuring.ProviderMeter(providers)
+
+        async def measure(
+            name: str, target: str, side: variant.Variant, kind: analysis.Kind
+        ) -> analysis.Measurement:
+            rule = analysis.Rule(name, "", "", kind=kind, interval=WINDOW, built_in=name)
+            now = system_clock.SystemClock().now()
+            question = meters.Question(
+                rule, APPLICATION, target, names, side, analysis.Role.JUDGED, now, now
+            )
+            found = await meter.measure(question)
+            assert found.reading is analysis.Reading.VALUES, (family, found)
+            return found
+
+        for target in given.running.clusters:
+            for side in (variant.Variant.CANARY, variant.Variant.PRIMARY):
+                is_bad = (target, side) == ("eu", variant.Variant.CANARY)
+                rate = await measure(queries.SUCCESS_RATE, target, side, analysis.Kind.VALUE)
+                share = await measure(queries.ERRORS, target, side, analysis.Kind.PROPORTION)
+                duration = await measure(queries.DURATION, target, side, analysis.Kind.VALUE)
+
+                expected = 100 * (1 - ERRORS) if is_bad else 100
+                # About 250 requests: five standard deviations are 13 percent.
+                assert rate.values == (pytest.approx(expected, abs=13 if is_bad else 1e-9),)
+                assert (share.values[0] > 0) is is_bad
+                assert share.totals[0] > 100
+                assert 0 < duration.values[0] < 1000
