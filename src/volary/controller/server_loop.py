@@ -9,7 +9,6 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from volary.clusters import pool
 from volary.config import remotes
@@ -18,6 +17,7 @@ from volary.controller import (
     inputs,
     leases,
     metering,
+    outboxes,
     pulse,
     releases,
     retention,
@@ -28,7 +28,7 @@ from volary.controller import (
 from volary.model import clock as clocks
 from volary.model import controller, fleet, record
 from volary.notifying import notifier as notifiers
-from volary.notifying import outbox, senders
+from volary.notifying import senders
 from volary.stages import circumstances, meters, webhooks
 from volary.stages import executor as stage_executor
 from volary.store import opening, protocol, records
@@ -61,6 +61,14 @@ class Metrics:
     meter: meters.Meter
 
 
+@dataclass(frozen=True, slots=True)
+class Post:
+    """What tells people, and where it keeps what they were not told yet."""
+
+    box: outboxes.StoreOutbox
+    notifier: notifiers.Notifier
+
+
 class Controller:
     """A controller that is put together; `run` makes it live."""
 
@@ -70,13 +78,13 @@ class Controller:
         parts: Parts,
         store: protocol.Store,
         clusters: pool.Pool,
-        notifier: notifiers.Notifier,
+        post: Post,
         metrics: Metrics,
     ) -> None:
         self._settings = settings
         self._parts = parts
         self._store = store
-        self._notifier = notifier
+        self._post = post
         kept, asked = pulse.Pulse(), pulse.Pulse()
         desk = releases.Desk(
             parts.repositories,
@@ -95,7 +103,7 @@ class Controller:
         }
         rules = replace(parts.rules, supersede=settings.supersede, listed=frozenset(listed))
         self._manager = runs.RunManager(
-            store, desk, rules, parts.watch, kept=kept, asked=asked, notifier=notifier
+            store, desk, rules, parts.watch, kept=kept, asked=asked, notifier=post.notifier
         )
         asker = asking.Asking(store, parts.clock, asked=asked, kept=kept, make_id=runs.new_id)
         #: What people see and ask for; works in a process that stands by too.
@@ -119,10 +127,11 @@ class Controller:
 
     async def _drive(self, fence: record.Fence) -> None:
         self.drives = True
+        self._post.box.fence = fence
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._manager.drive(fence), name="runs")
-                group.create_task(self._notifier.keep_delivering(), name="notifications")
+                group.create_task(self._post.notifier.keep_delivering(), name="notifications")
                 group.create_task(
                     retention.keep_forgetting(
                         self._store,
@@ -156,15 +165,10 @@ async def open_controller(settings: controller.Settings, parts: Parts) -> AsyncI
         metering.open_meter(providers, clock=parts.clock, learn=secrets.learn) as meter,
         opening.open_store(settings.store, clock=parts.clock, limits=parts.limits) as store,
         pool.open_pool(replace(parts.members, providers=providers), clock=parts.clock) as clusters,
-        notifiers.open_notifier(
-            settings.notifications, _outbox(settings), parts.clock, slack_api=parts.slack_api
-        ) as notifier,
     ):
-        yield Controller(settings, parts, store, clusters, notifier, Metrics(secrets, meter))
-
-
-def _outbox(settings: controller.Settings) -> outbox.Outbox:
-    """Return what undelivered notifications survive in; nothing without receivers."""
-    if not settings.notifications.receivers:
-        return outbox.MemoryOutbox()
-    return outbox.FileOutbox(Path(settings.data_directory) / "notifications.json")
+        box = outboxes.StoreOutbox(store)
+        async with notifiers.open_notifier(
+            settings.notifications, box, parts.clock, slack_api=parts.slack_api
+        ) as notifier:
+            post = Post(box, notifier)
+            yield Controller(settings, parts, store, clusters, post, Metrics(secrets, meter))

@@ -3,6 +3,7 @@
 What cannot be delivered is tried again with growing pauses, for about half a day. When too
 much waits for one receiver the oldest goes, counted. What is on its way is saved at most a
 second later, so a process that is killed repeats or forgets what happened in that second.
+Another process that takes over goes on with what was saved.
 """
 
 import asyncio
@@ -62,6 +63,8 @@ class Courier:
         self._lines = {name: _Line() for name in receivers}
         self._places: dict[str, str] = {}
         self._changed = asyncio.Event()
+        #: What the outbox holds, as far as is known.
+        self._saved = outbox.Contents()
 
     @property
     def dropped(self) -> int:
@@ -98,7 +101,9 @@ class Courier:
                     group.create_task(self._serve(name), name=f"notify {name}")
                 group.create_task(self._keep_saving(), name="save notifications")
         finally:
-            await self._save()
+            if await self._save():
+                # Whoever delivers next, maybe another process, begins with what is kept.
+                self._forget()
 
     def _replace(self, line: _Line, letter: outbox.Letter) -> bool:
         """Put a letter in the place of one of its topic that waits; say whether there was one."""
@@ -167,13 +172,15 @@ class Courier:
     async def _load(self) -> None:
         try:
             kept = await self._box.load()
-        except OSError as error:
-            _LOG.warning("undelivered notifications cannot be read: %s", error.strerror)
+        except errors.TemporaryError as error:
+            _LOG.warning("undelivered notifications cannot be read: %s", error)
             return
+        self._saved = kept
         self._places = {**kept.places, **self._places}
+        waiting = {each.id for line in self._lines.values() for each in line.letters}
         for letter in reversed(kept.letters):
             line = self._lines.get(letter.receiver)
-            if line is not None:
+            if line is not None and letter.id not in waiting:
                 line.letters.appendleft(letter)
 
     async def _keep_saving(self) -> None:
@@ -182,13 +189,25 @@ class Courier:
             await asyncio.sleep(self._limits.save.total_seconds())
             await self._save()
 
-    async def _save(self) -> None:
+    async def _save(self) -> bool:
+        """Keep what waits; say whether that was possible."""
         self._changed.clear()
         letters = tuple(each for line in self._lines.values() for each in line.letters)
+        contents = outbox.Contents(letters, dict(self._places))
+        if contents == self._saved:
+            return True
         try:
-            await self._box.save(outbox.Contents(letters, dict(self._places)))
-        except OSError as error:
-            _LOG.warning("undelivered notifications cannot be saved: %s", error.strerror)
+            await self._box.save(contents)
+        except errors.VolaryError as error:
+            _LOG.warning("undelivered notifications cannot be saved: %s", error)
+            return False
+        self._saved = contents
+        return True
+
+    def _forget(self) -> None:
+        for line in self._lines.values():
+            line.letters.clear()
+        self._places.clear()
 
 
 def _place(receiver: str, topic: str) -> str:

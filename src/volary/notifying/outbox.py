@@ -1,9 +1,6 @@
 """Letters on their way, and where they survive a restart."""
 
-import asyncio
-import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -40,7 +37,7 @@ class Outbox(Protocol):
         """Return what was saved last; nothing when there is nothing to be read.
 
         Raises:
-            OSError: It cannot be read now.
+            errors.TemporaryError: It cannot be read now.
         """
         ...
 
@@ -48,7 +45,7 @@ class Outbox(Protocol):
         """Keep `contents` in the place of what was there.
 
         Raises:
-            OSError: It cannot be written now.
+            errors.VolaryError: It cannot be written now, or by this process.
         """
         ...
 
@@ -66,32 +63,3 @@ class MemoryOutbox:
     async def save(self, contents: Contents) -> None:
         """Keep it."""
         self.contents = contents
-
-
-@dataclass(frozen=True, slots=True)
-class FileOutbox:
-    """One file, readable by its owner only, replaced as a whole."""
-
-    path: Path
-
-    async def load(self) -> Contents:
-        """Return what was saved last; a file that cannot be understood counts as none."""
-        return await asyncio.to_thread(self._read)
-
-    async def save(self, contents: Contents) -> None:
-        """Replace the file."""
-        await asyncio.to_thread(self._write, msgspec.json.encode(contents))
-
-    def _read(self) -> Contents:
-        try:
-            return msgspec.json.decode(self.path.read_bytes(), type=Contents)
-        except (FileNotFoundError, msgspec.MsgspecError):
-            return Contents()
-
-    def _write(self, data: bytes) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self.path.with_name(f"{self.path.name}.new")
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        beside.replace(self.path)

@@ -101,10 +101,10 @@ async def test_edits_keep_their_pace() -> None:
 async def test_an_outbox_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(outbox.MemoryOutbox):
         async def load(self) -> outbox.Contents:
-            raise OSError(5, "gone")
+            raise errors.TemporaryError("the database is gone")
 
         async def save(self, contents: outbox.Contents) -> None:
-            raise OSError(28, "full")
+            raise errors.TemporaryError("the database is full")
 
     sender = Sender()
     made = courier.Courier({"r": sender}, Broken())
@@ -113,5 +113,5 @@ async def test_an_outbox_that_fails_stops_nothing(caplog: pytest.LogCaptureFixtu
     await deliver(made, 0.05)
 
     assert sender.sent == ["a"]
-    assert "cannot be read: gone" in caplog.text
-    assert "cannot be saved: full" in caplog.text
+    assert "cannot be read: the database is gone" in caplog.text
+    assert "cannot be saved: the database is full" in caplog.text

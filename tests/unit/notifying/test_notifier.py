@@ -11,12 +11,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 
+from volary.controller import outboxes
 from volary.engine import feed
 from volary.model import application, controller
 from volary.model import status as words
 from volary.notifying import courier, notices, notifier, outbox
+from volary.store import faults, opening
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 QUICK = courier.Limits(
@@ -270,22 +273,57 @@ async def test_what_fails_is_tried_again_and_what_is_hopeless_is_not(tmp_path: P
 
 
 async def test_what_was_not_delivered_goes_out_after_a_restart(tmp_path: Path) -> None:
-    path = tmp_path / "data/outbox.json"
-    async with receiving() as receiver:
+    """In whichever process drives next; the one before can say nothing about it any more."""
+    address, clock = f"sqlite:{tmp_path}/volary.db", FixedClock()
+    async with receiving() as receiver, opening.open_store(address, clock=clock) as store:
         settings = to(hook(receiver, tmp_path))
         receiver.gate.clear()
-        async with notifying(settings, receiver, outbox.FileOutbox(path)) as made:
-            made.observer(SUBJECT).notify(STARTED)
-            await receiver.until(path.exists)
-        assert path.stat().st_mode & 0o077 == 0
+        first, second = outboxes.StoreOutbox(store), outboxes.StoreOutbox(store)
+        for box, owner in ((first, "one"), (second, "two")):
+            lease = await store.leases.acquire("controller", owner, timedelta())
+            assert lease is not None
+            box.fence = lease.fence
+            if owner == "one":
+                async with notifying(settings, receiver, box) as made:
+                    made.observer(SUBJECT).notify(STARTED)
+                    await saved(second, lambda kept: len(kept.letters) == 1)
         assert receiver.seen == []
         receiver.gate.set()
 
-        async with notifying(settings, receiver, outbox.FileOutbox(path)):
+        async with notifying(settings, receiver, second):
             await receiver.until(lambda: bool(receiver.seen))
-            await receiver.until(lambda: not json.loads(path.read_text())["letters"])
+            await saved(second, lambda kept: not kept.letters)
+        with pytest.raises(faults.Overtaken):
+            await first.save(outbox.Contents())
 
-        assert receiver.bodies[0]["event"] == "DEPLOYMENT_STARTED"
+        assert [each["event"] for each in receiver.bodies] == ["DEPLOYMENT_STARTED"]
+
+
+async def saved(box: outbox.Outbox, holds: Callable[[outbox.Contents], bool]) -> None:
+    """Wait until what is kept is so."""
+    for _ in range(500):
+        if holds(await box.load()):
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(await box.load())
+
+
+async def test_who_drives_again_delivers_nothing_twice(tmp_path: Path) -> None:
+    async with receiving() as receiver:
+        settings, box = to(hook(receiver, tmp_path)), outbox.MemoryOutbox()
+        receiver.gate.clear()
+        opened = notifier.open_notifier(settings, box, FixedClock(), limits=QUICK)
+        async with opened as made:
+            for _ in range(3):
+                async with asyncio.TaskGroup() as group:
+                    delivering = group.create_task(made.keep_delivering())
+                    if not receiver.seen and not box.contents.letters:
+                        made.observer(SUBJECT).notify(STARTED)
+                    await asyncio.sleep(0.05)
+                    delivering.cancel()
+                receiver.gate.set()
+
+        assert len(receiver.seen) == 1
 
 
 async def test_a_slow_receiver_holds_up_neither_the_run_nor_another_receiver(
