@@ -4,7 +4,7 @@ Between the change of a selector and the moment when the cluster sends requests 
 lies the endpoint controller. Deleting the old pods before would lose requests.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 
 from volary.clusters import client as clients
@@ -60,11 +60,12 @@ async def wait_serving(
     labels: dict[str, str],
     *,
     timeout: timedelta,
+    stop: Callable[[], Awaitable[None]] = wait.never,
 ) -> str:
     """Wait until a Service has a ready endpoint that is a pod with `labels`.
 
-    Returns what is missing when time is up; empty when there is one, or when this user may
-    not look at endpoints.
+    Returns what is missing when time is up or `stop` returns; empty when there is one, or
+    when this user may not look at endpoints.
     """
     catalog = await client.discover()
     slices, pods = catalog.find(*_SLICES), catalog.find("", "Pod")
@@ -86,9 +87,7 @@ async def wait_serving(
         chosen = watching.Source(
             pods, namespace, watching.keep_by_name(found), label_selector=selectors.exact(labels)
         )
-        await watching.watch_until(
-            client, [listed, chosen], is_serving, timeout=timeout, stop=wait.never
-        )
+        await watching.watch_until(client, [listed, chosen], is_serving, timeout=timeout, stop=stop)
     except cluster_errors.Forbidden:
         return ""
     if is_serving():

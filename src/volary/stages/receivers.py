@@ -88,6 +88,8 @@ async def require_services(
             names[which],
             pods.labels(source, application, which),
             timeout=min(PATIENCE, work.remaining),
+            stop=work.context.stop.wait,
         )
+        work.check_stop()
         if missing:
             raise works.StageFailedError(f"no traffic is sent to {which.value}: {missing}")

@@ -16,8 +16,9 @@ endpoints are seen to have followed.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
-from volary.clusters import endpoints, steps, wait, watching
+from volary.clusters import endpoints, steps, watching
 from volary.clusters import errors as cluster_errors
 from volary.manifests import made_routes, objects
 from volary.model import application as applications
@@ -26,6 +27,8 @@ from volary.stages import carrying, receivers, rendering
 from volary.stages import work as works
 from volary.stages.routing import division, interface, weights
 
+#: Gateways of clouds take minutes to answer.
+_ACCEPTANCE = timedelta(minutes=5)
 #: So often a route is looked at again that somebody else is changing.
 _TRIES = 5
 
@@ -250,10 +253,11 @@ async def _accepted(
         work.context.client,
         [source],
         lambda: not left(),
-        timeout=min(receivers.PATIENCE, work.remaining),
-        stop=wait.never,
+        timeout=min(_ACCEPTANCE, work.remaining),
+        stop=work.context.stop.wait,
     )
     if left():
+        work.check_stop()
         raise works.StageFailedError(f"{carrier.item.key.title} was written, but {left()}")
 
 
