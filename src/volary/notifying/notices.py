@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from volary.model import application
+from volary.model import application as applications
 from volary.model import status as words
 
 
@@ -60,7 +60,7 @@ class Subject:
     by: str = ""
     targets: tuple[str, ...] = ()
     #: Who is named, as the application's file says.
-    mentions: tuple[application.Mention, ...] = ()
+    mentions: tuple[applications.Mention, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

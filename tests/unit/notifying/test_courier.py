@@ -107,8 +107,9 @@ async def test_an_outbox_that_fails_stops_nothing(caplog: pytest.LogCaptureFixtu
             raise errors.TemporaryError("the database is full")
 
     sender = Sender()
-    made = courier.Courier({"r": sender}, Broken())
+    made = courier.Courier({"r": sender, "busy": Sender(errors.TemporaryError("busy"))}, Broken())
     made.post(letter("a"))
+    made.post(outbox.Letter("b", "busy", {}))
 
     await deliver(made, 0.05)
 
