@@ -23,6 +23,8 @@ _ADDRESS = re.compile(r"https?://[^\s/?#@]+([/?#]\S*)?")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _METRICS, _HTTPS = "metrics", "https"
 _LITERAL = analysis.Strategy.THRESHOLD
+#: Share of healthy releases above which a rule is worth a warning.
+_MANY_FALSE_ALARMS = 0.2
 
 Entry = TypeVar("Entry", metrics.Metric, metrics.HttpCheck)
 
@@ -49,7 +51,24 @@ def convert(
         if timedelta(0) < read.duration < first:
             message = f"{rule.name} is never judged: its first look is after {first}"
             reading.error((*path, "duration"), message)
+    for i, rule in enumerate(options.metrics):
+        _check_false_alarms(reading, rule, read.duration, (*path, _METRICS, i))
     return options
+
+
+def _check_false_alarms(
+    reading: shape.Reading, rule: analysis.Rule, duration: timedelta, path: yaml.Path
+) -> None:
+    """Warn where looking again and again condemns healthy releases."""
+    share = analysis.false_alarms(rule, duration)
+    if share > _MANY_FALSE_ALARMS and not rule.dry_run:
+        message = (
+            f"{rule.name}: up to {100 * share:.0f} % of healthy releases fail by chance, as each "
+            f"look may be wrong in {100 * rule.significance:g} %"
+        )
+        reading.warn(
+            path, message, "judgement: sequential keeps that chance for all looks together"
+        )
 
 
 def beside(reading: shape.Reading, read: metrics.Beside, path: yaml.Path) -> stage.AnalysisOptions:

@@ -221,6 +221,32 @@ def faults(rule: Rule) -> tuple[str, ...]:
     return tuple(sentence for sentence, is_so in found.items() if is_so)
 
 
+def false_alarms(rule: Rule, duration: timedelta) -> float:
+    """Return how many healthy releases at most are condemned by chance, as a share.
+
+    Only comparisons have such a chance. Look by look it grows with the number of looks, each
+    of which may raise a false alarm; judged together it stays at `Rule.significance`.
+    """
+    if not rule.strategy.compares:
+        return 0.0
+    if rule.judgement is Judgement.SEQUENTIAL:
+        return rule.significance
+    if rule.kind is Kind.VALUE and rule.ratio_limit is not None:
+        return 0.0
+    looks = max(0, math.floor((duration - rule.warm_up) / rule.interval))
+    if rule.failure_count is FailureCount.CONSECUTIVE:
+        row = rule.significance ** (rule.failure_limit + 1)
+        return 1 - (1 - row) ** max(0, looks - rule.failure_limit)
+    allowed = range(min(rule.failure_limit, looks) + 1)
+    passing = (
+        math.comb(looks, failed)
+        * rule.significance**failed
+        * (1 - rule.significance) ** (looks - failed)
+        for failed in allowed
+    )
+    return max(0.0, 1 - math.fsum(passing))
+
+
 def _is_crossed(expected: Range | None) -> bool:
     if expected is None or expected.minimum is None or expected.maximum is None:
         return False

@@ -10,6 +10,7 @@ from volary.model import analysis
 from volary.model.analysis import Judgement, Kind, Range, Strategy
 
 GOOD = analysis.Rule("m", "p", "q", expected=Range(maximum=1))
+CONSECUTIVE = analysis.FailureCount.CONSECUTIVE
 COMPARED = analysis.Rule("m", "p", "q", strategy=Strategy.CANARY_PRIMARY)
 
 
@@ -69,3 +70,24 @@ def test_a_range_holds_its_bounds_and_never_nan(
     assert all(value in expected for value in inside)
     assert not any(value in expected for value in outside)
     assert str(expected) == text
+
+
+@pytest.mark.parametrize(
+    ("rule", "minutes", "share"),
+    [
+        (COMPARED, 1, 0.05),
+        (COMPARED, 30, 1 - 0.95**30),
+        (replace(COMPARED, failure_limit=1), 2, 0.05**2),
+        (replace(COMPARED, failure_limit=9), 5, 0),
+        (replace(COMPARED, warm_up=timedelta(minutes=29)), 30, 0.05),
+        (replace(COMPARED, failure_limit=1, failure_count=CONSECUTIVE), 2, 0.05**2),
+        (replace(COMPARED, failure_limit=1, failure_count=CONSECUTIVE), 3, 1 - (1 - 0.05**2) ** 2),
+        (replace(COMPARED, judgement=Judgement.SEQUENTIAL), 600, 0.05),
+        (replace(COMPARED, ratio_limit=1.1), 30, 0),
+        (GOOD, 30, 0),
+    ],
+)
+def test_looking_more_often_raises_more_false_alarms(
+    rule: analysis.Rule, minutes: int, share: float
+) -> None:
+    assert analysis.false_alarms(rule, timedelta(minutes=minutes)) == pytest.approx(share)
