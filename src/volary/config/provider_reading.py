@@ -295,7 +295,7 @@ def _http(place: _Place, config: providers.Connection) -> provider.Options:
         jsonpath.parse(read.json_path)
     except ValueError as error:
         place.error(("jsonPath",), str(error), "write $.data.value")
-    return provider.HttpOptions(read.json_path)
+    return provider.HttpOptions(read.json_path, may_post=read.allow_post)
 
 
 _OPTIONS: Mapping[

@@ -200,6 +200,11 @@ class HttpConfig(Connection):
     json_path: section.Text = Field(
         default="$", description="Where the numbers are, when the query does not say."
     )
+    allow_post: pydantic.StrictBool = Field(
+        default=False,
+        description="Let queries send `POST` with a body. They come from whoever may write "
+        "application files, and are sent with this provider's credentials.",
+    )
 
 
 CONFIGS: Mapping[provider.ProviderType, type[Connection]] = {

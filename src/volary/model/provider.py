@@ -160,6 +160,8 @@ class HttpOptions:
 
     #: Where the numbers are, when the query does not say.
     path: str = "$"
+    #: Queries, which come out of Git, may be more than a GET.
+    may_post: bool = False
 
 
 Options = (

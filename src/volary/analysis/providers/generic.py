@@ -1,7 +1,7 @@
 """Any system that answers with JSON over HTTP.
 
-The query is a request: its first line is the path with parameters, with a method before it when
-it is not `GET`; a line that begins with `$` says where the numbers are in the answer; whatever
+The query is a request: its first line is the path with parameters, with `POST` before it where
+that is allowed; a line that begins with `$` says where the numbers are in the answer; whatever
 else there is, is the body. `${START}` and `${END}` stand for the time it is about, in seconds
 since 1970.
 """
@@ -16,7 +16,7 @@ from volary.analysis.providers import dialect, query
 from volary.config import jsonpath
 from volary.model import provider
 
-_METHODS = ("GET", "POST", "PUT")
+_GET, _POST = "GET", "POST"
 _FIRST_LINE = re.compile(r"(?:(?P<method>[A-Z]+)\s+)?(?P<path>[/?]\S*)")
 _START, _END = "${START}", "${END}"
 _JSON = {"Content-Type": "application/json"}
@@ -37,9 +37,14 @@ class Generic:
                 f"cannot be asked about an earlier time: the query has neither {_START} nor {_END}"
             )
         first, body = self._lines()
-        method = first["method"] or "GET"
-        if method not in _METHODS:
-            raise dialect.AnswerError(f"is not asked: {method} is none of {', '.join(_METHODS)}")
+        method = first["method"] or _GET
+        if method not in (_GET, _POST):
+            raise dialect.AnswerError(f"is not asked: {method} is neither {_GET} nor {_POST}")
+        if not self.options.may_post and (method != _GET or body):
+            raise dialect.AnswerError(
+                "is not asked: only GET without a body is allowed; allowPost: true in its settings"
+                " lets queries post"
+            )
         address = parse.urlsplit(first["path"])
         if ".." in parse.unquote(address.path).split("/"):
             raise dialect.AnswerError("is not asked: its path leads out of the provider's address")
