@@ -12,7 +12,7 @@ import stage_world
 import traffic_world
 from stage_world import KEY, NEW, OLD, destination_rule, made, virtual_service
 from volary.model import application as applications
-from volary.model import manifest, stage
+from volary.model import json, manifest, stage
 from volary.sandbox import crds, proxies
 
 Name = stage.StageName
@@ -26,6 +26,7 @@ ISTIO = applications.Application(
     ),
 )
 WITH_SERVICE = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
+HALF = stage.TrafficOptions(50, canary=50)
 #: Seconds in which a proxy has followed.
 SETTLED = 0.5
 ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
@@ -194,6 +195,102 @@ async def test_rollback_from_an_http_route_loses_nothing(kind: proxies.Kind) -> 
             assert users.tally(target).by_version()["v2"] > 0
             assert given.images(target) == "shop:v1 2/2"
             assert given.count(target, "Deployment") == 1
+
+
+def in_mesh() -> json.JsonObject:
+    parent = {"group": "", "kind": "Service", "name": "shop"}
+    backend = {"name": "shop", "port": 80}
+    return {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "HTTPRoute",
+        "metadata": {"name": "shop"},
+        "spec": {"parentRefs": [parent], "rules": [{"backendRefs": [backend]}]},
+    }
+
+
+def split() -> json.JsonObject:
+    backend = {"service": "shop", "weight": 100}
+    return {
+        "apiVersion": "split.smi-spec.io/v1alpha2",
+        "kind": "TrafficSplit",
+        "metadata": {"name": "shop"},
+        "spec": {"service": "shop", "backends": [backend]},
+    }
+
+
+def ingress() -> json.JsonObject:
+    backend = {"service": {"name": "shop", "port": {"number": 80}}}
+    path = {"path": "/", "pathType": "Prefix", "backend": backend}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "Ingress",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "ingressClassName": "nginx",
+            "rules": [{"host": HOST, "http": {"paths": [path]}}],
+        },
+    }
+
+
+def traefik_service() -> json.JsonObject:
+    return {
+        "apiVersion": "traefik.io/v1alpha1",
+        "kind": "TraefikService",
+        "metadata": {"name": "shop"},
+        "spec": {"weighted": {"services": [{"name": "shop", "port": 80}]}},
+    }
+
+
+Method = applications.RoutingMethod
+
+
+@pytest.mark.parametrize(
+    ("method", "route", "definitions", "host"),
+    [
+        (Method.GATEWAY_API, in_mesh(), crds.gateway_api(), "shop"),
+        (Method.SMI, split(), crds.smi(), "shop"),
+        (Method.NGINX, ingress(), (), HOST),
+        (Method.TRAEFIK, traefik_service(), crds.traefik(), "shop"),
+    ],
+    ids=["mesh", "smi", "nginx", "traefik"],
+)
+async def test_other_routers_divide_real_requests_and_lose_none(
+    method: applications.RoutingMethod,
+    route: json.JsonObject,
+    definitions: tuple[json.JsonObject, ...],
+    host: str,
+) -> None:
+    """As the built-in proxy reads their objects, which it does late."""
+    described = applications.Application(
+        name="shop",
+        service=applications.ObjectReference(name="shop"),
+        traffic_routing=applications.TrafficRouting(method=method),
+    )
+    settings = traffic_world.settings(crds=definitions, lag=0.3, drain=0.8)
+    async with stage_world.world("us", application=described, settings=settings) as given:
+        given.options = replace(given.options, settle=timedelta(seconds=1))
+        for commit, image in ((OLD, "shop:v1"), (NEW, "shop:v2")):
+            bodies = (stage_world.deployment(image), stage_world.service(), route)
+            given.sources[commit] = [made(body) for body in bodies]
+        await given.deployed(OLD)
+        url = given.running.clusters["us"].traffic.gateway
+        async with traffic_world.users(given, host=host) as users, given.one_run():
+            await given.run(Name.CANARY_ROLLOUT, WITH_SERVICE)
+            outcomes = await given.run(Name.TRAFFIC_ROUTING, HALF)
+            assert outcomes["us"].status == "succeeded", outcomes["us"]
+            await asyncio.sleep(SETTLED)
+            tally = await traffic_world.ask(url, 1000, host=host)
+            traffic_world.assert_split(tally, {"primary": 0.5, "canary": 0.5})
+            for name, options in (
+                (Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions()),
+                (Name.TRAFFIC_ROUTING, stage.TrafficOptions(100)),
+                (Name.CANARY_CLEAN, stage.CleanOptions()),
+            ):
+                outcomes = await given.run(name, options, limit=30)
+                assert outcomes["us"].status == "succeeded", outcomes["us"]
+            await asyncio.sleep(SETTLED)
+        users.assert_nothing_lost(at_least=100)
+        assert given.count("us", "Deployment") == 1
 
 
 async def test_a_selector_moved_to_the_canary_and_back_loses_nothing() -> None:
