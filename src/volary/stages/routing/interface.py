@@ -126,7 +126,7 @@ _ROUTERS: Mapping[applications.RoutingMethod, Router] = {
     _Method.POD_SELECTOR: podselector,
     _Method.ISTIO: istio,
     _Method.GATEWAY_API: gateway_api,
-    _Method.SMI: smi,
+    _Method.SMI: smi.ROUTER,
     _Method.NGINX: nginx,
-    _Method.TRAEFIK: traefik,
+    _Method.TRAEFIK: traefik.ROUTER,
 }

@@ -48,7 +48,7 @@ def traefik_service(*services: json.JsonObject, group: str = "traefik.io") -> ma
 def test_a_split_keeps_what_else_it_says() -> None:
     body = split({"service": "shop", "weight": 100})
 
-    change = smi.routed(body, division.Division(90, 10), app(Method.SMI))
+    change = smi.ROUTER.routed(body, division.Division(90, 10), app(Method.SMI))
 
     assert change.item.body["spec"] == {
         "service": "shop",
@@ -74,10 +74,10 @@ def test_the_oldest_version_has_quantities(before: list[Any], after: list[str]) 
     body = split(*entries, version="v1alpha1")
     described = app(Method.SMI)
 
-    change = smi.routed(body, division.Division(90, 10), described)
+    change = smi.ROUTER.routed(body, division.Division(90, 10), described)
 
     found = change.item.body["spec"]["backends"]
-    shares = smi.read(change.item.body, described)[0].shares
+    shares = smi.ROUTER.read(change.item.body, described)[0].shares
     assert shares == {V.PRIMARY: 90, V.CANARY: 10}
     assert all(isinstance(each["weight"], str) for each in found if each["service"] != "other")
     assert [each["weight"] for each in found] == after
@@ -89,7 +89,7 @@ def test_traefiks_entries_are_like_primarys_and_stickiness_stays() -> None:
         {"name": "api@internal", "kind": "TraefikService"},
     )
 
-    change = traefik.routed(body, division.Division(80, 10, 10), app(Method.TRAEFIK))
+    change = traefik.ROUTER.routed(body, division.Division(80, 10, 10), app(Method.TRAEFIK))
 
     weighted = change.item.body["spec"]["weighted"]
     assert weighted["sticky"] == {"cookie": {"name": "s"}}
@@ -104,19 +104,19 @@ def test_traefiks_entries_are_like_primarys_and_stickiness_stays() -> None:
 def test_the_group_of_older_versions_is_read() -> None:
     body = traefik_service({"name": "shop", "port": 80}, group="traefik.containo.us")
 
-    assert traefik.find([body], app(Method.TRAEFIK)) is body
+    assert traefik.ROUTER.find([body], app(Method.TRAEFIK)) is body
 
 
 @pytest.mark.parametrize(
     ("router", "body", "method"),
     [
         (
-            smi,
+            smi.ROUTER,
             split({"service": "shop", "weight": 70}, {"service": "shop-canary", "weight": 30}),
             Method.SMI,
         ),
         (
-            traefik,
+            traefik.ROUTER,
             traefik_service({"name": "shop", "weight": 70}, {"name": "shop-canary", "weight": 30}),
             Method.TRAEFIK,
         ),
@@ -253,6 +253,6 @@ def test_what_routers_cannot_do_is_refused_where_they_are_asked() -> None:
     assert len(raised.value.problems) == 2
     match = traffic.RequestMatch(headers={"a": traffic.TextMatch("b")})
     with pytest.raises(errors.UserError, match="smi cannot choose requests by headers"):
-        smi.check(division.Division(match=(match,)), app(Method.SMI))
+        smi.ROUTER.check(division.Division(match=(match,)), app(Method.SMI))
     with pytest.raises(errors.UserError, match="add up to 90"):
-        traefik.check(division.Division(90), app(Method.TRAEFIK))
+        traefik.ROUTER.check(division.Division(90), app(Method.TRAEFIK))
