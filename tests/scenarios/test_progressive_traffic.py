@@ -403,3 +403,44 @@ async def test_an_ab_test_sends_the_matched_requests_only() -> None:
         assert running.result().status is RunStatus.SUCCEEDED
         body = releases.world.get("us", "VirtualService.networking.istio.io", "shop")
         assert len(body["spec"]["http"]) == 1
+
+
+async def test_a_mirror_comes_first_and_goes_with_the_first_step() -> None:
+    async with release_world.gate() as gate, given("us") as releases:
+        asked = hook(f"{gate.url}/check", Hook.ROLLOUT)
+        options = Options(
+            interval=FAST, step_weight=50, mirror=True, mirror_weight=30, webhooks=(asked,)
+        )
+        seen: list[tuple[int, object]] = []
+
+        async def look(_: web.Request) -> web.StreamResponse:
+            body = releases.world.get("us", "VirtualService.networking.istio.io", "shop")
+            route = body["spec"]["http"][0]
+            seen.append((live(releases, "us"), route.get("mirrorPercentage", {}).get("value")))
+            return web.Response()
+
+        gate.behaviours["/check"] = look
+        run = await releases.carry_out(releases.planned(pipeline(options)))
+        assert run.status is RunStatus.SUCCEEDED, run.reason
+    assert seen == [(0, 30), (50, None), (100, None)]
+
+
+async def test_canary_may_grow_with_its_share() -> None:
+    options = Options(interval=FAST, step_weights=(25, 75), scale_canary=True)
+    async with given("us") as releases, releases.world.watched_traffic("us") as lost:
+        replicas: list[int] = []
+        cluster = releases.world.running.clusters["us"]
+
+        def look(_: object) -> None:
+            body = releases.world.find("us", "Deployment", "shop-canary")
+            count = body["spec"]["replicas"] if body else 0
+            if not replicas or replicas[-1] != count:
+                replicas.append(count)
+
+        unsubscribe = cluster.registry.subscribe(look)
+        run = await releases.carry_out(releases.planned(pipeline(options)))
+        unsubscribe()
+        assert run.status is RunStatus.SUCCEEDED, run.reason
+    assert lost == []
+    # Two pods of primary: a quarter is one, three quarters are two.
+    assert [each for each in replicas if each] == [1, 2]
