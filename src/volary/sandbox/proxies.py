@@ -49,7 +49,7 @@ async def before(running: fleet.Fleet, kind: Kind) -> AsyncIterator[Mapping[str,
     """
     reason = missing(kind)
     if reason:
-        raise errors.user_error(reason, hint="install Volary with the extra sandbox")
+        raise errors.user_error(reason, hint="install Volary with the extra traffic")
     urls: dict[str, str] = {}
     async with contextlib.AsyncExitStack() as stack:
         for name, cluster in running.clusters.items():
