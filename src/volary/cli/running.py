@@ -26,7 +26,7 @@ from volary.controller import (
     releases,
     system_clock,
 )
-from volary.engine import executor, feed, local, state
+from volary.engine import executor, feed, local, standing, state
 from volary.engine import plan as engine_plan
 from volary.manifests import masking
 from volary.model import errors
@@ -183,8 +183,8 @@ async def carry_out(
     ) as performer.meter:
         with view, _interruptible(runner, talk):
             ended = await runner.carry_out()
-    if ended.status is words.RunStatus.SUCCEEDED and chosen.remember:
-        _remember(prepared, talk)
+    if chosen.remember:
+        _remember(prepared, ended, talk)
     return ended
 
 
@@ -222,9 +222,13 @@ def _interruptible(runner: local.Runner, talk: rich_console.Console) -> Iterator
             release()
 
 
-def _remember(prepared: preparation.Prepared, talk: rich_console.Console) -> None:
-    """Keep the commit that succeeded; not being able to is no failure of the release."""
+def _remember(prepared: preparation.Prepared, ended: state.Run, talk: rich_console.Console) -> None:
+    """Keep what runs now; not being able to is no failure of the release."""
+    where, key = last_success.path(), prepared.memory_key
     try:
-        last_success.write(last_success.path(), prepared.memory_key, prepared.project.commit)
+        if ended.status is words.RunStatus.SUCCEEDED:
+            last_success.write(where, key, prepared.project.commit)
+        elif kept := standing.kept(ended):
+            last_success.write_kept(where, key, dict.fromkeys(kept, ended.commit))
     except OSError as error:
         talk.print(f"[yellow]warning:[/] the success could not be remembered: {error.strerror}")

@@ -285,7 +285,9 @@ class Lane:
         masker = releases.masker(desk)
         try:
             async with self._tenure.planners:
-                prepared = await releases.prepare(desk, place, want, self.record.running_commit)
+                prepared = await releases.prepare(
+                    desk, place, want, self.record.running_commit, self.standing.kept
+                )
                 masker = releases.masker(desk, prepared.manifests, prepared.old_manifests)
                 release = await releases.release(desk, place, want, prepared)
         except errors.UserError as error:

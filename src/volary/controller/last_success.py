@@ -32,15 +32,48 @@ def read(where: Path, wanted: str) -> str:
     return _load(where).get(wanted, "")
 
 
+def read_kept(where: Path, wanted: str) -> dict[str, str]:
+    """Return what single clusters run instead of the commit under a key."""
+    return _clusters(_load(where), wanted)
+
+
 def write(where: Path, wanted: str, commit: str) -> None:
-    """Remember a commit; the file is replaced as a whole, so a reader never sees half of it.
+    """Remember a commit that succeeded on all clusters.
 
     Raises:
         OSError: The directory cannot be written to.
     """
     entries = _load(where)
-    entries.pop(wanted, None)
-    entries[wanted] = commit
+    entries.pop(_kept(wanted), None)
+    _replace(where, {**entries, wanted: commit}, wanted)
+
+
+def write_kept(where: Path, wanted: str, clusters: Mapping[str, str]) -> None:
+    """Remember what single clusters run instead, besides what is remembered of others.
+
+    Raises:
+        OSError: The directory cannot be written to.
+    """
+    entries = _load(where)
+    known = {**_clusters(entries, wanted), **clusters}
+    _replace(where, {**entries, _kept(wanted): text.dumps(known)}, _kept(wanted))
+
+
+def _kept(wanted: str) -> str:
+    return f"{wanted}\nclusters"
+
+
+def _clusters(entries: Mapping[str, str], wanted: str) -> dict[str, str]:
+    try:
+        found = text.loads(entries.get(_kept(wanted), "{}"))
+    except ValueError:
+        return {}
+    return {str(name): str(commit) for name, commit in found.items()} if found else {}
+
+
+def _replace(where: Path, entries: dict[str, str], newest: str) -> None:
+    """Write the file as a whole, so that a reader never sees half of it."""
+    entries[newest] = entries.pop(newest)
     kept = dict(list(entries.items())[-_MOST_ENTRIES:])
     where.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.NamedTemporaryFile(

@@ -109,7 +109,8 @@ class Ledger:
 
     async def conclude(self, run: state.Run) -> None:
         """Write down how a run ended, for the application and its commit."""
-        want, standing = self.standing.want, replace(self.standing, under_way=False)
+        want = self.standing.want
+        standing = replace(standings.after(self.standing, run), under_way=False)
         status, reason = standings.of_end(run.status), run.reason
         await self.keep_commit(run.commit, run.status.value, run.reason, run=run.id)
         if want is not None and wants.is_done_by(want, run):

@@ -1,7 +1,7 @@
 """From a wish to a plan: sources opened, manifests rendered, the running commit known."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -44,6 +44,8 @@ class Wish:
     allow_mass_deletion: bool = False
     #: The last commit that succeeded, as the caller remembers it; None: this machine's memory.
     remembered: str | None = None
+    #: What single clusters run instead, likewise.
+    kept: Mapping[str, str] = field(default_factory=dict)
     #: How long a cluster may take to say what runs there, or what it would take.
     patience: timedelta = running_commit.PATIENCE
 
@@ -133,12 +135,11 @@ async def prepare(
     manifests = await _render(rendering, project.commit, names)
     key = _memory_key(project, clusters.fleet, names)
     running = await _running(wish, clusters, project, manifests, key)
-    old: dict[str, Manifests] = {}
     warnings = [*project.warnings, *selection.warnings]
-    if running.commit:
-        sides[running.commit] = await _running_side(project, running.commit)
-        old, missing = await _render_known(rendering, running.commit, names)
-        warnings += missing
+    before = {name: running.of(name) for name in names}
+    sides.update(await _running_sides(project, before.values()))
+    old, missing = await _render_known(rendering, before)
+    warnings += missing
     decided = plans.make(
         application,
         running={name: old.get(name) for name in names},
@@ -183,23 +184,22 @@ class Reopened:
 
 async def reopen(
     project: projects.Project,
-    running: str,
-    names: Sequence[str],
+    running: Mapping[str, str],
     renderer: renderers.Renderer,
     members: fleet.Fleet,
 ) -> Reopened:
     """Render what a run is pinned to again; asks no cluster and decides nothing anew.
+
+    `running` is what each target runs beside the new commit; empty: nothing.
 
     Raises:
         errors.UserError: The commits cannot be rendered any more.
     """
     sides = {project.commit: _side(project)}
     rendering = Rendering(sides, renderer, members)
-    manifests = await _render(rendering, project.commit, names)
-    old: dict[str, Manifests] = {}
-    if running:
-        sides[running] = await _running_side(project, running)
-        old, _ = await _render_known(rendering, running, names)
+    manifests = await _render(rendering, project.commit, tuple(running))
+    sides.update(await _running_sides(project, running.values()))
+    old, _ = await _render_known(rendering, running)
     return Reopened(rendering, manifests, old)
 
 
@@ -212,6 +212,12 @@ async def _changed(project: projects.Project, running: str) -> tuple[str, ...] |
 
 def _side(project: projects.Project) -> Side:
     return Side(project.commit, project.files, project.application, project.directory)
+
+
+async def _running_sides(project: projects.Project, commits: Iterable[str]) -> Mapping[str, Side]:
+    """Return the running sources by commit; the new commit's own side stays as it is."""
+    wanted = dict.fromkeys(each for each in commits if each and each != project.commit)
+    return {each: await _running_side(project, each) for each in wanted}
 
 
 async def _running_side(project: projects.Project, commit: str) -> Side:
@@ -247,12 +253,14 @@ async def _render(rendering: Rendering, commit: str, names: Sequence[str]) -> di
 
 
 async def _render_known(
-    rendering: Rendering, commit: str, names: Sequence[str]
+    rendering: Rendering, commits: Mapping[str, str]
 ) -> tuple[dict[str, Manifests], list[problem.Problem]]:
-    """Render the running source; a target it cannot be rendered for counts as new."""
+    """Render what each target runs; one for which that is not possible counts as new."""
     found: dict[str, Manifests] = {}
     problems: list[problem.Problem] = []
-    for name in names:
+    for name, commit in commits.items():
+        if not commit:
+            continue
         try:
             found[name] = await rendering.render(commit, name)
         except errors.UserError as error:
@@ -278,11 +286,15 @@ async def _running(
     seen = await running_commit.observe(
         clusters, project.application, manifests, patience=wish.patience
     )
-    remembered = wish.remembered
+    remembered, kept = wish.remembered, wish.kept
     if remembered is None:
         remembered = last_success.read(last_success.path(), key)
+        kept = last_success.read_kept(last_success.path(), key)
     running = running_commit.decide(seen, remembered=remembered)
     await _check_known(project, running.commit)
+    running = running_commit.with_kept(running, seen, kept)
+    for commit in dict.fromkeys(running.others.values()):
+        await _check_known(project, commit)
     return running
 
 

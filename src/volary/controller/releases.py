@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from types import MappingProxyType
 
 from volary.clusters import pool
 from volary.controller import (
@@ -84,9 +85,16 @@ async def open_place(desk: Desk, place: Place, commit: str) -> projects.Project:
 
 
 async def prepare(
-    desk: Desk, place: Place, want: wants.Want, remembered: str
+    desk: Desk,
+    place: Place,
+    want: wants.Want,
+    remembered: str,
+    kept: Mapping[str, str] = MappingProxyType({}),
 ) -> preparation.Prepared:
     """Find out everything about a wanted run; writes nothing.
+
+    `remembered` is the last commit that succeeded everywhere, `kept` what single clusters
+    run instead.
 
     Raises:
         errors.UserError: Something has to be mended first.
@@ -98,6 +106,7 @@ async def prepare(
         commit=project.commit,
         strategy=want.strategy,
         remembered=remembered,
+        kept=kept,
         patience=desk.patience,
     )
     prepared = await preparation.prepare(wish, desk.clusters, project, renderer=desk.renderer)
@@ -180,7 +189,10 @@ async def take_up(desk: Desk, name: str, run: state.Run, origin: origins.Origin)
     place = Place(name, origin.repository, origin.path, origin.branch)
     project = await open_place(desk, place, run.commit)
     again = await preparation.reopen(
-        project, run.running_commit, run.targets, desk.renderer, desk.clusters.fleet
+        project,
+        {name: run.goes_back_to(name) for name in run.targets},
+        desk.renderer,
+        desk.clusters.fleet,
     )
     return Release(
         run,
@@ -261,6 +273,7 @@ def plan_of(prepared: preparation.Prepared) -> engine_plan.Plan:
         groups=engine_plan.one_group(prepared.plan.targets, concurrency=wish.concurrency),
         stages=prepared.plan.stages,
         running_commit=prepared.running.commit,
+        running_commits=prepared.running.others,
         policy=state.Policy(
             on_failure=state.OnFailure.ROLLBACK if rolls_back else state.OnFailure.STOP,
             on_unreachable=wish.on_unreachable,

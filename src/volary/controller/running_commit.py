@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from volary.clusters import client as clients
@@ -25,6 +25,12 @@ class Running:
     commit: str
     #: One sentence.
     reason: str
+    #: What single clusters run instead, since a release did not reach all of them.
+    others: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, target: str) -> str:
+        """Return what a cluster runs; empty: nothing yet."""
+        return self.others.get(target) or self.commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,28 @@ async def _look(
     found = (await live.read(client, placement.placed)).values()
     commits = frozenset(commit for body in found if (commit := tracking.commit_of(body)))
     return Seen(client.name, commits, any(not tracking.commit_of(body) for body in found))
+
+
+def with_kept(running: Running, seen: Sequence[Seen], kept: Mapping[str, str]) -> Running:
+    """Add what single clusters are known to have kept, where their workloads say the same."""
+    said = {each.target: each.commits for each in seen}
+    others = {
+        name: commit
+        for name, commit in kept.items()
+        if commit != running.commit and said.get(name) == frozenset({commit})
+    }
+    if not others:
+        return running
+    told = [f"{commit[:7]} on {', '.join(_of(others, commit))}" for commit in _distinct(others)]
+    return replace(running, reason=f"{running.reason}; but {'; '.join(told)}", others=others)
+
+
+def _distinct(others: Mapping[str, str]) -> list[str]:
+    return list(dict.fromkeys(others.values()))
+
+
+def _of(others: Mapping[str, str], commit: str) -> list[str]:
+    return [name for name, each in others.items() if each == commit]
 
 
 def decide(seen: Sequence[Seen], *, remembered: str) -> Running:

@@ -304,7 +304,9 @@ class Service:
             at=self.desk.clock.now(),
             strategy=strategy,
         )
-        prepared = await releases.prepare(self.desk, place, want, known.running_commit)
+        prepared = await releases.prepare(
+            self.desk, place, want, known.running_commit, standing.kept
+        )
         shown = await preview.look(
             prepared,
             self.desk.clusters,

@@ -1,9 +1,12 @@
 """How an application stands, as it is kept: what its record says besides columns. Pure."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from volary.controller import wants
+from volary.engine import standing as engine_standing
+from volary.engine import state
 from volary.model import application as applications
 from volary.model import json
 from volary.model import status as words
@@ -48,6 +51,18 @@ class Standing:
     targets: applications.TargetSelector | None = None
     #: Who is named in notifications, as its file said last.
     mentions: tuple[applications.Mention, ...] = ()
+    #: What clusters run that are not on the last commit that succeeded everywhere.
+    kept: Mapping[str, str] = field(default_factory=dict)
+
+
+def after(standing: Standing, run: state.Run) -> Standing:
+    """Return the standing with what clusters run after a run that has ended."""
+    if run.status is words.RunStatus.SUCCEEDED:
+        others = {name: kept for name, kept in standing.kept.items() if name not in run.targets}
+        return replace(standing, kept=others)
+    return replace(
+        standing, kept={**standing.kept, **dict.fromkeys(engine_standing.kept(run), run.commit)}
+    )
 
 
 def of_end(status: words.RunStatus) -> Status:
@@ -74,6 +89,7 @@ def to_document(standing: Standing) -> json.JsonObject:
             {"event": each.event, "users": list(each.users), "groups": list(each.groups)}
             for each in standing.mentions
         ],
+        "kept": dict(standing.kept),
     }
 
 
@@ -94,4 +110,5 @@ def from_document(document: json.JsonObject) -> Standing:
             applications.Mention(each["event"], tuple(each["users"]), tuple(each["groups"]))
             for each in document.get("mentions", ())
         ),
+        kept=dict(document.get("kept") or {}),
     )

@@ -194,7 +194,7 @@ class Runner:
             run_id=self._run.id,
             application=self._run.application,
             commit=self._run.commit,
-            running_commit=self._run.running_commit,
+            running_commit=self._run.goes_back_to(command.target),
             stage_id=command.stage,
             stage=plan.taking_back(stage.stage) if command.returning else stage.stage,
             target=command.target,

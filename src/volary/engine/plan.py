@@ -1,6 +1,6 @@
 """Builds a planned run: which stage visits which clusters, in which groups."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -51,6 +51,8 @@ class Plan:
     waves: tuple[state.WaveRule, ...] = ()
     #: What is done in which order, with waves; each stage of `stages` is in it.
     steps: tuple[Step, ...] = ()
+    #: Of the clusters that run another commit than the others.
+    running_commits: Mapping[str, str] = field(default_factory=dict)
 
 
 def one_group(targets: Sequence[str], *, concurrency: int = 0) -> tuple[Group, ...]:
@@ -75,7 +77,10 @@ def new_run(run_id: str, plan: Plan, at: datetime) -> state.Run:
         application=plan.application,
         commit=plan.commit,
         running_commit=plan.running_commit,
-        clusters=tuple(state.ClusterState(target) for target in targets),
+        clusters=tuple(
+            state.ClusterState(target, running_commit=plan.running_commits.get(target, ""))
+            for target in targets
+        ),
         stages=tuple(_steps(plan)) if plan.steps else tuple(_stages(plan)),
         policy=plan.policy,
         created=at,

@@ -298,6 +298,8 @@ class ClusterState:
     #: Why the rest of the run goes on without it; empty: it does not.
     left_out: str = ""
     left_out_for: LeftOut = LeftOut.NOT
+    #: What it runs and goes back to, where that is not the run's; empty: it is.
+    running_commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,6 +388,11 @@ class Run:
     def wave_of(self, target: str) -> WaveRule | None:
         """Return the wave of a cluster; None when the run does not move in waves."""
         return next((each for each in self.waves if target in each.targets), None)
+
+    def goes_back_to(self, target: str) -> str:
+        """Return the commit that a cluster runs beside the new one; empty: none yet."""
+        cluster = self.cluster(target)
+        return (cluster.running_commit if cluster else "") or self.running_commit
 
     def cluster(self, name: str) -> ClusterState | None:
         """Return the cluster called `name`; None when it is not the run's."""

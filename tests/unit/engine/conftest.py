@@ -127,3 +127,17 @@ def converse() -> Callable[[state.Run, str], str]:
         return "\n".join(conversation.talk)
 
     return play
+
+
+@pytest.fixture
+def played() -> Callable[[plan.Plan, str], state.Run]:
+    """Make a run of a plan, say the ``>>`` lines of a script to it, and return what it became."""
+
+    def play(made: plan.Plan, script: str) -> state.Run:
+        conversation = Conversation(plan.new_run("run-1", made, BEGINNING))
+        for line in script.splitlines():
+            if line.strip().startswith(">> "):
+                conversation.say(line.strip()[3:])
+        return conversation.run
+
+    return play
