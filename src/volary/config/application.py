@@ -139,7 +139,7 @@ def _flagger(
     if draft is None or translated.has_errors:
         return Loaded(None, _sorted(translated.problems), documents[0])
     loaded = _parse(shape.Reading(draft.document()), "", directory)
-    problems = (*translated.problems, *(draft.back(each) for each in loaded.problems))
+    problems = (*translated.problems, *loaded.problems)
     found = loaded.application
     if found is not None:
         found = replace(found, dialect=applications.Dialect.FLAGGER)

@@ -1,7 +1,7 @@
 """A file of our own dialect in the making, every value with the place it comes from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from volary.config import tree, yaml
@@ -47,17 +47,9 @@ class Draft:
         return self.origin
 
     def document(self) -> yaml.Document:
-        """Return the document, marked with the lines of the file it was translated from."""
+        """Return the document, whose places are those of the file it was translated from."""
         mark = self._mark(self.value, ())
-        return yaml.Document(self.value, self.origin.file, self.origin.line, mark)
-
-    def back(self, found: problem.Problem) -> problem.Problem:
-        """Return a problem of the document as one of the file it was translated from."""
-        origins = {yaml.dotted(path): origin for path, origin in self._origins.items()}
-        path = found.where.path
-        while path and path not in origins:
-            path = _parent(path)
-        return replace(found, where=origins.get(path, self.origin))
+        return Translated(self.value, self.origin.file, self.origin.line, mark, self)
 
     def _mark(self, value: Any, path: yaml.Path) -> tree.Mark:
         mark = tree.Mark(self.place(path).line)
@@ -68,8 +60,12 @@ class Draft:
         return mark
 
 
-def _parent(path: str) -> str:
-    """Return the dotted path one step up; empty at the top."""
-    if path.endswith('"]'):
-        return path[: path.rindex('["')]
-    return path[: max(path.rfind("."), path.rfind("["), 0)]
+@dataclass(frozen=True, slots=True)
+class Translated(yaml.Document):
+    """A document that was written by nobody: it came from another file's."""
+
+    draft: Draft
+
+    def where(self, path: yaml.Path = ()) -> problem.Location:
+        """Return the place that `path` came from."""
+        return self.draft.place(path)

@@ -25,6 +25,7 @@ def translate(read: source.Source, step: steps.Step) -> None:
     assert read.analysis is not None
     types = [_type(read, each) for each in read.analysis.metrics]
     seen: set[str] = set()
+    count = 0
     for i, each in enumerate(read.analysis.metrics):
         at = (*read.analysis_path, "metrics", i)
         name = each.name
@@ -41,8 +42,11 @@ def translate(read: source.Source, step: steps.Step) -> None:
         made["interval"] = each.interval or _WINDOW
         made["expected"] = _expected(each)
         made["noData"] = "fail"
+        place = (*step.path, "with", "metrics", count)
         for field, value in made.items():
-            read.put((*step.path, "with", "metrics", len(seen) - 1, field), value, at)
+            read.put((*place, field), value, at)
+        read.draft.came_from(place, read.reading.where(at))
+        count += 1
     _settings(read, types)
 
 

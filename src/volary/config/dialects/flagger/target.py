@@ -3,6 +3,9 @@
 from volary.config.dialects.flagger import source
 
 _WORKLOAD = ("spec", "workloads")
+#: Fields of a kustomization that may change a Canary.
+_PATCHES = ("patches", "patchesStrategicMerge", "patchesJson6902")
+_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml")
 _REASONS = {
     "DaemonSet": "a DaemonSet runs one pod per node, so a canary would need nodes of its own: "
     "there is no share of pods or traffic to give it",
@@ -32,6 +35,7 @@ def translate(read: source.Source) -> None:
     _scaler(read)
     _clusters(read)
     _namespace(read)
+    _overlay(read)
     _refused(read)
 
 
@@ -107,6 +111,28 @@ def _namespace(read: source.Source) -> None:
             f"has no effect on the manifests, as some of them are in {others}",
             f"write namespace: {read.namespace} to the manifests that have none",
         )
+
+
+def _overlay(read: source.Source) -> None:
+    """Note a kustomization that changes the Canary: it is read as it is in its file."""
+    for each in read.neighbours:
+        value = each.value
+        if not isinstance(value, dict) or not _is_kustomization(each.file, value):
+            continue
+        renames = [name for name in ("namePrefix", "nameSuffix") if value.get(name)]
+        for name in renames:
+            message = f"{name} in {each.file} changes the name of the target"
+            hint = "write the names that the kustomization makes"
+            read.reading.error(("spec", "targetRef", "name"), message, hint)
+        patches = [value.get(name) for name in _PATCHES]
+        if any("Canary" in str(patch) for patch in patches if patch):
+            message = f"{each.file} patches the Canary, which is read before overlays are built"
+            read.reading.error((), message, "write what the patch says to the Canary itself")
+
+
+def _is_kustomization(file: str, value: dict[str, object]) -> bool:
+    name = file.rpartition("/")[2].lower()
+    return value.get("kind") == "Kustomization" or name in _KUSTOMIZATIONS
 
 
 def _refused(read: source.Source) -> None:
