@@ -84,6 +84,7 @@ def check(reading: shape.Reading, app: application.Application, base: yaml.Path)
         _check_host(reading, app, path)
     for each in moving:
         at = (*strategies.where(app, each), "with")
+        _check_cookies(reading, each.options, at)
         # What a selector cannot do in steps is said where the steps are read.
         if routing.method is _Method.POD_SELECTOR and not isinstance(
             each.options, stage.TrafficOptions
@@ -147,6 +148,18 @@ def wish(options: stage.StageOptions) -> abilities.Wish:
             )
         case _:
             return abilities.Wish()
+
+
+def _check_cookies(reading: shape.Reading, options: stage.StageOptions, path: yaml.Path) -> None:
+    """Note cookies that are both the user's, to choose requests by, and Volary's own."""
+    if not isinstance(options, stage.TrafficOptions | stage.ProgressiveTrafficOptions):
+        return
+    if options.session_affinity is None:
+        return
+    own = {options.session_affinity.cookie_name, options.session_affinity.primary_cookie_name}
+    for name in sorted({name for each in options.match for name in each.cookies} & own):
+        message = f"match looks at the cookie {name}, which sessionAffinity sets itself"
+        reading.error((*path, "sessionAffinity"), message, "choose another cookieName")
 
 
 def _check_services(reading: shape.Reading, app: application.Application) -> None:
