@@ -59,6 +59,8 @@ class Exchange:
     _turns: asyncio.Semaphore = field(init=False)
     #: In the loop's time: not asked before.
     _rests_until: float = 0.0
+    #: By host; there are only those of the settings.
+    _proxies: dict[str, str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._turns = asyncio.Semaphore(self.settings.concurrency)
@@ -121,7 +123,7 @@ class Exchange:
             async with self.session.request(
                 request.method,
                 url,
-                proxy=_proxy(url),
+                proxy=self._proxy(url),
                 headers={**self._headers(), **request.headers},
                 data=request.body,
                 ssl=tls.context(self.settings.access.tls),
@@ -160,6 +162,17 @@ class Exchange:
             raise _PassingError(_Trouble(message, pause))
         raise NoAnswerError(message)
 
+    def _proxy(self, url: yarl.URL) -> str | None:
+        """Return the proxy that the environment names, as for other programs.
+
+        aiohttp would look it up for every request, and take credentials from ``~/.netrc`` besides.
+        """
+        host = url.host or ""
+        if host not in self._proxies:
+            found = urllib.request.getproxies_environment().get(url.scheme)
+            self._proxies[host] = None if urllib.request.proxy_bypass(host) else found
+        return self._proxies[host]
+
     def _headers(self) -> dict[str, str]:
         """Return what every request carries."""
         access, reveal = self.settings.access, self.secrets.reveal
@@ -195,16 +208,6 @@ def _url(address: str, request: dialect.Request) -> yarl.URL:
         raise NoAnswerError(_NO_ADDRESS) from None
     path = f"{base.path.rstrip('/')}{request.path}" or "/"
     return base.with_path(path).with_query([*base.query.items(), *request.parameters])
-
-
-def _proxy(url: yarl.URL) -> str | None:
-    """Return the proxy that the environment names, as for other programs.
-
-    aiohttp would do so by itself, and take credentials from ``~/.netrc`` besides.
-    """
-    if not url.host or urllib.request.proxy_bypass(url.host):
-        return None
-    return urllib.request.getproxies_environment().get(url.scheme)
 
 
 async def _bounded(answer: aiohttp.ClientResponse, limit: int) -> bytes:

@@ -364,3 +364,19 @@ async def test_a_certificate_is_shown(tmp_path: Path) -> None:
     assert shown.values == (1.0,)
     assert broken.message.startswith("metrics cannot be asked: one of ")
     assert broken.message.endswith("is not valid PEM")
+
+
+async def test_the_proxy_of_the_environment_is_used(
+    busy: scripted_server.ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", busy.url)
+    monkeypatch.setenv("no_proxy", "inside.invalid")
+
+    [through] = await measure(settings("http://outside.invalid:9090"), asked())
+    [direct] = await measure(
+        settings("http://inside.invalid:9090"), asked(timeout=timedelta(seconds=5))
+    )
+
+    assert through.values == (1.0,)
+    assert [each.headers["Host"] for each in busy.seen] == ["outside.invalid:9090"]
+    assert direct.reading is analysis.Reading.ERROR
