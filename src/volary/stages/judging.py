@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Protocol, cast
 
 from volary.analysis import checks, fleet
+from volary.analysis import verdict as verdicts
 from volary.engine import executor
 from volary.model import analysis, errors, json, stage, variant
 from volary.model import application as applications
@@ -141,15 +142,22 @@ class Judge:
         """
         if rule.strategy is analysis.Strategy.PREVIOUS and self.previous is None:
             return _first(rule, self.context.target)
-        judged = fleet.judge(rule, await self._known(rule, number), at)
-        own = judged.own[self.context.target]
-        decided = judged.decided[self.context.target]
-        state = (decided.result, decided.is_final)
-        if decided.is_final or self._told.get(rule.name) != state:
-            self._told[rule.name] = state
-            document = findings.of_verdict(decided, own, judged.pooled, at)
+        known, target = await self._known(rule, number), self.context.target
+        if rule.decider is analysis.Decider.PER_CLUSTER:
+            # The others' numbers are only for show: looked at when there is something to show.
+            alone = verdicts.judge(rule, known[target], at)
+            if not self._is_news(rule, alone):
+                return alone
+        judged = fleet.judge(rule, known, at)
+        decided = judged.decided[target]
+        if self._is_news(rule, decided):
+            self._told[rule.name] = (decided.result, decided.is_final)
+            document = findings.of_verdict(decided, judged.own[target], judged.pooled, at)
             self.context.report.found(findings.VERDICT, rule.name, document)
         return decided
+
+    def _is_news(self, rule: analysis.Rule, decided: analysis.Verdict) -> bool:
+        return decided.is_final or self._told.get(rule.name) != (decided.result, decided.is_final)
 
     async def _known(self, rule: analysis.Rule, number: int) -> dict[str, analysis.Series]:
         """Return the series of every cluster that has spoken, this one's too."""
