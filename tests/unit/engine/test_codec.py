@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import get_args
 
@@ -9,7 +10,7 @@ import msgspec
 import pytest
 
 from volary.engine import codec, commands, events, state, transitions
-from volary.model import errors, record
+from volary.model import analysis, errors, record
 from volary.model import stage as stages
 
 CASES = Path(__file__).parents[2] / "cases" / "codec"
@@ -164,3 +165,49 @@ def test_every_kind_of_event_and_command_can_be_stored() -> None:
 def test_an_unknown_event_is_refused(document: dict[str, object]) -> None:
     with pytest.raises(errors.PermanentError, match="stored"):
         codec.read_event(document)
+
+
+def test_an_analysis_comes_back_as_it_was(first_stored: record.StoredRun) -> None:
+    """Rules, requests, and what is measured beside another stage; a restart judges by them."""
+    rule = analysis.Rule(
+        "errors",
+        "prom",
+        "q",
+        total_query="t",
+        kind=analysis.Kind.PROPORTION,
+        interval=timedelta(seconds=90),
+        strategy=analysis.Strategy.CANARY_BASELINE,
+        ratio_limit=1.1,
+        judgement=analysis.Judgement.SEQUENTIAL,
+        no_data=analysis.NoData.FAIL,
+        decider=analysis.Decider.BOTH,
+        arguments={"job": "shop"},
+    )
+    bounds = replace(rule, name="up", expected=analysis.Range(200.0, 200.0))
+    check = analysis.HttpCheck(bounds, "https://shop.example/", headers=(("a", "b"), ("a", "c")))
+    options = stages.AnalysisOptions(timedelta(minutes=5), (rule,), (check,))
+    run = codec.read_run(first_stored)
+    first = replace(run.stages[0].stage, name=stages.StageName.ANALYSIS, options=options)
+    beside = replace(run.stages[1].stage, beside=options)
+    changed = replace(
+        run,
+        stages=(
+            replace(run.stages[0], stage=first),
+            replace(run.stages[1], stage=beside),
+            *run.stages[2:],
+        ),
+    )
+    stages_of = {each.id: codec.write_stage(each) for each in changed.stages}
+    again = replace(
+        first_stored,
+        stages=tuple(
+            replace(each, document=json.loads(msgspec.json.encode(stages_of[each.id])))
+            for each in first_stored.stages
+            if each.id in stages_of
+        ),
+    )
+
+    found = codec.read_run(again)
+
+    assert found.stages[0].stage.options == options
+    assert found.stages[1].stage.beside == options
