@@ -42,8 +42,9 @@ class Metric(section.Section):
     )
     name: str = Field(
         default="",
-        description="As shown. `request-success-rate` and `request-duration` (ms) without a "
-        "`query` are measured at the application's router. Default: `metrics-0` and so on.",
+        description="As shown. `request-success-rate`, `request-duration` (ms) and, for `kind: "
+        "proportion`, `request-errors` without a `query` are measured at the application's "
+        "router. Default: `metrics-0` and so on.",
     )
     provider: str = Field(
         default="",
