@@ -88,6 +88,24 @@ def _outcomes(tally: load.Tally) -> dict[tuple[str, int], counters.Histogram]:
     return found
 
 
+def _failures(users: Sequence[Asking], version: str) -> str:
+    """Say how often a version failed in each cluster, and over all of them."""
+    counted: dict[str, list[int]] = {}
+    for each in users:
+        found = counted.setdefault(each.cluster, [0, 0])
+        for kind, durations in each.load.tally.answers.items():
+            if kind.version == version:
+                found[0] += durations.count if kind.status >= 400 else 0
+                found[1] += durations.count
+    parts = [f"{_share(*found)} in {name}" for name, found in counted.items()]
+    total = [sum(column) for column in zip(*counted.values(), strict=True)]
+    return f"{', '.join(parts)}; {_share(*total)} over all"
+
+
+def _share(failed: int, total: int) -> str:
+    return f"{failed / total:.1%}" if total else "nobody"
+
+
 def judge(
     console: rich_console.Console,
     story: traffic_stories.TrafficStory,

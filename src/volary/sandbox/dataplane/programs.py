@@ -75,7 +75,7 @@ class Program:
 async def start(name: str, words: Sequence[str], *, log: Path, directory: Path) -> Program:
     """Start a program whose output goes to the file `log`.
 
-    It stays in this process' group: what ends the whole group ends it too.
+    It leads a process group of its own: Ctrl-C must not end it before who works with it.
 
     Raises:
         UserError: It is not installed, or cannot be started.
@@ -92,6 +92,7 @@ async def start(name: str, words: Sequence[str], *, log: Path, directory: Path) 
                 stdout=output,
                 stderr=output,
                 cwd=directory,
+                process_group=0,
                 env={"PATH": os.defpath, "HOME": str(directory), "TMPDIR": str(directory)},
             )
     except OSError as problem:
