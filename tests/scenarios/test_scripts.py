@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import command_world
 import release_world
 import stage_world
 from volary.model import application as applications
@@ -142,6 +143,42 @@ async def test_a_cancel_ends_the_script_and_its_children(tmp_path: Path) -> None
     number = int(releases.listener.lines[0])
     assert run.status is RunStatus.CANCELLED
     assert not Path(f"/proc/{number}").exists()
+
+
+async def test_a_run_that_was_killed_runs_its_script_again(tmp_path: Path) -> None:
+    marks, ready = tmp_path / "marks", tmp_path / "ready"
+    wait = f"echo begun >> {marks}; echo $$; while [ ! -f {ready} ]; do sleep 0.05; done"
+    async with stage_world.world("us", "eu") as world:
+        releases = release_world.Releases(world, directory=_made(tmp_path / "work"))
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(releases.carry_out(releases.planned([script(wait)])))
+            await releases.listener.until(lambda: releases.listener.lines)
+            running.cancel()
+        assert not Path(f"/proc/{releases.listener.lines[0]}").exists()
+        ready.touch()
+        assert releases.runner is not None
+        run = await releases.carry_out(releases.runner.run)
+    assert run.status is RunStatus.SUCCEEDED
+    assert marks.read_text() == "begun\nbegun\n"
+
+
+async def test_secrets_in_its_output_are_masked(tmp_path: Path) -> None:
+    secret = """\
+apiVersion: v1
+kind: Secret
+metadata: {name: billing}
+stringData: {password: correct-horse-battery}
+"""
+    async with command_world.world(tmp_path, "us", example="scripts") as world:
+        world.write({"secret.yaml": secret}, message="Add a Secret")
+        await world.deployed()
+        world.edit("manifests.yaml", "billing:v1", "billing:v2", message="Release v2")
+        shown = 'echo "the password is correct-horse-battery"; cat secret.yaml'
+        world.edit("migrate.sh", "set -eu", f"set -eu; {shown}", message="Show it")
+        ended = await world.run("--output", "json")
+    assert ended.code == 0, ended
+    assert "the password is *****" in ended.out
+    assert "correct-horse" not in ended.out + ended.err
 
 
 async def test_scripts_can_be_denied(tmp_path: Path) -> None:
