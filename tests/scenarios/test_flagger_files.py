@@ -213,6 +213,23 @@ async def test_what_flagger_made_is_taken_over(tmp_path: Path) -> None:
         assert only["destination"] == {"host": "greeter", "subset": "primary"}
 
 
+async def test_a_conversion_can_be_taken_back(tmp_path: Path) -> None:
+    """What runs was described by a Canary, what fails by a file of ours."""
+    async with started(tmp_path, "us") as world:
+        given = world.shell
+        first = await given.run()
+        assert first.code == 0, str(first)
+        await convert(given, threshold=1)
+        world.success = 90.0
+        given.edit("workload.yaml", "greeter:v1", "greeter:v2", message="Release v2")
+
+        second = await given.run("--output", "json")
+
+        assert second.code == 1, str(second)
+        assert second.events[-1]["status"] == "rolled_back", str(second)
+        assert given.images("us", "greeter") == "example/greeter:v1 1/1"
+
+
 def flaggers(given: command_world.World, version: str, kind: str, spec: dict[str, Any]) -> None:
     """Given: an object that Flagger wrote."""
     registry = given.running.clusters["us"].registry

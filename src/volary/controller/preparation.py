@@ -225,10 +225,9 @@ async def _running_side(project: projects.Project, commit: str) -> Side:
     files = project.files
     if project.commit != commit:
         files = await projects.at_commit(project, commit)
-    path = project.loaded.document.file if project.loaded.document else ""
+    path = await asyncio.to_thread(_description, project, files)
     described = project.application
-    entry = files.entry(path) if path else None
-    if entry is not None and entry.kind is tree.Kind.FILE:
+    if path:
         text = (await asyncio.to_thread(files.read, path)).decode("utf-8", errors="replace")
         beside = await asyncio.to_thread(found_files.neighbours, files, path)
         loaded = application_files.parse(
@@ -237,6 +236,21 @@ async def _running_side(project: projects.Project, commit: str) -> Side:
         if loaded.application is not None:
             described = replace(loaded.application, name=project.application.name)
     return Side(commit, files, described, project.directory)
+
+
+def _description(project: projects.Project, files: tree.Tree) -> str:
+    """Return the application file of another commit; empty when it has none.
+
+    It may have been another one: a Canary that was converted since, for instance.
+    """
+    path = project.loaded.document.file if project.loaded.document else ""
+    entry = files.entry(path) if path else None
+    if entry is not None and entry.kind is tree.Kind.FILE:
+        return path
+    directory = files.entry(project.directory) if project.directory else None
+    if project.directory and (directory is None or directory.kind is not tree.Kind.DIRECTORY):
+        return ""
+    return found_files.in_directory(files, project.directory)
 
 
 async def _render(rendering: Rendering, commit: str, names: Sequence[str]) -> dict[str, Manifests]:

@@ -84,6 +84,13 @@ def choose(files: tree.Tree, directory: str = "", *, app: str = "") -> Applicati
     return _only(tuple(map(ApplicationFile, here)) or find(files, entry.path), start)
 
 
+def in_directory(files: tree.Tree, directory: str) -> str:
+    """Return the application file directly in a directory; empty when there is not just one."""
+    entries = files.list(directory)
+    here = _named(entries) or _canaries(files, entries)
+    return here[0] if len(here) == 1 else ""
+
+
 def neighbours(files: tree.Tree, path: str) -> Mapping[str, str]:
     """Return the text of the files that the application file at `path` may refer to.
 
