@@ -132,3 +132,33 @@ async def test_a_broken_file_breaks_only_its_application_and_says_so(tmp_path: P
             assert broken.status == "broken"
             assert "K8S_NO_SUCH" in broken.reason
             assert broken.path == "b/app.pipecd.yaml"
+
+
+async def test_a_secret_in_a_commits_title_is_kept_nowhere_while_it_waits(tmp_path: Path) -> None:
+    """Before a commit is rendered nobody knows which of its words are secrets."""
+    secret = (
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: login}\n"
+        "stringData: {password: correct-horse-battery}\n"
+    )
+    async with (
+        command_world.world(tmp_path, "us", speed=SPEED) as world,
+        controlled(world) as given,
+    ):
+        await given.until_application(lambda each: each.status == "synced")
+        given.push(V1, V2)
+        running = await given.until_application(lambda each: each.status == "running")
+        await given.service.pause(running.run, ANA)
+        title = 'Revert "Use correct-horse-battery"'
+        commit = world.write({"secret.yaml": secret}, message=title)
+        await given.until_application(
+            lambda each: each.waiting is not None and each.waiting.commit == commit
+        )
+        waiting = await given.service.store.applications.get("simple")
+        commits = await given.service.store.commits.list("simple")
+        await given.service.resume(running.run, ANA)
+        await given.synced(commit)
+        (run, *_) = await given.runs()
+
+    assert "correct-horse" not in f"{waiting} {commits}"
+    assert run.subject == 'Revert "Use *****"'
+    assert run.trigger == "reverts Use *****"

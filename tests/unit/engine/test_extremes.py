@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from volary.config import application as files
-from volary.engine import codec, executor, local, plan, state, transitions
+from volary.engine import codec, executor, feed, local, plan, state, transitions, update
 from volary.model import outcome, stage
 from volary.model.status import RunStatus, TaskStatus
 from volary.planner import plan as planning
@@ -139,3 +139,24 @@ async def test_five_hundred_stages_are_read_planned_kept_and_carried_out() -> No
         assert stored is not None
         assert codec.read_run(stored) == ended
     assert time.process_time() - began < 20
+
+
+@pytest.mark.looptime
+async def test_who_is_left_out_is_not_said_to_take_part() -> None:
+    told: list[feed.RunEvent] = []
+
+    class Listener:
+        def notify(self, event: feed.RunEvent) -> None:
+            told.append(event)
+
+    run = update.leave_out(run_of(SYNC), "eu", "unreachable: it is away")
+    listener = Listener()
+    runner = local.Runner(run, Quick(), clock=JumpingClock(), observers=(listener,))
+    ended = await runner.carry_out()
+
+    (started,) = [each for each in told if isinstance(each, feed.RunStarted)]
+    (stage_started,) = [each for each in told if isinstance(each, feed.StageStarted)]
+    assert (started.targets, started.left_out) == (("us", "eu"), ("eu",))
+    assert stage_started.targets == ("us",)
+    assert ended.status is RunStatus.FAILED
+    assert "eu" in ended.reason

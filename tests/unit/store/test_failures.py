@@ -235,3 +235,18 @@ async def test_space_is_given_back(database_file: Path) -> None:
         await store.prune(records.Retention(given.at(1), 0), fence=None)
 
         assert database_file.stat().st_size < large / 4
+
+
+async def test_a_new_file_is_its_owners_and_an_old_one_stays_as_it_was(tmp_path: Path) -> None:
+    async with opened(f"sqlite:{tmp_path}/new.db") as store:
+        await store.keep_transition(given.first(), fence=None)
+        modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
+    shared = tmp_path / "shared.db"
+    shared.touch()
+    shared.chmod(0o640)
+    async with opened(f"sqlite:{shared}"):
+        pass
+
+    assert set(modes.values()) == {0o600}
+    assert {"new.db", "new.db-wal"} <= modes.keys()
+    assert shared.stat().st_mode & 0o777 == 0o640
