@@ -85,6 +85,23 @@ class Around(Protocol):
         ...
 
 
+#: What a verdict over clusters depends on, by target: how much was measured since when, and
+#: whether the end or the deadline is over.
+_Basis = Mapping[str, tuple[int, datetime, bool, bool]]
+
+
+def _basis(known: Mapping[str, analysis.Series], at: datetime) -> _Basis:
+    return {
+        target: (
+            sum(each.time <= at for each in series.measurements),
+            series.started,
+            at >= series.ends,
+            at >= series.deadline,
+        )
+        for target, series in known.items()
+    }
+
+
 @dataclass(slots=True)
 class Judge:
     """Measures the rules of one stage on one cluster."""
@@ -141,20 +158,53 @@ class Judge:
         for, as long as a query may take.
         """
         if rule.strategy is analysis.Strategy.PREVIOUS and self.previous is None:
-            return _first(rule, self.context.target)
+            return self._first(rule, at)
         known, target = await self._known(rule, number), self.context.target
         if rule.decider is analysis.Decider.PER_CLUSTER:
             # The others' numbers are only for show: looked at when there is something to show.
             alone = verdicts.judge(rule, known[target], at)
             if not self._is_news(rule, alone):
                 return alone
-        judged = fleet.judge(rule, known, at)
+        else:
+            # Clusters begin a few milliseconds apart, so the same look has several times.
+            newest = [each.measurements[-1].time for each in known.values() if each.measurements]
+            at = max(at, *newest, at)
+        judged = self._judged(rule, known, at)
         decided = judged.decided[target]
         if self._is_news(rule, decided):
             self._told[rule.name] = (decided.result, decided.is_final)
             document = findings.of_verdict(decided, judged.own[target], judged.pooled, at)
             self.context.report.found(findings.VERDICT, rule.name, document)
         return decided
+
+    def _judged(
+        self, rule: analysis.Rule, known: Mapping[str, analysis.Series], at: datetime
+    ) -> analysis.FleetVerdict:
+        """Judge the fleet, once for all clusters that know the same."""
+        assembly, topic = self.context.assembly, f"{LAST} {rule.name} judged"
+        basis = _basis(known, at)
+        for said in assembly.said(topic).values():
+            other, judged = cast("tuple[_Basis, analysis.FleetVerdict]", said)
+            if other == basis:
+                return judged
+        judged = fleet.judge(rule, known, at)
+        assembly.post(self.context.target, topic, (basis, judged))
+        return judged
+
+    def _first(self, rule: analysis.Rule, at: datetime) -> analysis.Verdict:
+        """Return the verdict on a first deployment, which has nothing before it (PipeCD)."""
+        target = self.context.target
+        first = analysis.Verdict(
+            analysis.Result.PASS,
+            f"{rule.name} on {target}: nothing to compare with, no analysis succeeded before",
+            rule.name,
+            target=target,
+            is_final=True,
+            dry_run=rule.dry_run,
+        )
+        document = findings.of_verdict(first, first, first, at)
+        self.context.report.found(findings.VERDICT, rule.name, document)
+        return first
 
     def _is_news(self, rule: analysis.Rule, decided: analysis.Verdict) -> bool:
         return decided.is_final or self._told.get(rule.name) != (decided.result, decided.is_final)
@@ -275,16 +325,3 @@ def condemned(
     """Return the first verdict that fails the release; None: none does."""
     failed = (each for each in verdicts if each.result is analysis.Result.FAIL)
     return next((each for each in failed if not each.dry_run), None)
-
-
-def _first(rule: analysis.Rule, target: str) -> analysis.Verdict:
-    """Return the verdict on a first deployment, which has nothing before it (PipeCD)."""
-    sentence = f"{rule.name} on {target}: nothing to compare with, no analysis succeeded before"
-    return analysis.Verdict(
-        analysis.Result.PASS,
-        sentence,
-        rule.name,
-        target=target,
-        is_final=True,
-        dry_run=rule.dry_run,
-    )

@@ -266,6 +266,7 @@ async def test_previous_is_asked_at_the_same_age_of_the_last_analysis() -> None:
     world = World(lambda _: [1.0] * 8)
     first = await world.analyse(rule, minutes=2)
     asked_first = list(world.meter.asked)
+    told_first = sum(kind == "verdict" for kind, _, _ in world.report.findings)
     world.run_id = "run-2"
     second = await world.analyse(rule, minutes=2)
     began = world.meter.asked[0].time - MINUTE
@@ -273,6 +274,7 @@ async def test_previous_is_asked_at_the_same_age_of_the_last_analysis() -> None:
 
     assert (first.status, second.status) == (PASSED, PASSED)
     assert "nothing to compare with" in " ".join(first.details)
+    assert told_first == 1
     assert all(each.role is analysis.Role.JUDGED for each in asked_first)
     assert [each.until - BEGINNING for each in earlier] == [MINUTE, 2 * MINUTE]
     assert [each.time - began for each in earlier] == [MINUTE, 2 * MINUTE]
@@ -411,3 +413,25 @@ async def test_a_stop_reaches_the_stage_inside() -> None:
 
     assert ended.status is STOPPED
     assert "cancelled by ana" in ended.reason
+
+
+@pytest.mark.looptime
+async def test_clusters_that_begin_a_moment_apart_decide_by_the_same_looks() -> None:
+    """Three of four looks fail, two are allowed: who began first must not pass with one less."""
+    bad = BEGINNING + timedelta(seconds=61)
+    world = World(lambda question: [0.9 if question.time > bad else 0.0])
+    rule = replace(RULE, decider=analysis.Decider.POOLED, failure_limit=2)
+
+    async def late() -> outcome.Outcome:
+        await asyncio.sleep(0.004)
+        return await world.analyse(rule, target="eu", minutes=4)
+
+    us, eu = await asyncio.gather(world.analyse(rule, minutes=4), late())
+    verdicts = {
+        target: [each[2]["pooled"] for each in report.findings if each[0] == "verdict"][-1]
+        for target, report in world.reports.items()
+    }
+
+    assert (us.status, eu.status) == (FAILED, FAILED)
+    assert verdicts["us"] == verdicts["eu"]
+    assert seconds() < 242
