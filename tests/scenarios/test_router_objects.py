@@ -284,6 +284,39 @@ async def test_rules_that_only_git_has_are_written() -> None:
         assert given.traffic("us").by_label(KEY) == {"primary": 0.5, "canary": 0.5}
 
 
+@pytest.mark.parametrize("create", [True, False], ids=["made", "gits"])
+@pytest.mark.parametrize("is_stuck", [True, False], ids=["stuck", "promoted"])
+async def test_a_release_may_change_the_port_of_the_service(create: bool, is_stuck: bool) -> None:
+    app = application(Method.GATEWAY_API, create=create)
+    async with world("us", application=app, definitions=EVERY) as given:
+        given.sources = described(app) if create else gateway_sources(route())
+        new = {**service(), "spec": {**service()["spec"], "ports": [{"port": 8888}]}}
+        objects = [deployment("shop:v2"), new, config()]
+        if not create:
+            objects.append(route({"name": "shop", "port": 8888}))
+        given.sources[NEW] = application_objects.add([made(each) for each in objects], app)
+        await given.deployed(OLD)
+        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+        await succeeded(given, Name.TRAFFIC_ROUTING, HALF)
+        primary = "shop-primary" if create else "shop"
+
+        assert entries(given) == {primary: 80, "shop-canary": 8888}
+
+        if is_stuck:
+            given.running.clusters["us"].faults.images.add("shop:v2", "never-ready")
+            await given.run(Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(), limit=1)
+            assert entries(given) == {primary: 8888, "shop-canary": 8888}
+        else:
+            await succeeded(given, Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions())
+            assert entries(given) == {primary: 8888}
+
+
+def entries(given: World) -> dict[str, int]:
+    """Then: the ports of the route's backends."""
+    rules = given.get("us", ROUTE, "shop")["spec"]["rules"]
+    return {each["name"]: each["port"] for each in rules[0]["backendRefs"]}
+
+
 async def test_two_applications_cannot_move_one_route() -> None:
     app = application(Method.GATEWAY_API)
     async with world("us", application=app, definitions=EVERY) as given:

@@ -11,7 +11,7 @@ from volary.manifests import made_routes, objects, services, tracking
 from volary.model import application as applications
 from volary.model import errors, json, manifest, variant
 from volary.stages import work as works
-from volary.stages.routing import interface, weights
+from volary.stages.routing import interface, ports, weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +119,13 @@ def _held(
     application: applications.Application,
 ) -> manifest.Manifest:
     """Return an item with the live routes; with all of them where Git does not know any."""
-    if not made_routes.is_made(item):
-        return router.held(item, live, application)
-    spec = {
-        **objects.mapping(item.body, "spec"),
-        **objects.mapping(router.fields(live), "spec"),
-    }
-    return item.with_body({**item.body, "spec": spec})
+    if made_routes.is_made(item):
+        routed = objects.mapping(router.fields(live), "spec")
+        spec = {**objects.mapping(item.body, "spec"), **routed}
+        held = item.with_body({**item.body, "spec": spec})
+    else:
+        held = router.held(item, live, application)
+    return ports.follow(held, item, variant.Variant.PRIMARY, application)
 
 
 def apart(

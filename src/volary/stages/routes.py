@@ -25,7 +25,7 @@ from volary.model import application as applications
 from volary.model import errors, json, manifest, stage, variant
 from volary.stages import carrying, receivers, rendering
 from volary.stages import work as works
-from volary.stages.routing import division, interface, weights
+from volary.stages.routing import division, interface, ports, weights
 
 #: Gateways of clouds take minutes to answer.
 _ACCEPTANCE = timedelta(minutes=5)
@@ -128,7 +128,10 @@ def _change(
         router.routed(base, division.PRIMARY, application)
     except errors.UserError:
         base = carrier.item
-    return router.routed(base, wanted, application)
+    change = router.routed(base, wanted, application)
+    # The entries of a new canary are made like primary's, which runs the old version.
+    item = ports.follow(change.item, carrier.item, variant.Variant.CANARY, application)
+    return replace(change, item=item)
 
 
 async def _bring(
