@@ -16,6 +16,7 @@ from release_world import ISTIO, hook, live, meshed, reason_of, weights
 from volary.clusters import client as clients
 from volary.model import stage, traffic, webhook
 from volary.model.status import RunStatus, TaskStatus
+from volary.sandbox import faults as sandbox_faults
 from volary.stages import vigil
 
 Name = stage.StageName
@@ -293,6 +294,48 @@ async def test_a_gate_behind_it_does_not_suspend_the_watch_over_canary(
         assert live(releases, "us") == live(releases, "eu") == 0
     reasons = reason_of(run, 2, "us") + reason_of(run, 2, "eu")
     assert "none of its pods is ready any more" in reasons
+
+
+async def test_a_wait_with_traffic_on_canary_ends_when_canary_goes_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(vigil, "_GRACE", timedelta(seconds=0.3))
+    async with given("us") as releases:
+        wait = release_world.step(Name.WAIT, stage.WaitOptions(timedelta(minutes=5)))
+        rollout, _, *rest = pipeline(Options(step_weight=100))
+        split = release_world.step(Name.TRAFFIC_ROUTING, stage.TrafficOptions(80, canary=20))
+        async with asyncio.TaskGroup() as group:
+            planned = releases.planned([rollout, split, wait, *rest])
+            running = group.create_task(releases.carry_out(planned))
+            await releases.listener.until(
+                lambda: any("waiting for 0:05" in each for each in releases.listener.sentences)
+            )
+            await _scale_to_nothing(releases, "us", "shop-canary")
+        run = running.result()
+        assert run.status is RunStatus.ROLLED_BACK
+        assert live(releases, "us") == 0
+    assert "none of its pods is ready any more" in reason_of(run, 2, "us")
+
+
+async def test_a_cluster_that_is_lost_for_a_moment_does_not_end_a_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(vigil, "_AGAIN", timedelta(seconds=0.1))
+    async with release_world.gate() as gate, given("us") as releases:
+        gate.answers["/gate"] = 403
+        asked = webhook.Webhook(f"{gate.url}/gate", "release manager")
+        options = stage.WebhookGateOptions(asked, timedelta(seconds=0.2))
+        stages = pipeline(Options(interval=FAST, step_weight=100))
+        stages.insert(2, release_world.step(Name.WEBHOOK_GATE, options))
+        faults = releases.world.running.clusters["us"].faults
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(releases.carry_out(releases.planned(stages)))
+            await gate.until("/gate")
+            faults.lost = sandbox_faults.Lost.REFUSE
+            await gate.until("/gate", len(gate.paths) + 5)
+            faults.lost = sandbox_faults.Lost.NO
+            gate.answers["/gate"] = 200
+        assert running.result().status is RunStatus.SUCCEEDED, running.result().reason
 
 
 async def _scale_to_nothing(releases: release_world.Releases, target: str, name: str) -> None:

@@ -23,6 +23,8 @@ from volary.stages.routing import pods
 #: restarted once is back by then.
 _GRACE = timedelta(seconds=10)
 T = TypeVar("T")
+#: After which time pods that could not be watched are watched again.
+_AGAIN = timedelta(seconds=10)
 _YEAR = timedelta(days=365)
 
 
@@ -36,16 +38,32 @@ async def guarded(
     Raises:
         StageFailedError: when canary gets traffic and has no ready pod any more.
     """
-    try:
-        seen = await routes.observe(doing, source)
-    except errors.UserError:
-        # There is nothing that could lead traffic to canary.
-        seen = None
-    if seen is None or not (seen.canary or seen.is_matched):
+    async with beside.beside(_guard(doing, source)):
         return await waiting()
-    watch = Vigil(doing, source, has_traffic=True)
-    async with watch.kept(), beside.beside(watch.rest(_YEAR)):
-        return await waiting()
+
+
+async def _guard(doing: work.Work, source: Sequence[manifest.Manifest]) -> None:
+    """Return when there is nothing to guard; not being able to look is no alarm.
+
+    Raises:
+        StageFailedError: when canary gets traffic and has no ready pod any more.
+    """
+    while True:
+        try:
+            seen = await routes.observe(doing, source)
+            if seen is None or not (seen.canary or seen.is_matched):
+                return
+            watch = Vigil(doing, source, has_traffic=True)
+            async with watch.kept():
+                await watch.rest(_YEAR)
+        except work.StageFailedError:
+            raise
+        except (errors.UserError, work.StoppedError):
+            # Nothing could lead traffic to canary; or nobody waits any more.
+            return
+        except errors.VolaryError as error:
+            doing.context.warn(f"canary's pods cannot be watched, trying again: {error}")
+            await asyncio.sleep(_AGAIN.total_seconds())
 
 
 @dataclass(frozen=True, slots=True)

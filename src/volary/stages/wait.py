@@ -1,14 +1,16 @@
-"""``WAIT``: nothing happens for a while."""
+"""``WAIT``: nothing happens for a while.
 
-import asyncio
+Where canary gets traffic meanwhile its pods are watched: when none is ready any more the stage
+fails, so that its users do not wait for the end of it.
+"""
 
-from volary.model import outcome, stage
+from volary.model import outcome, stage, variant
 from volary.stages import context as contexts
-from volary.stages import work
+from volary.stages import judging, vigil, work
 
 
 async def run(context: contexts.StageContext) -> outcome.Outcome:
-    """Carry out the stage; it looks at no cluster."""
+    """Carry out the stage; it looks at a cluster only where a canary runs."""
     return await work.carry_out(context, _run)
 
 
@@ -16,14 +18,17 @@ async def _run(doing: work.Work) -> str:
     options = doing.context.stage.options
     if not isinstance(options, stage.WaitOptions):
         raise TypeError(f"{doing.context.stage.name} has {type(options).__name__}")
-    seconds = options.duration.total_seconds()
-    if seconds > doing.remaining.total_seconds():
+    if judging.new_version(doing.context) is not variant.Variant.CANARY:
+        return await _wait(doing, options)
+    source = await doing.load(doing.context.target_source)
+    return await vigil.guarded(doing, source, lambda: _wait(doing, options))
+
+
+async def _wait(doing: work.Work, options: stage.WaitOptions) -> str:
+    if options.duration > doing.remaining:
         raise work.StageFailedError(
             f"a wait of {options.duration} does not fit into what is left of the stage"
         )
     doing.context.progress(f"waiting for {options.duration}")
-    try:
-        await asyncio.wait_for(doing.context.stop.wait(), seconds)
-    except TimeoutError:
-        return f"waited for {options.duration}"
-    raise work.StoppedError(f"{doing.stop_reason}; no longer waiting")
+    await doing.pause(options.duration)
+    return f"waited for {options.duration}"
