@@ -1,0 +1,175 @@
+"""``volary demo --scenario waves``: twelve clusters in four regions, and one is lost midway."""
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from rich import console as rich_console
+
+from volary.cli import (
+    announcement,
+    closing,
+    console,
+    demo_repository,
+    exits,
+    running,
+    snapshots,
+    stories,
+    summary,
+)
+from volary.clusters import pool
+from volary.config import fleet as fleet_files
+from volary.controller import preparation, projects, system_clock
+from volary.engine import executor, standing, state
+from volary.model import errors, outcome
+from volary.model import status as words
+from volary.sandbox import fleet
+
+REGIONS = ("us", "eu", "asia", "sa")
+#: By region; the first of each is in the first wave.
+NAMES = tuple(f"{region}-{number}" for number in (1, 2, 3) for region in REGIONS)
+LOST = "eu-2"
+_LOST_IN = "quarter"
+_SPEED = 8.0
+#: Seconds after which the breaker has tried again.
+_PATIENCE = 60
+
+_STORY = stories.Story(
+    example="waves",
+    service="fleet",
+    intention="Version 2 moves over twelve clusters of four regions in three waves.",
+    change=("example/fleet:v1", "example/fleet:v2"),
+    subject="Release fleet v2",
+    expected=words.RunStatus.FAILED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """Where the story plays."""
+
+    console: rich_console.Console
+    sandbox: fleet.Fleet
+    clusters: pool.Pool
+    repository: Path
+    users: snapshots.Users
+
+    def lose(self, lost: str) -> None:
+        """Cut the cluster off (``refuse``), or bring it back (empty)."""
+        self.sandbox.clusters[LOST].faults.change({"lost": lost})
+
+
+class _Losing:
+    """An executor that loses a cluster when its wave begins."""
+
+    def __init__(self, performer: executor.StageExecutor, stage: _Stage) -> None:
+        self._performer = performer
+        self._stage = stage
+        self._is_lost = False
+
+    async def execute(
+        self, task: executor.TaskContext, report: executor.Reporter
+    ) -> outcome.Outcome:
+        """Lose the cluster before the first task of its wave, then carry the task out."""
+        if not self._is_lost and task.stage_id.startswith(f"{_LOST_IN}/"):
+            self._is_lost = True
+            self._stage.console.print(f"\n[bold]{LOST} is lost now: nobody can reach it[/]\n")
+            self._stage.lose("refuse")
+        return await self._performer.execute(task, report)
+
+
+async def run(*, keep: bool) -> int:
+    """Tell the story; 0 when it ended as it has to."""
+    talk = console.data()
+    with tempfile.TemporaryDirectory(prefix="volary-demo-") as base:
+        async with _stage(talk, Path(base)) as stage:
+            try:
+                right = await _tell(stage)
+            except asyncio.CancelledError:
+                closing.undisturbed(talk)
+                return exits.Exit.INTERRUPTED
+            if keep:
+                talk.print(f"\nthe clusters stay up until Ctrl-C; fleet file {stage.sandbox.path}")
+                await closing.until_told(talk)
+    return exits.Exit.DONE if right else exits.Exit.FAILED
+
+
+@contextlib.asynccontextmanager
+async def _stage(talk: rich_console.Console, base: Path) -> AsyncIterator[_Stage]:
+    labels: Mapping[str, Mapping[str, str]] = {
+        name: {"region": name.partition("-")[0]} for name in NAMES
+    }
+    settings = fleet.Settings(speed=_SPEED, labels=labels)
+    async with fleet.start(NAMES, directory=base / "fleet", settings=settings) as sandbox:
+        members = fleet_files.parse(
+            sandbox.path.read_text(), file=str(sandbox.path), directory=str(sandbox.directory)
+        ).require()
+        async with pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
+            users = snapshots.Users(_STORY.service, sandbox.clusters)
+            yield _Stage(talk, sandbox, clusters, base / "git", users)
+
+
+async def _tell(stage: _Stage) -> bool:
+    talk = stage.console
+    talk.print(f"[bold]Volary: one pipeline, every cluster.[/] {_STORY.intention}\n")
+    made = demo_repository.create(stage.repository, _STORY)
+    talk.print("[bold]1.[/] The first version, in the same waves: a quick sync\n")
+    first = await _release(stage, lose=False)
+    if first.status is not words.RunStatus.SUCCEEDED:
+        return False
+    demo_repository.release(made, stage.repository, _STORY)
+    talk.print(f"\n[bold]2.[/] Version 2; {LOST} is lost in the middle, and the budget holds\n")
+    second = await _release(stage, lose=True)
+    await snapshots.show(talk, "running now", stage.clusters, stage.users)
+    talk.print(f"[bold]3.[/] {LOST} is back: the same release again brings it up to date\n")
+    stage.lose("")
+    await _until_it_answers(stage)
+    third = await _release(stage, lose=False, before=second)
+    await snapshots.show(talk, "in the end", stage.clusters, stage.users)
+    return _is_right(second, third)
+
+
+def _is_right(second: state.Run, third: state.Run) -> bool:
+    """Say whether one cluster was left out, alone, and caught up."""
+    left_out = [each.name for each in second.clusters if each.left_out]
+    return (
+        second.status is _STORY.expected
+        and left_out == [LOST]
+        and third.status is words.RunStatus.SUCCEEDED
+    )
+
+
+async def _until_it_answers(stage: _Stage) -> None:
+    """Wait until the breaker lets a request through to the cluster again."""
+    async with asyncio.timeout(_PATIENCE):
+        while True:
+            client = await stage.clusters.client(LOST)
+            if not isinstance(client, pool.Unavailable):
+                with contextlib.suppress(errors.VolaryError):
+                    await client.discover(refresh=True)
+                    return
+            await asyncio.sleep(0.5)
+
+
+async def _release(stage: _Stage, *, lose: bool, before: state.Run | None = None) -> state.Run:
+    project = await projects.open_project(str(stage.repository), app=_STORY.service)
+    wish = preparation.Wish(str(stage.repository))
+    if before is not None:
+        kept = dict.fromkeys(standing.kept(before), before.commit)
+        wish = replace(wish, remembered=before.running_commit, kept=kept)
+    prepared = await preparation.prepare(wish, stage.clusters, project)
+    announcement.show(stage.console, prepared)
+    stage.console.print()
+    view = running.choose_view(stage.console, as_json=False)
+    extras = running.Extras(
+        wrap=lambda performer: _Losing(performer, stage) if lose else performer,
+        image_grace=timedelta(seconds=4),
+        remember=False,
+    )
+    ended = await running.carry_out(prepared, stage.clusters, view, stage.console, extras=extras)
+    summary.show(stage.console, ended, view.shown)
+    return ended
