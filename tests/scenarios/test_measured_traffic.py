@@ -1,8 +1,10 @@
 """Real requests are measured: pods count them, Prometheus scrapes, built-in queries tell."""
 
 import asyncio
+import re
 from datetime import timedelta
 
+import aiohttp
 import pytest
 
 import stage_world
@@ -10,10 +12,11 @@ import traffic_world
 from stage_world import NEW, OLD, destination_rule, made, virtual_service
 from volary.analysis import queries
 from volary.analysis.providers import opening
+from volary.config import placeholders
 from volary.controller import system_clock
 from volary.model import analysis, manifest, provider, stage, variant
 from volary.model import application as applications
-from volary.sandbox import crds, prometheus
+from volary.sandbox import crds, prometheus, proxies
 from volary.stages import measuring, meters, naming
 
 Metrics = provider.Metrics
@@ -26,6 +29,12 @@ APPLICATION = applications.Application(
         istio=applications.IstioRouting(host="shop"),
     ),
 )
+GATEWAY = applications.Application(
+    name="shop",
+    service=applications.ObjectReference(name="shop"),
+    traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod.GATEWAY_API),
+)
+HOST = "shop.example"
 ERRORS = 0.2
 WINDOW = timedelta(seconds=5)
 
@@ -36,6 +45,21 @@ def shop(image: str, **behaviour: str) -> list[manifest.Manifest]:
         f"sandbox.volary.dev/{key.replace('_', '-')}": value for key, value in behaviour.items()
     }
     bodies = (deployment, stage_world.service(app="shop"), virtual_service(), destination_rule())
+    return [made(body) for body in bodies]
+
+
+def routed(image: str) -> list[manifest.Manifest]:
+    route = {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "HTTPRoute",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "parentRefs": [{"name": "web"}],
+            "hostnames": [HOST],
+            "rules": [{"backendRefs": [{"name": "shop", "port": 80}]}],
+        },
+    }
+    bodies = (stage_world.deployment(image), stage_world.service(), route)
     return [made(body) for body in bodies]
 
 
@@ -95,3 +119,49 @@ async def check(family: Metrics, address: str, given: stage_world.World) -> None
                 assert (share.values[0] > 0) is is_bad
                 assert share.totals[0] > 100
                 assert 0 < duration.values[0] < 1000
+
+
+async def test_real_traefik_names_its_numbers_as_the_built_in_queries_expect() -> None:
+    """Through an HTTPRoute; every variant has one service of Traefik's, and no other's."""
+    settings = traffic_world.settings(crds=crds.gateway_api())
+    async with (
+        stage_world.world("us", application=GATEWAY, settings=settings) as given,
+        traffic_world.through(given, proxies.Kind.TRAEFIK) as urls,
+    ):
+        given.sources = {OLD: routed("shop:v1"), NEW: routed("shop:v2")}
+        await given.deployed(OLD)
+        await traffic_world.until_answered(urls, host=HOST)
+        variants = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
+        await given.run(stage.StageName.CANARY_ROLLOUT, variants)
+        await given.run(stage.StageName.BASELINE_ROLLOUT, variants)
+        split = stage.TrafficOptions(50, canary=25, baseline=25)
+        outcomes = await given.run(stage.StageName.TRAFFIC_ROUTING, split)
+        assert outcomes["us"].status == "succeeded", outcomes
+        tally = await traffic_world.ask(urls["us"], 400, host=HOST)
+        assert tally.failed == 0
+        async with aiohttp.ClientSession() as session:
+            text = await (await session.get(f"{urls['us']}/metrics")).text()
+
+    labels = set(re.findall(r'traefik_service_requests_total\{.*service="([^"]*)"', text))
+    assert len(labels) == 3
+    names = naming.find(GATEWAY, given.sources[NEW], namespace="default")
+    one = provider.Provider(
+        "prometheus",
+        provider.ProviderType.PROMETHEUS,
+        provider.Access(""),
+        provider.PrometheusOptions(Metrics.TRAEFIK),
+    )
+    seen = set()
+    for side in variant.Variant:
+        found = queries.find(
+            queries.ERRORS, applications.RoutingMethod.GATEWAY_API, one, variant=side.value
+        )
+        service = names.service_of(side, GATEWAY.traffic_routing.services)
+        values = placeholders.Values(
+            "shop", side.value, "default", "", "", "us", WINDOW, service=service
+        )
+        pattern = re.search(r'service=~"([^"]*)"', placeholders.fill(found.query, values))
+        assert pattern is not None
+        [mine] = [each for each in labels if re.fullmatch(pattern[1], each)]
+        seen.add(mine)
+    assert seen == labels

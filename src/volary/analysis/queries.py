@@ -86,10 +86,12 @@ _FAMILIES: Mapping[provider.Metrics, _Family] = {
             "{<which><more>}[{{ interval }}])) * 1000"
         ),
     ),
+    # Of a TraefikService: namespace, Service and port; of an HTTPRoute the same with the number
+    # of the backend, after much about the route.
     provider.Metrics.TRAEFIK: _Family(
         requests="traefik_service_requests_total",
         which=(
-            'service=~"{{ namespace }}-{{ service }}-[0-9a-zA-Z]+(-http)?'
+            'service=~"(.*-svc-)?{{ namespace }}-{{ service }}-[0-9a-zA-Z]+'
             '@kubernetes(crd|gateway|ingress)?"'
         ),
         failed='code=~"5.*"',

@@ -117,3 +117,27 @@ def test_a_rule_has_its_own_query_or_a_built_in_one() -> None:
 
     assert queries.for_rule(own, Method.ISTIO, prometheus()) == queries.Text("up", "all")
     assert "quantile" in queries.for_rule(built_in, Method.ISTIO, prometheus()).query
+
+
+@pytest.mark.parametrize("variant", ["primary", "canary", "baseline"])
+def test_traefiks_services_are_told_apart(variant: str) -> None:
+    """Labels as Traefik 3.7 writes them, for TraefikServices, HTTPRoutes and Ingresses."""
+    services = {
+        each: (
+            f"default-{each}-80@kubernetescrd",
+            f"httproute-default-shop-gw-default-web-ep-web-0-c2e72dd0ffd30b935364-svc-default-{each}-"
+            f"{number}@kubernetesgateway",
+            f"default-{each}-http@kubernetes",
+        )
+        for number, each in enumerate(("shop", "shop-canary", "shop-baseline"))
+    }
+    own = "shop" if variant == "primary" else f"shop-{variant}"
+    values = placeholders.Values(
+        "shop", variant, "default", own, "shop", "us", timedelta(minutes=1), service=own
+    )
+    found = queries.find(queries.SUCCESS_RATE, Method.TRAEFIK, prometheus(), variant=variant)
+    pattern = re.search(r'service=~"([^"]*)"', placeholders.fill(found.query, values))
+
+    assert pattern is not None
+    for name, labels in services.items():
+        assert [bool(re.fullmatch(pattern[1], each)) for each in labels] == [name == own] * 3
