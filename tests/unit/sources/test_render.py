@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -301,3 +302,18 @@ async def test_without_kubectl_it_says_what_to_install(directory_tree: Tree) -> 
 
     with pytest.raises(errors.UserError, match="kubectl was not found\nhint: install kubectl"):
         await bare.render(files, app(), directory="app", target="us")
+
+
+async def test_a_canary_describes_and_is_not_applied(
+    renderer: render.Renderer, directory_tree: Tree
+) -> None:
+    """What stands beside it in its file is; where something else describes, it is an object."""
+    canary = "apiVersion: flagger.app/v1beta1\nkind: Canary\nmetadata: {name: shop}\n"
+    files = directory_tree({"app/canary.yaml": f"{canary}---\n{config_map('beside')}"})
+    flaggers = replace(app(), dialect=application.Dialect.FLAGGER)
+
+    own = await renderer.render(files, flaggers, directory="app", target="us")
+    ours = await renderer.render(files, app(), directory="app", target="us")
+
+    assert names(own) == ["beside"]
+    assert names(ours) == ["shop", "beside"]
