@@ -126,7 +126,9 @@ def sentences(found: Sequence[Judged]) -> list[str]:
     judged = [each for each in found if each.verdict]
     judged.sort(key=lambda each: order.get(str(each.verdict.get("result")), 3))
     lines = [f"{each.result}: {each.verdict.get('sentence', '')}" for each in judged]
-    lines += [f"pooled: {each.verdict['pooled'].get('sentence', '')}" for each in _pooled(judged)]
+    said = {str(each.verdict.get("sentence")) for each in judged}
+    pooled = [str(each.verdict["pooled"].get("sentence", "")) for each in _pooled(judged)]
+    lines += [f"pooled: {each}" for each in pooled if each not in said]
     lines += [
         f"not answered: {each.metric} on {each.target}: {line.trouble}"
         for each in found

@@ -83,7 +83,7 @@ async def _conclude(
     )
     failed = failed or next(undecided, None)
     if failed is not None:
-        raise work.StageFailedError(f"Analysis failed: {failed.sentence}")
+        raise work.StageFailedError(failed.sentence)
     started = follower.judge.frame.started
     await doing.context.memory.keep(judging.LAST, {_STARTED: started.isoformat()})
     looks = sum(each.numbers.looks for each in found)

@@ -155,7 +155,7 @@ async def test_more_failed_looks_than_allowed_fail_at_once() -> None:
     ended = await world.analyse(replace(RULE, failure_limit=1), minutes=60)
 
     assert ended.status is FAILED
-    assert ended.reason.startswith("Analysis failed: errors on us: 2 of 3 looks failed, 1 allowed")
+    assert ended.reason.startswith("errors on us: 2 of 3 looks failed, 1 allowed")
     assert seconds() == pytest.approx(180.5)
 
 
