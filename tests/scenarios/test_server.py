@@ -5,6 +5,7 @@ import contextlib
 import json
 import re
 import signal
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,26 @@ class Team:
             session.post(f"{self.url}/webhooks/shop", headers=headers) as answer,
         ):
             assert answer.status == 202
+
+    async def pushed(self, commit: str) -> None:
+        """Wait until a commit has become a run."""
+        for _ in range(200):
+            if f'"commit": "{commit}"' in (await self.volary("get", "runs", "-o", "json")).out:
+                return
+            await self.hasten()
+            await asyncio.sleep(0.1)
+        raise AssertionError("it never became a run")
+
+    async def log_in(self) -> int:
+        """Type `volary login` and the token; return its exit code."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "volary", "login", self.url),
+            env=self.world.environment,
+            stdin=asyncio.subprocess.PIPE,
+        )
+        await process.communicate(f"{self.token}\n".encode())
+        return process.returncode or 0
 
     async def known(self) -> None:
         """Wait until the application was found and its first run is over."""
@@ -122,11 +143,7 @@ async def test_a_person_decides(tmp_path: Path) -> None:
     ):
         await people.known()
         head = world.edit("app.pipecd.yaml", first, always + first + gate, message="Ask first")
-        for _ in range(100):
-            if f'"commit": "{head}"' in (await people.volary("get", "runs", "-o", "json")).out:
-                break
-            await people.hasten()
-            await asyncio.sleep(0.1)
+        await people.pushed(head)
         waiting = await people.volary("status", "simple", "--wait")
         why = await people.volary("explain", "simple")
         approved = await people.volary("approve", "simple", "--comment", "looks good")
@@ -138,6 +155,59 @@ async def test_a_person_decides(tmp_path: Path) -> None:
     assert approved.code == 0, approved
     assert done.code == 0, done
     assert head in described.out
+
+
+async def test_every_command_reaches_the_run(tmp_path: Path) -> None:
+    """From a push that fails on one cluster to everything a person can make of it."""
+    first = "  pipeline:\n    stages:\n"
+    hold = "  planner:\n    alwaysUsePipeline: true\n    holdOnFailure: true\n"
+    gate = "      - name: WAIT_APPROVAL\n        with:\n          approvers: ['token:ana']\n"
+    async with (
+        command_world.world(tmp_path, "us", "eu") as world,
+        team(tmp_path, world) as people,
+    ):
+        await people.known()
+        (began, *_) = json.loads((await people.volary("get", "runs", "-o", "json")).out)
+        await people.pushed(
+            world.edit("app.pipecd.yaml", first, hold + first + gate, message="Ask first")
+        )
+        codes = [(await people.volary("status", "simple", "--wait")).code]
+        for words in (
+            ("pause", "simple", "--reason", "lunch"),
+            ("resume", "simple"),
+            ("reject", "simple", "--comment", "not today"),
+        ):
+            codes.append((await people.volary(*words)).code)
+        held = await people.volary("status", "simple", "--wait")
+        kept = await people.volary("cancel", "simple", "--keep")
+        cancelled = await people.volary("status", "simple", "--wait")
+
+        world.running.clusters["eu"].faults.images.add("*:v2", "bad")
+        await people.pushed(
+            world.edit("deployment.yaml", "simple:v1", "simple:v2", message="Deploy v2")
+        )
+        await people.volary("status", "simple", "--wait")
+        await people.volary("approve", "simple")
+        failed = await people.volary("status", "simple", "--wait")
+        retried = await people.volary("retry", "simple", "--cluster", "eu")
+        again = await people.volary("status", "simple", "--wait")
+        skipped = await people.volary("skip", "simple", "--cluster", "eu", "--reason", "it burns")
+        ended = await people.volary("status", "simple", "--wait")
+        back = await people.volary("rollback", "simple", "--to", began["commit"])
+        late = await people.volary("retry", back.out.strip())
+        clusters = await people.volary("get", "clusters", "-o", "wide")
+        logged_in = await people.log_in()
+        as_ana = await world.volary("get", "apps", "--server", people.url)
+
+    assert codes == [3, 0, 0, 0]
+    assert (held.code, kept.code, cancelled.code) == (3, 0, 1), (held, kept, cancelled)
+    assert "cancelled" in cancelled.out
+    assert (failed.code, retried.code, again.code) == (3, 0, 3), (failed, retried, again)
+    assert (skipped.code, ended.code) == (0, 1), (skipped, ended)
+    assert "it burns" in ended.out
+    assert (back.code, late.code) == (0, 2), (back, late)
+    assert "reachable" in clusters.out
+    assert (logged_in, as_ana.code, "simple" in as_ana.out) == (0, 0, True), as_ana
 
 
 async def test_a_secret_is_never_seen(tmp_path: Path) -> None:

@@ -173,7 +173,9 @@ async def carry_out(
     )
     approver = approving.Approver(chosen.approve_as, clock)
     observers: tuple[feed.Observer, ...] = (masked.Masked(masker, (view,)), approver)
-    run = engine_plan.new_run(uuid.uuid4().hex[:12], releases.plan_of(prepared), clock.now())
+    run = engine_plan.new_run(
+        uuid.uuid4().hex[:12], releases.plan_of(prepared, can_hold=False), clock.now()
+    )
     for target, reason in left_out.items():
         run = releases.leave_unreachable(run, target, reason)
     runner = local.Runner(run, chosen.wrap(performer), clock=clock, observers=observers)

@@ -81,7 +81,7 @@ def made_service(read: services.MadeService | None) -> application.MadeService |
 
 def planner(read: sections.Planner) -> application.Planner:
     """Return how the strategy is chosen."""
-    return application.Planner(read.always_use_pipeline, read.auto_rollback)
+    return application.Planner(read.always_use_pipeline, read.auto_rollback, read.hold_on_failure)
 
 
 def commit_matcher(read: sections.CommitMatcher) -> application.CommitMatcher:

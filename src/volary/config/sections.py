@@ -87,6 +87,12 @@ class Planner(section.Section):
     auto_rollback: pydantic.StrictBool = Field(
         default=True, description="Roll touched clusters back when a stage fails."
     )
+    hold_on_failure: pydantic.StrictBool = Field(
+        default=False,
+        description="Under `volary server`, when a stage fails: wait for a person, who tries"
+        " again (`volary retry`), goes on without a cluster (`volary skip`) or cancels, before"
+        " anything is rolled back.",
+    )
 
 
 class CommitMatcher(section.Section):

@@ -262,10 +262,13 @@ def masker(desk: Desk, *sides: Mapping[str, Sequence[manifest.Manifest]]) -> mas
     return made
 
 
-def plan_of(prepared: preparation.Prepared) -> engine_plan.Plan:
-    """Return what the engine makes a run from."""
+def plan_of(prepared: preparation.Prepared, *, can_hold: bool = True) -> engine_plan.Plan:
+    """Return what the engine makes a run from.
+
+    Where nobody can be asked (`can_hold` is false) a failure is never held for a person.
+    """
     application, wish = prepared.project.application, prepared.wish
-    rolls_back = application.planner.auto_rollback
+    on_failure = _on_failure(application.planner, can_hold=can_hold)
     limit = wish.timeout or application.timeout
     return engine_plan.Plan(
         application=application.name,
@@ -275,9 +278,9 @@ def plan_of(prepared: preparation.Prepared) -> engine_plan.Plan:
         running_commit=prepared.running.commit,
         running_commits=prepared.running.others,
         policy=state.Policy(
-            on_failure=state.OnFailure.ROLLBACK if rolls_back else state.OnFailure.STOP,
+            on_failure=on_failure,
             on_unreachable=wish.on_unreachable,
-            stop_reason="" if rolls_back else "autoRollback is off",
+            stop_reason="autoRollback is off" if on_failure is state.OnFailure.STOP else "",
             timeout=limit,
             rollback_timeout=min(limit, _LONGEST_ROLLBACK),
             failures=prepared.waves.failures,
@@ -286,6 +289,12 @@ def plan_of(prepared: preparation.Prepared) -> engine_plan.Plan:
         waves=prepared.waves.rules,
         steps=prepared.waves.steps,
     )
+
+
+def _on_failure(planner: applications.Planner, *, can_hold: bool) -> state.OnFailure:
+    if planner.hold_on_failure and can_hold:
+        return state.OnFailure.HOLD
+    return state.OnFailure.ROLLBACK if planner.auto_rollback else state.OnFailure.STOP
 
 
 def leave_unreachable(run: state.Run, target: str, reason: str) -> state.Run:

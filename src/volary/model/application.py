@@ -216,6 +216,8 @@ class Planner:
 
     always_use_pipeline: bool = False
     auto_rollback: bool = True
+    #: A person decides what follows a failure.
+    hold_on_failure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
