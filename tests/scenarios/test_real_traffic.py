@@ -312,30 +312,31 @@ async def test_a_selector_moved_to_the_canary_and_back_loses_nothing() -> None:
         assert given.traffic("us").by_label(KEY) == {"primary": 1.0}
 
 
-async def late(settle: float) -> traffic_world.Users:
+async def late(*, settle: float, lag: float) -> traffic_world.Users:
     """A canary that had half of the users is promoted and removed; proxies follow late."""
-    async with istio_world(lag=0.5, drain=1.0) as given:
+    async with istio_world(lag=lag, drain=1.0) as given:
         given.options = replace(given.options, settle=timedelta(seconds=settle))
         await given.deployed(OLD)
         # One executor for all stages, as in a run: it knows when routes were changed.
         async with traffic_world.users(given) as users, given.one_run():
             await given.run(Name.CANARY_ROLLOUT, ONE_POD)
-            await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(50, canary=50))
+            await given.run(Name.TRAFFIC_ROUTING, HALF)
+            await asyncio.sleep(lag + 0.2)
             await given.run(Name.PRIMARY_ROLLOUT, PROMOTION, limit=30)
             outcomes = await given.run(Name.CANARY_CLEAN, stage.CleanOptions())
             assert outcomes["us"].status == "succeeded", outcomes["us"]
-            await asyncio.sleep(0.7)
+            await asyncio.sleep(lag + 0.2)
         assert users.tally("us").by_variant()["canary"] > 0
         return users
 
 
 async def test_proxies_that_follow_late_are_waited_for() -> None:
     """They still send requests where the routes led a moment ago; pods have to be there."""
-    (await late(settle=1.5)).assert_nothing_lost(at_least=120)
+    (await late(settle=1.5, lag=0.5)).assert_nothing_lost(at_least=120)
 
 
 async def test_without_that_wait_requests_are_lost() -> None:
-    users = await late(settle=0.0)
+    users = await late(settle=0.0, lag=2.5)
 
     failures = users.tally("us").failures
     assert failures

@@ -41,7 +41,9 @@ class Proxy:
         self._seen = seen
         self._lag = lag
         self._events = asyncio.get_running_loop()
-        self._due: asyncio.TimerHandle | None = None
+        #: Changes that are known later.
+        self._due: dict[int, asyncio.TimerHandle] = {}
+        self._number = 0
         self._chance = random.Random(seed)
         self._pool = pool.Pool()
         self._known: dict[str, _Known] = {}
@@ -56,17 +58,21 @@ class Proxy:
             return
         for known in self._known.values():
             known.addresses.clear()
-        if self._due is None:
-            self._due = self._events.call_later(self._lag, self._forget)
+        if change.bucket in finding.KINDS:
+            routes = {host: finding.find(self._seen, host, _HOME) for host in self._known}
+            self._number += 1
+            number = self._number
+            self._due[number] = self._events.call_later(self._lag, self._follow, number, routes)
 
-    def _forget(self) -> None:
-        self._due = None
-        self._known.clear()
+    def _follow(self, number: int, routes: dict[str, words.Routes | None]) -> None:
+        """Know from now on what was so when the change came."""
+        del self._due[number]
+        self._known.update({host: _Known(found) for host, found in routes.items()})
 
     async def close(self) -> None:
         """Break all connections."""
-        if self._due is not None:
-            self._due.cancel()
+        for each in self._due.values():
+            each.cancel()
         await self._pool.close()
 
     def handle(self, request: http1.Request, respond: serving.Respond) -> None:
