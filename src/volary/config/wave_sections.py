@@ -94,6 +94,9 @@ class Gate(section.Section):
     """What has to hold before the next wave starts, or the run succeeds."""
 
     approval: Approval | None = Field(default=None, description="People who have to agree.")
+    webhook: dict[str, object] | None = Field(
+        default=None, description="A webhook that has to agree: the options of `K8S_WEBHOOK_GATE`."
+    )
 
 
 class Wave(section.Section):

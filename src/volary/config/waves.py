@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from volary.config import shape, wave_sections, yaml
+from volary.config import shape, wave_sections, webhooks, yaml
 from volary.model import placement, selection, stage
 
 PATH: yaml.Path = ("spec", "waves")
@@ -95,14 +95,24 @@ def _budget(read: wave_sections.Budget) -> placement.Budget:
 
 
 def _gate(reading: shape.Reading, read: wave_sections.Gate, path: yaml.Path) -> placement.Gate:
+    webhook = _webhook(reading, read, (*path, "webhook"))
     if read.approval is None:
-        return placement.Gate()
+        return placement.Gate(webhook=webhook)
     names = tuple(dict.fromkeys(read.approval.approvers))
     if read.approval.count > len(names):
         message = f"{read.approval.count} people have to approve, but {len(names)} may"
         reading.error((*path, "approval", "count"), message, "name more approvers")
     options = stage.ApprovalOptions(names, read.approval.count)
-    return placement.Gate(options, read.approval.timeout)
+    return placement.Gate(options, read.approval.timeout, webhook)
+
+
+def _webhook(
+    reading: shape.Reading, read: wave_sections.Gate, path: yaml.Path
+) -> stage.WebhookGateOptions | None:
+    if read.webhook is None:
+        return None
+    written = reading.read(webhooks.WebhookGate, read.webhook, path)
+    return None if written is None else webhooks.convert_gate(reading, written, path)
 
 
 def _check_names(reading: shape.Reading, waves: Sequence[wave_sections.Wave]) -> None:
