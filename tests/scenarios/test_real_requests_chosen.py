@@ -1,0 +1,112 @@
+"""Real proxies choose requests by what they carry, as the routes that Volary writes tell them."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+
+import stage_world
+import traffic_world
+from stage_world import NEW, OLD, made
+from volary.model import application as applications
+from volary.model import stage, traffic
+from volary.sandbox import crds, proxies
+from volary.sandbox.dataplane import load
+from volary.stages.routing import division
+
+Name = stage.StageName
+HOST = "shop.example"
+#: Seconds in which a proxy has followed.
+SETTLED = 0.7
+APP = applications.Application(
+    name="shop",
+    service=applications.ObjectReference(name="shop"),
+    traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod.GATEWAY_API),
+)
+ROUTE = {
+    "apiVersion": "gateway.networking.k8s.io/v1",
+    "kind": "HTTPRoute",
+    "metadata": {"name": "shop"},
+    "spec": {
+        "parentRefs": [{"name": "web"}],
+        "hostnames": [HOST],
+        "rules": [{"backendRefs": [{"name": "shop", "port": 80}]}],
+    },
+}
+ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
+MATCHES = (
+    traffic.RequestMatch(headers={"X-Group": traffic.TextMatch("beta")}),
+    traffic.RequestMatch(cookies={"team": traffic.TextMatch("web")}),
+    traffic.RequestMatch(query_parameters={"try": traffic.TextMatch("1")}),
+)
+TOKEN = f"volary-{division.token('shop', NEW)}"
+KINDS = [proxies.Kind.BUILT_IN, proxies.Kind.TRAEFIK]
+
+
+@contextlib.asynccontextmanager
+async def canary_beside(kind: proxies.Kind) -> AsyncIterator[tuple[stage_world.World, str]]:
+    """Given: a canary without traffic, behind a proxy; gives the proxy's address."""
+    settings = traffic_world.settings(crds=crds.gateway_api(), drain=2.0)
+    async with (
+        stage_world.world("us", application=APP, settings=settings) as given,
+        traffic_world.through(given, kind) as urls,
+    ):
+        given.sources = {
+            commit: [
+                made(each) for each in (stage_world.deployment(image), stage_world.service(), ROUTE)
+            ]
+            for commit, image in ((OLD, "shop:v1"), (NEW, "shop:v2"))
+        }
+        await given.deployed(OLD)
+        await given.run(Name.CANARY_ROLLOUT, ONE_POD)
+        await traffic_world.until_answered(urls, host=HOST)
+        yield given, urls["us"]
+
+
+async def versions(url: str, path: str = "/", **headers: str) -> set[str]:
+    """When: a user asks a few times; the versions that answered."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    tally = await load.Load(load.Aim(url, HOST, path, named), rate=300).run(count=40)
+    assert tally.failed == 0, tally.failures
+    return set(tally.by_version())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_ab_test_over_a_real_proxy(kind: proxies.Kind) -> None:
+    async with canary_beside(kind) as (given, url):
+        outcomes = await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(100, match=MATCHES))
+        assert outcomes["us"].status == "succeeded", outcomes
+        await asyncio.sleep(SETTLED)
+
+        assert await versions(url) == {"v1"}
+        assert await versions(url, X_Group="beta") == {"v2"}
+        assert await versions(url, X_Group="alpha", Cookie="steam=web; team=webs") == {"v1"}
+        assert await versions(url, Cookie="a=b; team=web; c=d") == {"v2"}
+        assert await versions(url, "/?try=1") == {"v2"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_users_stay_over_a_real_proxy(kind: proxies.Kind) -> None:
+    async with canary_beside(kind) as (given, url):
+        stay = traffic.SessionAffinity("shop", primary_cookie_name="shop-primary")
+        options = stage.TrafficOptions(50, canary=50, session_affinity=stay)
+        outcomes = await given.run(Name.TRAFFIC_ROUTING, options)
+        assert outcomes["us"].status == "succeeded", outcomes
+        await asyncio.sleep(SETTLED)
+
+        assert await versions(url) == {"v1", "v2"}
+        assert await cookies(url) == {"shop": TOKEN, "shop-primary": TOKEN}
+        assert await versions(url, Cookie=f"a=b; shop={TOKEN}") == {"v2"}
+        assert await versions(url, Cookie=f"shop-primary={TOKEN}") == {"v1"}
+
+
+async def cookies(url: str) -> dict[str, str]:
+    """When: new users come; the cookies that they get."""
+    found: dict[str, str] = {}
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+        for _ in range(40):
+            async with session.get(url, headers={"Host": HOST}) as answer:
+                found |= {name: each.value for name, each in answer.cookies.items()}
+    return found
