@@ -9,6 +9,8 @@ from volary.config import placeholders
 from volary.model import analysis, errors, provider, variant
 from volary.stages import meters
 
+_ZERO = "where that means zero, have it say so (in PromQL `… or vector(0)`)"
+
 
 @dataclass(frozen=True, slots=True)
 class ProviderMeter:
@@ -20,8 +22,8 @@ class ProviderMeter:
         """Fill the queries in, ask, and return what came back."""
         rule = question.rule
         settings = self.providers.find(rule.provider)
-        if settings is None and rule.built_in:
-            return question.failure(f"no provider {rule.provider} is in the settings".rstrip())
+        if settings is None:  # the answer says who there is
+            return question.failure((await self._ask(question, rule.query)).message)
         try:
             texts = _texts(question, settings)
         except errors.UserError as error:
@@ -29,17 +31,23 @@ class ProviderMeter:
         if not texts.total:
             answer = await self._ask(question, texts.query)
             return _measurement(question, texts.query, answer)
+        return await self._share(question, texts)
+
+    async def _share(self, question: meters.Question, texts: queries.Text) -> analysis.Measurement:
+        """Count events, and what they are among."""
         some, all_of_them = await asyncio.gather(
             self._ask(question, texts.query), self._ask(question, texts.total)
         )
         shown = f"{texts.query} of {texts.total}"
         if all_of_them.reading is not analysis.Reading.VALUES:
             return _measurement(question, shown, all_of_them)
+        if some.reading is analysis.Reading.NO_DATA:
+            # A counter of errors may not exist before the first one. It may as well have another
+            # name than the query thinks, and then nothing would ever be seen to fail.
+            return question.nothing(shown, f"{some.message}: {_ZERO}")
         if some.reading is analysis.Reading.ERROR:
             return _measurement(question, shown, some)
-        # Nothing counted among something is zero, not nothing: such a counter does not exist yet.
-        counted = some.values or (0.0,)
-        return question.answer(shown, counted, all_of_them.values)
+        return question.answer(shown, some.values, all_of_them.values)
 
     async def _ask(self, question: meters.Question, text: str) -> query.Answer:
         rule = question.rule
@@ -58,7 +66,7 @@ class ProviderMeter:
         )
 
 
-def _texts(question: meters.Question, settings: provider.Provider | None) -> queries.Text:
+def _texts(question: meters.Question, settings: provider.Provider) -> queries.Text:
     """Return the queries of a rule with everything filled in.
 
     Raises:
@@ -66,10 +74,7 @@ def _texts(question: meters.Question, settings: provider.Provider | None) -> que
     """
     rule, application = question.rule, question.application
     method = application.traffic_routing.method
-    if rule.built_in and settings is not None:
-        found = queries.for_rule(rule, method, settings, variant=question.side.value)
-    else:
-        found = queries.Text(rule.query, rule.total_query)
+    found = queries.for_rule(rule, method, settings, variant=question.side.value)
     values = _values(question)
     total = placeholders.fill(found.total, values) if found.total else ""
     return queries.Text(placeholders.fill(found.query, values), total)
