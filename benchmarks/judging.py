@@ -28,6 +28,7 @@ RULE = analysis.Rule(
     deviation=Deviation.HIGH,
     interval=INTERVAL,
 )
+RANGE = replace(RULE, strategy=Strategy.THRESHOLD, expected=analysis.Range(maximum=1))
 COUNTED = replace(RULE, name="errors", kind=Kind.PROPORTION, total_query="t")
 
 
@@ -129,12 +130,14 @@ def _verdicts(generator: random.Random) -> list[Work]:
         series(generator, looks, points) for looks, points in ((1, 5_000), (100, 50), (360, 1))
     )
     counted = counting(generator, 360)
+    short = series(generator, 60, 1)
     clusters = {
         name: series(generator, 100, 5, name) for name in (f"cluster-{at}" for at in range(10))
     }
     pooled = replace(together(RULE), decider=Decider.BOTH)
     end = START + timedelta(days=1)
     return [
+        Work("10 minutes at 10 s, a range", 60, lambda: verdict.judge(RANGE, short, end)),
         Work("one look", 10_000, lambda: verdict.judge(RULE, one, end)),
         Work("100 looks, each", 10_000, lambda: verdict.judge(RULE, many, end)),
         Work("100 looks, sequential", 10_000, lambda: verdict.judge(together(RULE), many, end)),

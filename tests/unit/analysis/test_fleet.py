@@ -301,6 +301,16 @@ def test_both_verdicts_share_the_level() -> None:
     assert shared.pooled.result is Result.PASS
 
 
+def test_the_pooled_verdict_has_half_of_the_level_where_both_decide() -> None:
+    regions: dict[str, Region] = dict.fromkeys(("a", "b", "c"), (100, 0.0294, 0.02))
+    alone = judge(by(Decider.POOLED), released(regions))
+    shared = judge(by(Decider.BOTH), released(regions))
+
+    assert 0.025 < (alone.pooled.numbers.p_value or 0) < 0.05
+    assert alone.pooled.result is Result.FAIL
+    assert shared.pooled.result is Result.PASS
+
+
 def test_alike_clusters_are_rarely_named() -> None:
     generator = random.Random(9)
     named = 0
