@@ -23,11 +23,7 @@ _SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
 async def sized(doing: work.Work, source: Sequence[manifest.Manifest]) -> list[manifest.Manifest]:
     """Return the source with the live number of pods where Git leaves it to others."""
     chosen = workloads.find(source, doing.context.application.workloads)
-    open_ones = [
-        item
-        for item in chosen
-        if workloads.has_replicas(item) and is_open(item, source)
-    ]
+    open_ones = [item for item in chosen if workloads.has_replicas(item) and is_open(item, source)]
     if not open_ones:
         return list(source)
     counts = await _counts(doing, open_ones, source)
