@@ -11,20 +11,16 @@ import stage_world
 import traffic_world
 from stage_world import NEW, OLD, made
 from volary.model import application as applications
-from volary.model import stage, traffic
+from volary.model import manifest, stage, traffic
 from volary.sandbox import crds, proxies
 from volary.sandbox.dataplane import load
 from volary.stages.routing import division
 
 Name = stage.StageName
-HOST = "shop.example"
+HOST = "shop"
 #: Seconds in which a proxy has followed.
 SETTLED = 0.7
-APP = applications.Application(
-    name="shop",
-    service=applications.ObjectReference(name="shop"),
-    traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod.GATEWAY_API),
-)
+Method = applications.RoutingMethod
 ROUTE = {
     "apiVersion": "gateway.networking.k8s.io/v1",
     "kind": "HTTPRoute",
@@ -42,21 +38,44 @@ MATCHES = (
     traffic.RequestMatch(query_parameters={"try": traffic.TextMatch("1")}),
 )
 TOKEN = f"volary-{division.token('shop', NEW)}"
-KINDS = [proxies.Kind.BUILT_IN, proxies.Kind.TRAEFIK]
+PROXIES = [
+    (Method.GATEWAY_API, proxies.Kind.BUILT_IN),
+    (Method.GATEWAY_API, proxies.Kind.TRAEFIK),
+    (Method.ISTIO, proxies.Kind.BUILT_IN),
+    (Method.ISTIO, proxies.Kind.ENVOY),
+]
+
+
+def application(method: Method) -> applications.Application:
+    return applications.Application(
+        name="shop",
+        service=applications.ObjectReference(name="shop"),
+        quick_sync=stage.SyncOptions(add_variant_label_to_selector=method is Method.ISTIO),
+        traffic_routing=applications.TrafficRouting(method=method),
+    )
+
+
+def manifests(method: Method, image: str) -> list[manifest.Manifest]:
+    if method is Method.ISTIO:
+        own = (stage_world.deployment(image, app="shop"), stage_world.service(app="shop"))
+        routes = (stage_world.virtual_service(), stage_world.destination_rule())
+        return [made(each) for each in (*own, *routes)]
+    return [made(each) for each in (stage_world.deployment(image), stage_world.service(), ROUTE)]
 
 
 @contextlib.asynccontextmanager
-async def canary_beside(kind: proxies.Kind) -> AsyncIterator[tuple[stage_world.World, str]]:
+async def canary_beside(
+    method: Method, kind: proxies.Kind
+) -> AsyncIterator[tuple[stage_world.World, str]]:
     """Given: a canary without traffic, behind a proxy; gives the proxy's address."""
-    settings = traffic_world.settings(crds=crds.gateway_api(), drain=2.0)
+    definitions = crds.istio() if method is Method.ISTIO else crds.gateway_api()
+    settings = traffic_world.settings(crds=definitions, drain=2.0)
     async with (
-        stage_world.world("us", application=APP, settings=settings) as given,
+        stage_world.world("us", application=application(method), settings=settings) as given,
         traffic_world.through(given, kind) as urls,
     ):
         given.sources = {
-            commit: [
-                made(each) for each in (stage_world.deployment(image), stage_world.service(), ROUTE)
-            ]
+            commit: manifests(method, image)
             for commit, image in ((OLD, "shop:v1"), (NEW, "shop:v2"))
         }
         await given.deployed(OLD)
@@ -73,9 +92,9 @@ async def versions(url: str, path: str = "/", **headers: str) -> set[str]:
     return set(tally.by_version())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_an_ab_test_over_a_real_proxy(kind: proxies.Kind) -> None:
-    async with canary_beside(kind) as (given, url):
+@pytest.mark.parametrize(("method", "kind"), PROXIES)
+async def test_an_ab_test_over_a_real_proxy(method: Method, kind: proxies.Kind) -> None:
+    async with canary_beside(method, kind) as (given, url):
         outcomes = await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(100, match=MATCHES))
         assert outcomes["us"].status == "succeeded", outcomes
         await asyncio.sleep(SETTLED)
@@ -87,9 +106,9 @@ async def test_an_ab_test_over_a_real_proxy(kind: proxies.Kind) -> None:
         assert await versions(url, "/?try=1") == {"v2"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_users_stay_over_a_real_proxy(kind: proxies.Kind) -> None:
-    async with canary_beside(kind) as (given, url):
+@pytest.mark.parametrize(("method", "kind"), PROXIES)
+async def test_users_stay_over_a_real_proxy(method: Method, kind: proxies.Kind) -> None:
+    async with canary_beside(method, kind) as (given, url):
         stay = traffic.SessionAffinity("shop", primary_cookie_name="shop-primary")
         options = stage.TrafficOptions(50, canary=50, session_affinity=stay)
         outcomes = await given.run(Name.TRAFFIC_ROUTING, options)
