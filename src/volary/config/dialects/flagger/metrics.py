@@ -12,7 +12,6 @@ _BUILT_IN = (_SUCCESS_RATE, "request-duration")
 #: What a query looks back on when the metric says nothing (Flagger).
 _WINDOW = "1m"
 _PROMETHEUS = "prometheus"
-_LABEL = "pipecd.dev/variant"
 #: Flagger's `target` is the Deployment, which is canary there; its `service` leads to primary.
 _TARGET, _SERVICE = r"\{\{\s*target\s*\}\}", r"\{\{\s*service\s*\}\}"
 _PODS_OF_PRIMARY = re.compile(rf"{_TARGET}-primary-")
@@ -100,7 +99,7 @@ def _adapted(read: source.Source, each: schema.Metric, query: str, at: yaml.Path
         read.reading.warn(at, message, "write {{ target }} where canary is meant")
     if _PODS_OF_PRIMARY.search(query):
         message = "the query means primary's pods by how their names begin; canary's begin so too"
-        read.reading.warn(at, message, f"choose them by the label {_LABEL}=primary")
+        read.reading.warn(at, message, f"choose them by the label {source.VARIANT}=primary")
     found = _renamed(read, query)
     for name in _VARIABLE.findall(found):
         if name not in each.template_variables:

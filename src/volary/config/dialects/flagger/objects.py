@@ -103,8 +103,7 @@ def _virtual_service(read: source.Source, found: schema.Service, service: str) -
 
 
 def _rule(found: schema.Service, service: str) -> dict[str, Any]:
-    label = "pipecd.dev/variant"
-    subsets = [{"name": name, "labels": {label: name}} for name in ("primary", "canary")]
+    subsets = [{"name": name, "labels": {source.VARIANT: name}} for name in ("primary", "canary")]
     spec: dict[str, Any] = {"host": service, "subsets": subsets}
     if found.traffic_policy:
         spec["trafficPolicy"] = found.traffic_policy

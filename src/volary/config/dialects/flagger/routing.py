@@ -41,6 +41,7 @@ def translate(read: source.Source) -> str:
         return provider
     method = METHODS[provider]
     _service(read)
+    _written_service(read, method)
     read.put(("spec", "trafficRouting", "method"), method, at)
     if method == "podselector":
         return method
@@ -105,6 +106,27 @@ def _service(read: source.Source) -> None:
         if value:
             read.put((*base, key), value, (*written, field))
     _unused(read)
+
+
+def _written_service(read: source.Source, method: str) -> None:
+    """Note a Service of the name in Git that leads to other pods than the router needs."""
+    found = read.spec.service
+    name = (found.name if found else "") or read.spec.target_ref.name
+    written = read.find("Service", name)
+    if written is None or written.value.get("apiVersion") != "v1":
+        return
+    spec = written.value.get("spec")
+    selector = spec.get("selector") if isinstance(spec, dict) else None
+    leads = source.text(selector, source.VARIANT)
+    wanted = "" if method == "istio" else "primary"
+    if leads == wanted:
+        return
+    message = f"the Service {name} in {written.file} leads to the pods of all variants"
+    hint = f"remove it, as Flagger makes one, or write {source.VARIANT}: primary to its selector"
+    if not wanted:
+        message = f"the Service {name} in {written.file} leads to {leads} alone, and subsets choose"
+        hint = f"remove it, as Flagger makes one, or take {source.VARIANT} out of its selector"
+    read.reading.error(("spec", "service"), message, hint)
 
 
 def _unused(read: source.Source) -> None:

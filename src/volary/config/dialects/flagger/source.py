@@ -8,6 +8,8 @@ from volary.config.dialects.flagger import draft, schema
 from volary.model import problem
 
 _GROUP = "flagger.app/"
+#: The label that tells variants apart.
+VARIANT = "pipecd.dev/variant"
 #: On what stands for objects that Flagger made: its fields are taken over from it.
 TAKEN_OVER = {"volary.dev/force-conflicts": "enabled"}
 #: Types of a MetricTemplate's provider that are carried out.
