@@ -48,6 +48,7 @@ async def test_a_bad_version_is_found_by_what_users_see(tmp_path: Path) -> None:
     assert lost(one) == 0, one
     failed = {row[0] for row in answers(one) if row[-1] == "500"}
     assert failed == {"asia"}, one
+    assert "v2 failed 0.0% in us, 0.0% in eu, " in one.out, one
 
 
 @pytest.mark.timeout(240)

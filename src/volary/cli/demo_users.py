@@ -124,6 +124,7 @@ def judge(
     console.print(f"{total} requests were sent during the release, {failed / total:.2%} failed")
     if story.bad_version:
         console.print(f"  {by_version} by {story.bad_version} itself, {lost} were lost on the way")
+        console.print(f"  {story.bad_version} failed {_failures(users, story.bad_version)}")
     for each in users:
         for at, text in each.load.tally.failures[:2]:
             if lost:
