@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -143,6 +144,18 @@ async def test_a_cancel_ends_the_script_and_its_children(tmp_path: Path) -> None
     number = int(releases.listener.lines[0])
     assert run.status is RunStatus.CANCELLED
     assert not Path(f"/proc/{number}").exists()
+
+
+async def test_a_script_that_is_late_is_ended_with_its_children(tmp_path: Path) -> None:
+    async with stage_world.world("us") as world:
+        await world.deployed()
+        releases = release_world.Releases(world, directory=_made(tmp_path / "work"))
+        late = replace(script("sleep 300 & echo $!; sleep 300"), timeout=timedelta(seconds=1))
+        run = await releases.carry_out(releases.planned([late]))
+    (task,) = run.stages[0].tasks
+    assert task.status is TaskStatus.FAILED
+    child = Path(f"/proc/{releases.listener.lines[0]}/stat")
+    assert not child.exists() or child.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 async def test_a_run_that_was_killed_runs_its_script_again(tmp_path: Path) -> None:
