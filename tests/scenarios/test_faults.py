@@ -58,8 +58,10 @@ async def test_a_locked_database_stands_the_run_still_and_loses_nothing(
 ) -> None:
     """For longer than the lease lasts, so that even that is lost and won again."""
     async with in_mid_run(tmp_path) as (given, file, commit):
-        with closing(sqlite3.connect(file, isolation_level=None, timeout=20)) as other:
-            other.execute("BEGIN IMMEDIATE")
+        elsewhere = sqlite3.connect(file, isolation_level=None, timeout=20, check_same_thread=False)
+        with closing(elsewhere) as other:
+            # Not in the event loop: the one that holds the lock may need it to let go.
+            await asyncio.to_thread(other.execute, "BEGIN IMMEDIATE")
             (before,) = other.execute("select count(*) from transitions").fetchone()
             await asyncio.sleep(2.5)
             (after,) = other.execute("select count(*) from transitions").fetchone()
