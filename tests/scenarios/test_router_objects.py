@@ -317,6 +317,21 @@ def entries(given: World) -> dict[str, int]:
     return {each["name"]: each["port"] for each in rules[0]["backendRefs"]}
 
 
+async def test_a_share_that_leads_to_nobody_is_no_success() -> None:
+    app = application(Method.GATEWAY_API)
+    async with world("us", application=app, definitions=EVERY) as given:
+        given.sources = gateway_sources(route())
+        await given.deployed(OLD)
+        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+        await succeeded(given, Name.TRAFFIC_ROUTING, HALF)
+        await scale(given, 0)
+
+        outcomes = await given.run(Name.TRAFFIC_ROUTING, HALF, limit=1.5)
+
+        assert outcomes["us"].status == "failed"
+        assert "the Service shop-canary has no ready endpoint" in outcomes["us"].reason
+
+
 async def test_two_applications_cannot_move_one_route() -> None:
     app = application(Method.GATEWAY_API)
     async with world("us", application=app, definitions=EVERY) as given:

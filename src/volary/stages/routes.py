@@ -93,6 +93,14 @@ async def divide(
     observed = await move(
         work, carrier, lambda now: _change(router, now, wanted, application), source
     )
+    # Also of variants that had their share before: it may lead to nobody by now.
+    await receivers.require_services(
+        work,
+        carrier,
+        source,
+        _change(router, carrier, wanted, application).item.body,
+        wanted.needed,
+    )
     return weights.observed(observed)
 
 
