@@ -35,6 +35,8 @@ def stored_run(world: command_world.World, commit: str, before: str, **more: obj
     """A run as an earlier process left it, planned and not begun."""
     policy = more.get("policy", state.Policy())
     assert isinstance(policy, state.Policy)
+    stages = more.get("stages", ())
+    assert isinstance(stages, tuple)
     rule = more.get("approval")
     assert rule is None or isinstance(rule, state.ApprovalRule)
     return plan.new_run(
@@ -43,7 +45,7 @@ def stored_run(world: command_world.World, commit: str, before: str, **more: obj
             application="simple",
             commit=commit,
             groups=(plan.Group(tuple(world.running.clusters), approval=rule),),
-            stages=(stage.Stage(stage.StageName.SYNC, stage.SyncOptions()),),
+            stages=(*stages, stage.Stage(stage.StageName.SYNC, stage.SyncOptions())),
             running_commit=before,
             policy=policy,
         ),
@@ -157,6 +159,27 @@ async def test_a_failed_cluster_is_tried_again_or_left_out(tmp_path: Path) -> No
         assert ended.status == "failed", "never succeeded with a cluster that is not"
         assert view.targets[1].left_out == "skipped by ana: it is being repaired"
         assert given.world.images("us") == f"{V2} 2/2"
+
+
+async def test_a_stage_that_only_waits_or_measures_is_skipped(tmp_path: Path) -> None:
+    hour = timedelta(hours=1)
+    waiting = stage.Stage(stage.StageName.WAIT, stage.WaitOptions(hour))
+    async with left_behind(tmp_path, stages=(waiting,)) as given:
+        running = await given.until_run(
+            "left", lambda each: all(task.status == "running" for task in each.stages[0].tasks)
+        )
+        assert running.stages[0].id == "1-WAIT"
+        with pytest.raises(refusals.Conflict, match="the run is at 1-WAIT, not at 2-ANALYSIS"):
+            await given.service.skip("left", "", ANA, reason="enough", stage="2-ANALYSIS")
+        await given.service.skip("left", "", ANA, reason="enough", stage="1-WAIT")
+
+        ended = await given.ended("left")
+        view = await given.service.run("left")
+
+        assert ended.status == "succeeded"
+        assert {task.status for task in view.stages[0].tasks} == {"skipped"}
+        assert all("skipped by ana: enough" in task.reason for task in view.stages[0].tasks)
+        assert given.world.images("us") == given.world.images("eu") == f"{V2} 2/2"
 
 
 async def test_a_run_is_paused_resumed_cancelled_and_explained(tmp_path: Path) -> None:

@@ -304,9 +304,12 @@ def retry(
 @app.command()
 def skip(
     run: Run,
-    cluster: Annotated[str, typer.Option(metavar="NAME", help="The one to leave out.")],
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.")],
+    cluster: Annotated[str, typer.Option(metavar="NAME", help="The one to leave out.")] = "",
+    stage: Annotated[
+        str, typer.Option(metavar="ID", help="The ANALYSIS or WAIT to end, such as 3-ANALYSIS.")
+    ] = "",
     server: Server = "",
 ) -> None:
-    """Go on without a cluster."""
-    _of_run("skip", run, server, {"target": cluster, "reason": reason})
+    """Go on without a cluster (--cluster), or without the rest of a stage (--stage)."""
+    _of_run("skip", run, server, {"target": cluster, "stage": stage, "reason": reason})

@@ -157,6 +157,10 @@ def _event(request: records.RequestRecord, now: datetime) -> events.Event:
             reason=reason,
         ),
         "retry": lambda: events.Retry(now, by, tuple(said.get("targets", ()))),
-        "skip": lambda: events.SkipCluster(now, said["target"], by, reason),
+        "skip": lambda: (
+            events.SkipStage(now, said["stage"], by, reason)
+            if said.get("stage")
+            else events.SkipCluster(now, said["target"], by, reason)
+        ),
     }
     return make[request.kind]()

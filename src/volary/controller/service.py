@@ -253,10 +253,11 @@ class Service:
         return await self._ask_run("retry", run_id, asker, {"targets": list(targets)})
 
     async def skip(
-        self, run_id: str, target: str, asker: views.Asker, *, reason: str
+        self, run_id: str, target: str, asker: views.Asker, *, reason: str, stage: str = ""
     ) -> views.AskedView:
-        """Leave one cluster out of what is still to come."""
-        return await self._ask_run("skip", run_id, asker, {"target": target, "reason": reason})
+        """Leave one cluster out of what is still to come; or end a stage that only measures."""
+        said = {"target": target, "stage": stage, "reason": reason}
+        return await self._ask_run("skip", run_id, asker, said)
 
     async def note(self, entry: records.AuditRecord) -> None:
         """Append to the audit what the caller decided by itself, such as a denial."""

@@ -60,6 +60,7 @@ EVENTS: Mapping[str, type[events.Event]] = {
         events.PauseAsked,
         events.Resume,
         events.SkipCluster,
+        events.SkipStage,
         events.Retry,
         events.Approve,
         events.Reject,

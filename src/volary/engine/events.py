@@ -92,6 +92,17 @@ class SkipCluster:
 
 
 @dataclass(frozen=True, slots=True)
+class SkipStage:
+    """End the stage that only measures or waits, and go on with the next one (PipeCD)."""
+
+    at: datetime
+    #: Its id.
+    stage: str
+    by: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Retry:
     """Try the failed stage of a held run again."""
 
@@ -128,6 +139,7 @@ Event = (
     | PauseAsked
     | Resume
     | SkipCluster
+    | SkipStage
     | Retry
     | Approve
     | Reject

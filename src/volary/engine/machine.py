@@ -79,6 +79,7 @@ _RECORDS: Mapping[type[events.Event], Callable[[state.Run, Any], requests.Answer
     events.PauseAsked: requests.pause,
     events.Resume: requests.resume,
     events.SkipCluster: requests.skip,
+    events.SkipStage: requests.skip_stage,
     events.Retry: requests.retry,
     events.Approve: requests.approve,
     events.Reject: requests.reject,
@@ -111,6 +112,7 @@ _LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] =
         events.Cancel: (RunStatus.RUNNING, RunStatus.CANCELLED, RunStatus.ROLLING_BACK),
         events.PauseAsked: (RunStatus.WAITING,),
         events.SkipCluster: (RunStatus.RUNNING, RunStatus.WAITING, *_FAILED),
+        events.SkipStage: (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.SUCCEEDED, *_FAILED),
     },
     # Waiting for a person: paused (tasks may still be finishing), held, or asked to approve.
     RunStatus.WAITING: {
@@ -126,6 +128,7 @@ _LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] =
         events.PauseAsked: (RunStatus.WAITING,),
         events.Resume: (RunStatus.RUNNING, RunStatus.WAITING),
         events.SkipCluster: (RunStatus.WAITING, RunStatus.RUNNING, *_FAILED),
+        events.SkipStage: (RunStatus.WAITING, RunStatus.RUNNING, RunStatus.SUCCEEDED, *_FAILED),
         events.Retry: (RunStatus.RUNNING, RunStatus.WAITING),
         events.Approve: (RunStatus.RUNNING, RunStatus.WAITING),
         events.Reject: (RunStatus.WAITING, *_FAILED),
@@ -206,6 +209,7 @@ _REQUESTS: Mapping[type[events.Event], str] = {
     events.PauseAsked: "paused",
     events.Resume: "resumed",
     events.SkipCluster: "changed",
+    events.SkipStage: "changed",
     events.Retry: "tried again",
     events.Approve: "approved",
     events.Reject: "rejected",

@@ -6,6 +6,7 @@ A refusal changes nothing and is one sentence for the person who asked.
 from dataclasses import dataclass, replace
 
 from volary.engine import events, failures, halt, limits, state, update, wording
+from volary.model import stage as stages
 from volary.model import status as words
 
 
@@ -87,6 +88,36 @@ def _skip_task(
     if pending or (run.held and task.status is not words.TaskStatus.SUCCEEDED):
         return replace(task, status=words.TaskStatus.SKIPPED, reason=why, finished=event.at)
     return task
+
+
+#: Stages that change nothing, so that nothing is missing without them.
+_PASSED_OVER = (stages.StageName.ANALYSIS, stages.StageName.WAIT)
+
+
+def skip_stage(run: state.Run, event: events.SkipStage) -> Answer:
+    """End the current stage on every cluster, if it only measures or waits."""
+    stage = run.current
+    if run.rollback or run.ending:
+        return Refusal("the run is ending and goes on with nothing")
+    if event.stage != stage.id:
+        return Refusal(f"the run is at {stage.id}, not at {event.stage}")
+    if stage.stage.name not in _PASSED_OVER:
+        return Refusal(f"only {wording.names(_PASSED_OVER)} can be skipped")
+    if run.held:
+        return Refusal("the stage has failed already; try it again, or cancel")
+    why = f"skipped by {event.by}: {event.reason}"
+
+    def end(task: state.TaskState) -> state.TaskState:
+        if task.returning:
+            return task
+        if task.is_running:
+            until = event.at + run.policy.grace
+            return halt.task(task, state.Stopping.POLITELY, state.StopCause.SKIP, why, until)
+        if task.is_final:
+            return task
+        return replace(task, status=words.TaskStatus.SKIPPED, reason=why, finished=event.at)
+
+    return update.current(run, update.tasks(stage, end))
 
 
 def retry(run: state.Run, event: events.Retry) -> Answer:

@@ -70,7 +70,15 @@ class Retry(Body):
 
 
 class Skip(Body):
-    """Go on without a cluster."""
+    """Go on without a cluster, or without the rest of a stage: one of them."""
 
-    target: Word = pydantic.Field(min_length=1)
+    target: Word = ""
+    #: Id of the stage that is carried out now: an ANALYSIS or a WAIT.
+    stage: Word = ""
     reason: Sentence = pydantic.Field(min_length=1)
+
+    @pydantic.model_validator(mode="after")
+    def _one(self) -> "Skip":
+        if bool(self.target) == bool(self.stage):
+            raise ValueError("needs target or stage, one of them")
+        return self

@@ -62,6 +62,7 @@ class Conversation:
             "pause": lambda: events.PauseAsked(self.now, "ana"),
             "resume": lambda: events.Resume(self.now, "ana"),
             "skip": lambda: events.SkipCluster(self.now, rest, "ana", "on fire"),
+            "skip-stage": lambda: events.SkipStage(self.now, rest, "ana", "enough"),
             "retry": lambda: events.Retry(self.now, "ana", tuple(rest.split())),
             "approve": lambda: events.Approve(self.now, rest),
             "reject": lambda: events.Reject(self.now, rest, "too risky"),

@@ -669,3 +669,64 @@ def test_skipping_all_of_a_run_that_stays_as_it_is(planned_run: Make, converse: 
     assert talk.endswith(
         "== failed: K8S_CANARY_ROLLOUT failed: no cluster is left to go on with; us stays as it is"
     )
+
+
+MEASURED = (
+    stage.Stage(
+        stage.StageName.ANALYSIS,
+        stage.AnalysisOptions(timedelta(minutes=5)),
+        timeout=timedelta(minutes=10),
+    ),
+    stage.Stage(
+        stage.StageName.PRIMARY_ROLLOUT,
+        stage.PrimaryRolloutOptions(),
+        timeout=timedelta(minutes=20),
+    ),
+)
+
+
+def test_an_analysis_is_skipped_on_every_cluster_and_the_run_goes_on(
+    planned_run: Make, converse: Converse
+) -> None:
+    check(
+        converse,
+        planned_run(stages=MEASURED),
+        """
+        >> start
+        << start 1-ANALYSIS on us
+        << start 1-ANALYSIS on eu
+        == running: stage 1 of 2, ANALYSIS
+        >> skip-stage 2-K8S_PRIMARY_ROLLOUT
+        << no: the run is at 1-ANALYSIS, not at 2-K8S_PRIMARY_ROLLOUT
+        >> us succeeded
+        >> skip-stage 1-ANALYSIS
+        << stop eu politely: skipped by ana: enough
+        >> eu cancelled: stopped
+        << start 2-K8S_PRIMARY_ROLLOUT on us
+        << start 2-K8S_PRIMARY_ROLLOUT on eu
+        >> skip-stage 2-K8S_PRIMARY_ROLLOUT
+        << no: only ANALYSIS and WAIT can be skipped
+        >> us succeeded
+        >> eu succeeded
+        << release
+        == succeeded: every stage is done on us and eu
+        """,
+    )
+
+
+def test_an_analysis_that_failed_cannot_be_skipped_any_more(
+    planned_run: Make, converse: Converse
+) -> None:
+    check(
+        converse,
+        planned_run(("us",), stages=MEASURED, on_failure=state.OnFailure.HOLD),
+        """
+        >> start
+        << start 1-ANALYSIS on us
+        == running: stage 1 of 2, ANALYSIS
+        >> us failed: errors
+        == waiting: ANALYSIS failed: us: errors; retry, skip or cancel
+        >> skip-stage 1-ANALYSIS
+        << no: the stage has failed already; try it again, or cancel
+        """,
+    )

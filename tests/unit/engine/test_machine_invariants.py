@@ -185,6 +185,12 @@ class Conversation(RuleBasedStateMachine):
     def skip(self, cluster: str) -> None:
         self.send(events.SkipCluster(self.now, cluster, "ana", "it burns"))
 
+    @rule(number=st.integers(0, 3))
+    def skip_stage(self, number: int) -> None:
+        stages = self.run.all_stages
+        stage = stages[number].id if number < len(stages) else "nothing"
+        self.send(events.SkipStage(self.now, stage, "ana", "enough"))
+
     @rule(clusters=st.lists(st.sampled_from(NAMES), max_size=2, unique=True))
     def retry(self, clusters: list[str]) -> None:
         self.send(events.Retry(self.now, "ana", tuple(clusters)))

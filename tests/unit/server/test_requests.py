@@ -209,3 +209,22 @@ def test_an_address_that_is_taken_is_said() -> None:
             serving.bound("127.0.0.1", port),
         ):
             pass
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"target": "us", "reason": "it burns"}, 409),
+        ({"stage": "1-ANALYSIS", "reason": "enough"}, 409),
+        ({"target": "us", "stage": "1-ANALYSIS", "reason": "both"}, 422),
+        ({"reason": "nothing"}, 422),
+        ({"stage": "1-ANALYSIS"}, 422),
+    ],
+)
+async def test_a_cluster_or_a_stage_is_skipped(
+    tmp_path: Path, body: dict[str, str], expected: int
+) -> None:
+    async with server_world.served(tmp_path) as world:
+        code, _ = await world.ask("POST", f"{API}/runs/run-web/skip", json=body)
+
+    assert code == expected

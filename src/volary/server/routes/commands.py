@@ -86,6 +86,9 @@ async def retry(
 @router.post("/runs/{run}/skip", status_code=202, responses=_TAKEN)
 @access.needs(Permission.DEPLOY, access.Scope.RUN, action="run.skip")
 async def skip(request: requests.Request, run: str, body: bodies.Skip) -> responses.Response:
-    """Go on without a cluster."""
+    """Go on without a cluster, or without the rest of a stage that only measures or waits."""
     service = surroundings.of(request).service
-    return _taken(request, await service.skip(run, body.target, asker(request), reason=body.reason))
+    asked = await service.skip(
+        run, body.target, asker(request), reason=body.reason, stage=body.stage
+    )
+    return _taken(request, asked)
