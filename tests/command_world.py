@@ -68,9 +68,9 @@ class Started:
         """Send it a signal, as Ctrl-C does."""
         self.process.send_signal(which)
 
-    async def ended(self) -> Ended:
+    async def ended(self, *, within: float = _TIMEOUT) -> Ended:
         """Wait for its end."""
-        async with asyncio.timeout(_TIMEOUT):
+        async with asyncio.timeout(within):
             out, err = await self.process.communicate()
         return Ended(self.process.returncode or 0, out.decode(), self.said + err.decode())
 

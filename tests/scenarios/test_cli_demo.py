@@ -22,7 +22,8 @@ async def demo(base: Path, scenario: str) -> command_world.Ended:
     """Run a scenario and return how it ended, after making sure that nothing is left."""
     typing = shell(base)
     async with typing.start("demo", "--scenario", scenario) as started:
-        ended = await started.ended()
+        # Each ends within two minutes, also on a machine that does something else.
+        ended = await started.ended(within=120)
         group = started.process.pid
     with pytest.raises(ProcessLookupError):
         os.killpg(group, 0)
@@ -108,6 +109,7 @@ async def test_impatience_does_not_break_off_the_end_of_a_demo(tmp_path: Path) -
         async for line in started.process.stdout:
             if b"git log in" in line:
                 break
+        await asyncio.sleep(0.1)
         for _ in range(3):
             started.interrupt(signal.SIGINT)
             await asyncio.sleep(0.004)
