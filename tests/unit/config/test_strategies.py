@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.config import application, strategies
-from volary.model import application as applications
+from volary.model import application as applications, selection
 from volary.model import fleet, plan, stage
 from volary.planner import stages
 
@@ -150,6 +150,6 @@ def test_a_cluster_has_the_first_strategy_that_it_matches(
     assigned = strategies.assign(app, clusters)
 
     for each in clusters:
-        matching = [i for i, one in enumerate(selectors) if strategies.matches(one, each)]
+        matching = [i for i, one in enumerate(selectors) if selection.matches(one, each)]
         has = [name for name, members in assigned.items() if each.name in members]
         assert has == [str(i) for i in matching[:1]]
