@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.config import application, strategies
-from volary.model import application as applications, selection
-from volary.model import fleet, plan, stage
+from volary.model import application as applications
+from volary.model import fleet, plan, selection, stage
 from volary.planner import stages
 
 FILE = """\
