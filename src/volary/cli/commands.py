@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from volary.cli import analysis_commands, convert_commands, remote_commands, sandbox_commands
+from volary.cli import (
+    analysis_commands,
+    convert_commands,
+    placement_commands,
+    remote_commands,
+    sandbox_commands,
+)
 
 if TYPE_CHECKING:
     from volary.model import plan as plans
@@ -322,6 +328,7 @@ def plan(
     raise typer.Exit(_finish(planning.run(wish, planning.Form(output.value))))
 
 
+app.add_typer(placement_commands.app)
 app.add_typer(sandbox_commands.app)
 app.add_typer(convert_commands.app, name="convert")
 app.add_typer(analysis_commands.app, name="analysis")

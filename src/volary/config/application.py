@@ -264,7 +264,7 @@ def _volary(
         message = "names and matchLabels are both given"
         reading.error(("spec", "targets"), message, "keep one of them")
     metadata = sections.Metadata.model_construct(name=name, labels=read.metadata.labels)
-    selector = convert.targets(read.spec.targets)
+    selector = waves.selector(reading, read.spec.targets, ("spec", "targets"))
     built = _build(reading, metadata, read.spec, read.spec, selector)
     checks.check(reading, built, read.spec, base, directory)
     return built, base

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from volary.config import (
-    convert,
     notices,
     paths,
     provider_reading,
     remotes,
     settings,
     shape,
+    waves,
     yaml,
 )
 from volary.model import application, controller, errors, problem
@@ -263,7 +263,7 @@ def _applications(
             reading.error((*at, "targets"), "names and matchLabels are both given", "keep one")
         targets: application.TargetSelector | None = None
         if each.targets is not None:
-            targets = convert.targets(each.targets)
+            targets = waves.selector(reading, each.targets, (*at, "targets"))
         found[each.repository, path] = controller.ListedApplication(each.repository, path, targets)
     return tuple(found.values())
 

@@ -87,8 +87,3 @@ def planner(read: sections.Planner) -> application.Planner:
 def commit_matcher(read: sections.CommitMatcher) -> application.CommitMatcher:
     """Return the expressions that force a strategy."""
     return application.CommitMatcher(read.quick_sync, read.pipeline)
-
-
-def targets(read: sections.Targets) -> application.TargetSelector:
-    """Return which clusters the application is for."""
-    return application.TargetSelector(tuple(read.names), read.match_labels)

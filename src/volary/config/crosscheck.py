@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from volary.config import measured, shape, strategies, yaml
-from volary.model import application, fleet, problem, stage
+from volary.model import application, fleet, problem, selection, stage
 
 
 def against_fleet(
@@ -34,10 +34,7 @@ def against_fleet(
 
 def chosen(app: application.Application, clusters: fleet.Fleet) -> tuple[fleet.Cluster, ...]:
     """Return the clusters the target selector chooses, suspended ones too, in fleet order."""
-    selector = app.targets
-    if selector.names:
-        return tuple(each for each in clusters.clusters if each.name in selector.names)
-    return tuple(each for each in clusters.clusters if strategies.matches(selector, each))
+    return tuple(each for each in clusters.clusters if selection.matches(app.targets, each))
 
 
 def deployed(app: application.Application, clusters: fleet.Fleet) -> tuple[fleet.Cluster, ...]:
@@ -60,11 +57,7 @@ def _findings(
     yield from _unknown_names(app, clusters, base)
     selected = chosen(app, clusters)
     if not selected and not app.targets.names:
-        labels = ", ".join(f"{k}={v}" for k, v in app.targets.match_labels.items())
-        text = (
-            f"no cluster of the fleet has the labels {labels}" if labels else "the fleet is empty"
-        )
-        yield ("spec", "targets"), text, "", _ERROR
+        yield ("spec", "targets"), _nobody(app, clusters), "", _ERROR
         return
     yield from _left_out(app, selected, base)
     targets = deployed(app, clusters)
@@ -75,6 +68,18 @@ def _findings(
         return
     yield from _without_strategy(app, targets)
     yield from _empty_stages(app, clusters, targets, base)
+
+
+def _nobody(app: application.Application, clusters: fleet.Fleet) -> str:
+    """Return why no cluster is chosen."""
+    if not clusters.clusters:
+        return "the fleet is empty"
+    labels = ", ".join(f"{key}={value}" for key, value in app.targets.match_labels.items())
+    if labels and app.targets == application.TargetSelector(match_labels=app.targets.match_labels):
+        return f"no cluster of the fleet has the labels {labels}"
+    first = clusters.clusters[0]
+    reason = selection.why_not(app.targets, first)
+    return f"no cluster of the fleet is chosen; {first.name}: {reason}"
 
 
 def _limits(
@@ -93,6 +98,9 @@ def _unknown_names(
 ) -> Iterator[_Finding]:
     named: list[tuple[yaml.Path, str]] = [
         (("spec", "targets", "names", i), name) for i, name in enumerate(app.targets.names)
+    ]
+    named += [
+        (("spec", "targets", "exclude", i), name) for i, name in enumerate(app.targets.exclude)
     ]
     for i, entry in enumerate(app.input.multi_targets):
         named.append(((*base, "input", "multiTargets", i, "target", "name"), entry.target))
@@ -124,7 +132,7 @@ def _left_out(
         text = f"not deployed to {_names(left_out)}: multiTargets has no entry for it"
         yield path, text, "add an entry with the target's name", _WARNING
     unselected = [name for name in entries if name not in {each.name for each in selected}]
-    if unselected and (app.targets.names or app.targets.match_labels):
+    if unselected and app.targets != application.TargetSelector():
         text = f"the entry for {_names(sorted(unselected))} has no effect: targets leaves it out"
         yield path, text, "", _WARNING
 

@@ -305,15 +305,8 @@ class Metadata(section.Section):
     labels: dict[str, str] = Field(default_factory=dict, description="Free labels.")
 
 
-class Targets(section.Section):
-    """Which clusters of the fleet the application is for."""
-
-    names: list[values.ClusterName] = Field(
-        default_factory=list, description="Clusters by name. Not together with `matchLabels`."
-    )
-    match_labels: dict[str, str] = Field(
-        default_factory=dict, description="Clusters that carry all of these labels."
-    )
+class Targets(wave_sections.ClusterSelector):
+    """Which clusters of the fleet the application is for; everything given has to hold."""
 
 
 class Strategy(section.Section):

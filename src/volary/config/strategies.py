@@ -9,9 +9,8 @@ rollback takes back all that the run has touched.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from volary.config import convert as conversions
-from volary.config import pipeline, sections, shape, yaml
-from volary.model import application, fleet, stage
+from volary.config import pipeline, sections, shape, waves, yaml
+from volary.model import application, fleet, selection, stage
 
 PATH: yaml.Path = ("spec", "strategies")
 #: Of the stages of an application without strategies.
@@ -33,7 +32,8 @@ def convert(
     first = 0
     for i, entry in enumerate(entries):
         _check(reading, entries, i)
-        strategies.append(application.Strategy(entry.name, conversions.targets(entry.targets)))
+        chosen = waves.selector(reading, entry.targets, (*PATH, i, "targets"))
+        strategies.append(application.Strategy(entry.name, chosen))
         for each in _stages(reading, entry, quick_sync, method, i):
             stages.append(replace(each, index=first + each.index, strategy=entry.name))
         first += max(1, len(entry.pipeline.stages))
@@ -59,7 +59,7 @@ def _check(reading: shape.Reading, entries: Sequence[sections.Strategy], index: 
     if entry.targets.names and entry.targets.match_labels:
         here = (*path, "targets")
         reading.error(here, "names and matchLabels are both given", "keep one of them")
-    is_open = not entry.targets.names and not entry.targets.match_labels
+    is_open = entry.targets == sections.Targets()
     if is_open and index < len(entries) - 1:
         message = f"{entry.name} takes every cluster, none is left for the strategies below it"
         reading.error(path, message, "add targets, or move it to the end")
@@ -74,17 +74,11 @@ def assign(
     """
     assigned: dict[str, list[str]] = {each.name: [] for each in app.strategies}
     for cluster in clusters:
-        found = next((each for each in app.strategies if matches(each.targets, cluster)), None)
+        fitting = (each for each in app.strategies if selection.matches(each.targets, cluster))
+        found = next(fitting, None)
         if found is not None:
             assigned[found.name].append(cluster.name)
     return {name: tuple(members) for name, members in assigned.items()}
-
-
-def matches(selector: application.TargetSelector, cluster: fleet.Cluster) -> bool:
-    """Say whether a selector chooses a cluster; an empty one chooses every."""
-    if selector.names:
-        return cluster.name in selector.names
-    return selector.match_labels.items() <= dict(cluster.labels).items()
 
 
 def lists(app: application.Application) -> list[tuple[yaml.Path, tuple[stage.Stage, ...]]]:

@@ -8,7 +8,7 @@ from volary.controller import wants
 from volary.engine import standing as engine_standing
 from volary.engine import state
 from volary.model import application as applications
-from volary.model import json
+from volary.model import json, placement
 from volary.model import status as words
 
 
@@ -84,13 +84,28 @@ def to_document(standing: Standing) -> json.JsonObject:
         "whyWaiting": standing.why_waiting,
         "targets": None
         if targets is None
-        else {"names": list(targets.names), "matchLabels": dict(targets.match_labels)},
+        else {
+            "names": list(targets.names),
+            "matchLabels": dict(targets.match_labels),
+            "expressions": [_requirement(each) for each in targets.expressions],
+            "fields": [_requirement(each) for each in targets.fields],
+            "exclude": list(targets.exclude),
+        },
         "mentions": [
             {"event": each.event, "users": list(each.users), "groups": list(each.groups)}
             for each in standing.mentions
         ],
         "kept": dict(standing.kept),
     }
+
+
+def _requirement(read: placement.Requirement) -> json.JsonObject:
+    return {"key": read.key, "operator": read.operator.value, "values": list(read.values)}
+
+
+def _read_requirement(document: json.JsonObject) -> placement.Requirement:
+    operator = placement.Operator(document["operator"])
+    return placement.Requirement(document["key"], operator, tuple(document["values"]))
 
 
 def from_document(document: json.JsonObject) -> Standing:
@@ -105,7 +120,13 @@ def from_document(document: json.JsonObject) -> Standing:
         why_waiting=document.get("whyWaiting", ""),
         targets=None
         if targets is None
-        else applications.TargetSelector(tuple(targets["names"]), dict(targets["matchLabels"])),
+        else applications.TargetSelector(
+            tuple(targets["names"]),
+            dict(targets["matchLabels"]),
+            tuple(map(_read_requirement, targets.get("expressions", ()))),
+            tuple(map(_read_requirement, targets.get("fields", ()))),
+            tuple(targets.get("exclude", ())),
+        ),
         mentions=tuple(
             applications.Mention(each["event"], tuple(each["users"]), tuple(each["groups"]))
             for each in document.get("mentions", ())

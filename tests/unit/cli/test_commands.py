@@ -38,7 +38,9 @@ def test_every_example_is_clean() -> None:
 
 @pytest.mark.parametrize("example", [name for name in EXAMPLES if name != "helm"])
 def test_every_example_renders(example: str) -> None:
-    ended = volary("render", f"examples/{example}", "--target", "us", "-o", "json")
+    fleet = Path(f"examples/{example}/fleet.yaml")
+    known = ["--fleet", str(fleet)] if (ROOT / fleet).exists() else []
+    ended = volary("render", f"examples/{example}", "--target", "us", "-o", "json", *known)
 
     assert ended.returncode == 0, ended.stderr
     items = json.loads(ended.stdout)

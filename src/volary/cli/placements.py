@@ -1,0 +1,146 @@
+"""Where an application goes: ``volary targets`` and ``volary diff-targets``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich import table
+
+from volary.cli import console, exits
+from volary.config import crosscheck
+from volary.controller import projects
+from volary.manifests import comparison, diff_text
+from volary.model import application as applications
+from volary.model import errors, fleet, manifest, selection
+from volary.placement import waves
+from volary.sources import render as renderers
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the user asked for."""
+
+    path: str
+    app: str = ""
+    commit: str = ""
+    fleet: str = ""
+    contexts: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One cluster of the fleet and what an application has to do with it."""
+
+    cluster: str
+    #: Empty: the application does not go there, or has no waves.
+    wave: str = ""
+    #: Why it does not go there; empty: it does.
+    left_out: str = ""
+
+
+async def targets(wish: Wish, *, as_json: bool) -> int:
+    """Print every cluster of the fleet with its wave, or why it is left out."""
+    project = await projects.open_project(wish.path, app=wish.app, commit=wish.commit)
+    talk = console.talk()
+    members = projects.load_fleet(wish.fleet, wish.contexts)
+    console.show_problems(talk, (*project.warnings, *projects.check_fleet(project, members)))
+    places = placed(project.application, members)
+    if as_json:
+        for each in places:
+            console.write_json(
+                {
+                    "cluster": each.cluster,
+                    "target": not each.left_out,
+                    "wave": each.wave,
+                    "reason": each.left_out,
+                }
+            )
+    else:
+        _show(places, has_waves=bool(project.application.waves.waves))
+    return exits.Exit.DONE
+
+
+def placed(application: applications.Application, members: fleet.Fleet) -> tuple[Place, ...]:
+    """Return what the application has to do with each cluster of a fleet, in order.
+
+    Raises:
+        errors.UserError: A cluster is in no wave, and that is refused.
+    """
+    going = [each for each in crosscheck.deployed(application, members) if not each.suspended]
+    in_wave = {}
+    if application.waves.waves:
+        for each in waves.divide(application.waves, going).waves:
+            in_wave.update(dict.fromkeys(each.targets, each.wave.name))
+    names = {each.name for each in going}
+    return tuple(
+        Place(
+            each.name,
+            in_wave.get(each.name, ""),
+            "" if each.name in names else _why_not(application, each),
+        )
+        for each in members.clusters
+    )
+
+
+def _why_not(application: applications.Application, cluster: fleet.Cluster) -> str:
+    refused = selection.why_not(application.targets, cluster)
+    if refused:
+        return refused
+    return "suspended in the fleet" if cluster.suspended else "multiTargets has no entry for it"
+
+
+def _show(places: Sequence[Place], *, has_waves: bool) -> None:
+    grid = table.Table(box=None, pad_edge=False, show_edge=False)
+    for heading in ("CLUSTER", *(["WAVE"] if has_waves else []), "WHY NOT"):
+        grid.add_column(heading, no_wrap=heading != "WHY NOT")
+    for each in places:
+        grid.add_row(each.cluster, *([each.wave] if has_waves else []), each.left_out)
+    console.data().print(grid)
+
+
+async def differences(wish: Wish, names: Sequence[str]) -> int:
+    """Print what each cluster gets differently from the first one."""
+    project = await projects.open_project(wish.path, app=wish.app, commit=wish.commit)
+    members = projects.load_fleet(wish.fleet, wish.contexts)
+    console.show_problems(
+        console.talk(), (*project.warnings, *projects.check_fleet(project, members))
+    )
+    known = [each.name for each in crosscheck.deployed(project.application, members)]
+    chosen = _choose(names, known)
+    rendered = await _rendered(project, chosen, members)
+    first = chosen[0]
+    for name in chosen[1:]:
+        compared = comparison.compare(rendered[first], rendered[name])
+        console.write(f"--- {first}\n+++ {name}\n")
+        same = "the same\n\n" if compared.is_empty else ""
+        console.write(same or diff_text.render(compared))
+    return exits.Exit.DONE
+
+
+def _choose(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise errors.user_error(
+            f"the application does not go to {', '.join(unknown)}",
+            hint=f"it goes to: {', '.join(known)}",
+        )
+    chosen = names or known
+    if len(chosen) < 2:
+        raise errors.user_error("there is nothing to compare: one cluster alone")
+    return chosen
+
+
+async def _rendered(
+    project: projects.Project, names: Sequence[str], members: fleet.Fleet
+) -> Mapping[str, Sequence[manifest.Manifest]]:
+    renderer = renderers.Renderer()
+    found = {}
+    for name in names:
+        made = await renderer.render(
+            project.files,
+            project.application,
+            directory=project.directory,
+            target=name,
+            members=members,
+        )
+        found[name] = made.manifests
+    return found
