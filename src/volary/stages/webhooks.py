@@ -155,7 +155,10 @@ async def call(
 
 def refusal(url: str, reach: Reach) -> str:
     """Return why an address given as a number is not called; names are looked at later."""
-    host = parse.urlsplit(url).hostname or ""
+    try:
+        host = parse.urlsplit(url).hostname or ""
+    except ValueError:
+        return "it is no address"
     try:
         return reach.problem(host)
     except ValueError:

@@ -1,127 +1,148 @@
-from collections.abc import AsyncIterator, Mapping
-from datetime import timedelta
+"""Questions become queries and requests, on real HTTP; whatever comes back is an answer."""
 
-import aiohttp.web
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
 import pytest
+from aiohttp import web
 
+import fixed_clock
+import metrics_server
 import scripted_server
-from fixed_clock import FixedClock
+from volary.analysis import queries
 from volary.analysis.providers import opening
-from volary.model import analysis, application, provider, variant
-from volary.stages import measuring, meters, naming
+from volary.config import analysis as analysis_files
+from volary.model import analysis, provider, variant
+from volary.model import application as applications
+from volary.stages import measuring, meters, naming, requests, webhooks
 
-CLOCK = FixedClock()
-APPLICATION = application.Application(name="shop")
-NAMES = naming.Names(
-    namespace="web",
-    workload="shop",
-    service="shop",
-    suffixes={variant.Variant.CANARY: "canary"},
-)
+AT = datetime(2030, 1, 1, 12, tzinfo=UTC)
+NAMES = naming.Names("shop", "web", "web", suffixes={variant.Variant.CANARY: "canary"})
+REACH = webhooks.Reach(loopback=True)
+RULE = analysis.Rule("errors", "prom", "q", expected=analysis.Range(maximum=0.1))
 
 
-@pytest.fixture
-async def prometheus() -> AsyncIterator[scripted_server.ScriptedServer]:
+def question(rule: analysis.Rule, **more: object) -> meters.Question:
+    made = meters.Question(
+        rule=rule,
+        application=applications.Application(name="shop"),
+        target="us",
+        names=NAMES,
+        side=variant.Variant.CANARY,
+        role=analysis.Role.JUDGED,
+        time=AT,
+        until=AT,
+    )
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+async def measured(rule: analysis.Rule, answer: metrics_server.Answer) -> analysis.Measurement:
+    async with metrics_server.serve() as server:
+        server.answer = answer
+        settings = provider.Provider(
+            "prom",
+            provider.ProviderType.PROMETHEUS,
+            provider.Access(server.url),
+            provider.PrometheusOptions(),
+        )
+        clock = fixed_clock.FixedClock()
+        async with opening.open_providers((settings,), clock=clock) as providers:
+            return await measuring.ProviderMeter(providers).measure(question(rule))
+
+
+async def test_a_query_is_filled_in_for_its_cluster_and_variant() -> None:
+    rule = replace(
+        RULE,
+        query="{{ .App.Name }} {{ .Variant.Name }} {{ target }} {{ namespace }} {{ cluster }} "
+        "{{ interval }} {{ .AppCustomArgs.a }} {{ .VariantCustomArgs.b }}",
+        arguments={"a": "1"},
+        canary_arguments={"b": "2"},
+        primary_arguments={"b": "3"},
+    )
+    found = await measured(rule, lambda query, time: 0.5)
+
+    assert found.query == "shop canary web-canary shop us 1m 1 2"
+    assert (found.values, found.variant, found.target) == ((0.5,), "canary", "us")
+
+
+async def test_a_proportion_counts_among_all_and_a_missing_counter_is_no_data() -> None:
+    rule = replace(RULE, kind=analysis.Kind.PROPORTION, query="bad", total_query="all")
+    some = await measured(rule, lambda query, time: {"bad": 3.0, "all": 100.0}[query])
+    none = await measured(rule, lambda query, time: {"bad": None, "all": 100.0}[query])
+    silent = await measured(rule, lambda query, time: {"bad": 3.0, "all": None}[query])
+    broken = await measured(rule, lambda query, time: {"bad": "too many", "all": 100.0}[query])
+
+    assert (some.values, some.totals, some.query) == ((3.0,), (100.0,), "bad of all")
+    assert none.reading is analysis.Reading.NO_DATA, "its name may be wrong"
+    assert (silent.reading, silent.values) == (analysis.Reading.NO_DATA, ())
+    assert broken.reading is analysis.Reading.ERROR
+    assert "too many" in broken.message
+
+
+async def test_a_built_in_query_is_that_of_the_router() -> None:
+    rule = replace(RULE, query="", built_in="request-success-rate")
+    found = await measured(rule, lambda query, time: 99.5)
+
+    assert "http_request_duration_seconds_count" in found.query
+    assert 'kubernetes_namespace="shop"' in found.query
+    assert "web-canary" in found.query
+
+
+async def test_nobody_to_ask_is_an_answer() -> None:
+    async with opening.open_providers((), clock=fixed_clock.FixedClock()) as providers:
+        meter = measuring.ProviderMeter(providers)
+        plain = await meter.measure(question(RULE))
+        built_in = await meter.measure(question(replace(RULE, query="", built_in="request-errors")))
+
+    assert {plain.reading, built_in.reading} == {analysis.Reading.ERROR}
+    assert (await meters.NoMeter().measure(question(RULE))).reading is analysis.Reading.ERROR
+
+
+def test_the_names_of_built_in_queries_are_those_that_files_may_use() -> None:
+    assert set(analysis_files.BUILT_IN) == set(queries.NAMES)
+    assert analysis_files.COUNTED == queries.ERRORS
+
+
+# Requests.
+
+
+def check(url: str, **more: object) -> analysis.HttpCheck:
+    rule = replace(RULE, name="up", timeout=timedelta(seconds=0.5))
+    return analysis.HttpCheck(rule, url, **more)  # type: ignore[arg-type]
+
+
+async def asked(made: analysis.HttpCheck, reach: webhooks.Reach = REACH) -> analysis.Measurement:
+    return await requests.measure(made, question(made.rule), reach)
+
+
+@pytest.mark.parametrize("status", [200, 302, 404, 503])
+async def test_a_status_is_the_value(status: int) -> None:
     async with scripted_server.serve() as server:
-        yield server
+        server.say(web.Response(status=status, headers={"location": server.url}))
+        found = await asked(
+            check(f"{server.url}/${{CLUSTER}}", method="HEAD", headers=(("x-a", "1"), ("x-a", "2")))
+        )
+
+    assert found.values == (float(status),)
+    assert found.query == f"HEAD {server.url}/us"
+    [seen] = server.seen
+    assert (seen.method, seen.path, seen.headers.getall("x-a")) == ("HEAD", "/us", ["1", "2"])
 
 
-async def measure(
-    server: scripted_server.ScriptedServer,
-    answers: Mapping[str, float],
-    *,
-    name: str = "prometheus",
-    side: variant.Variant = variant.Variant.CANARY,
-    **rule: object,
-) -> analysis.Measurement:
-    """Ask a Prometheus that knows these answers, by the query."""
+async def test_no_answer_is_said_and_not_raised() -> None:
+    async def hang(_: scripted_server.Asked) -> web.StreamResponse:
+        await asyncio.sleep(5)
+        return web.Response()
 
-    async def handle(asked: scripted_server.Asked) -> aiohttp.web.StreamResponse:
-        known = answers.get(asked.query["query"])
-        result = [] if known is None else [{"metric": {}, "value": [1, str(known)]}]
-        data = {"resultType": "vector", "result": result}
-        return scripted_server.answer({"status": "success", "data": data})
+    async with scripted_server.serve() as server:
+        server.say(hang)
+        slow = await asked(check(server.url))
+        inside = await asked(check(server.url), webhooks.Reach(loopback=False))
+    gone = await asked(check(server.url))
+    odd = await asked(check("http://["))
 
-    server.handler = handle
-    settings = provider.Provider(
-        name,
-        provider.ProviderType.PROMETHEUS,
-        provider.Access(server.url),
-        provider.PrometheusOptions(),
-    )
-    standard = {"provider": "", "query": "errors", "interval": timedelta(minutes=1)}
-    made = analysis.Rule("errors", **{**standard, **rule})  # type: ignore[arg-type]
-    now = CLOCK.now()
-    role = analysis.Role.JUDGED
-    question = meters.Question(made, APPLICATION, "us", NAMES, side, role, now, now)
-    async with opening.open_providers([settings], clock=CLOCK) as providers:
-        return await measuring.ProviderMeter(providers).measure(question)
-
-
-async def test_a_query_is_filled_for_its_variant_and_cluster(
-    prometheus: scripted_server.ScriptedServer,
-) -> None:
-    text = "{{ .App.Name }} {{ target }} {{ namespace }} {{ cluster }} {{ .VariantCustomArgs.a }}"
-    arguments = {"canary_arguments": {"a": "x"}, "primary_arguments": {"a": "y"}}
-
-    canary = await measure(prometheus, {"shop shop-canary web us x": 1}, query=text, **arguments)
-    primary = await measure(
-        prometheus,
-        {"shop shop web us y": 2},
-        query=text,
-        side=variant.Variant.PRIMARY,
-        **arguments,
-    )
-
-    assert (canary.values, primary.values) == ((1.0,), (2.0,))
-    assert canary.query == "shop shop-canary web us x"
-
-
-async def test_a_proportion_has_two_numbers(prometheus: scripted_server.ScriptedServer) -> None:
-    found = await measure(
-        prometheus,
-        {"errors": 3, "all": 100},
-        kind=analysis.Kind.PROPORTION,
-        total_query="all",
-    )
-
-    assert (found.values, found.totals) == ((3.0,), (100.0,))
-
-
-@pytest.mark.parametrize(
-    ("answers", "reading", "message"),
-    [
-        ({"all": 100}, analysis.Reading.NO_DATA, "where that means zero, have it say so"),
-        ({"errors": 0}, analysis.Reading.NO_DATA, "prometheus has no data for the query"),
-        ({}, analysis.Reading.NO_DATA, "prometheus has no data for the query"),
-    ],
-)
-async def test_half_of_a_proportion_is_no_data(
-    prometheus: scripted_server.ScriptedServer,
-    answers: Mapping[str, float],
-    reading: analysis.Reading,
-    message: str,
-) -> None:
-    """A misspelt counter must not look like a release without a failure."""
-    found = await measure(prometheus, answers, kind=analysis.Kind.PROPORTION, total_query="all")
-
-    assert found.reading is reading
-    assert message in found.message
-    assert found.values == ()
-
-
-async def test_nobody_to_ask_is_said_for_built_in_queries_too(
-    prometheus: scripted_server.ScriptedServer,
-) -> None:
-    found = await measure(prometheus, {}, provider="thanos", query="", built_in="request-duration")
-
-    assert found.reading is analysis.Reading.ERROR
-    assert found.message == "no provider thanos is in the settings (there: prometheus)"
-
-
-async def test_a_name_without_a_value_is_said(prometheus: scripted_server.ScriptedServer) -> None:
-    found = await measure(prometheus, {}, query="{{ ingress }}")
-
-    assert found.reading is analysis.Reading.ERROR
-    assert found.message == "{{ ingress }} has no value for canary on us"
-    assert not prometheus.seen
+    assert slow.message == "no answer within 0.5 s"
+    assert "this machine itself" in inside.message
+    assert {each.reading for each in (slow, inside, gone, odd)} == {analysis.Reading.ERROR}
+    assert len(server.seen) == 1
