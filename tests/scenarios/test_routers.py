@@ -5,9 +5,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from stage_world import KEY, NEW, OLD, World, config, deployment, made, service, world
-from volary.manifests import made as application_objects
 from volary.model import application as applications
-from volary.model import json, manifest, stage, traffic
+from volary.model import json, manifest, stage
 from volary.sandbox import crds
 
 Name = stage.StageName
