@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Generic, TypeVar
+from urllib import parse
 
 from volary.config import metrics, placeholders, shape, yaml
 from volary.model import analysis, stage
@@ -200,7 +201,7 @@ def _rule(place: _Place[metrics.Metric], interval: timedelta | None) -> analysis
 
 def _http(place: _Place[metrics.HttpCheck]) -> analysis.HttpCheck:
     read, reading, path = place.entry, place.reading, place.path
-    if not _ADDRESS.fullmatch(read.url):
+    if not _ADDRESS.fullmatch(read.url) or not _has_host(read.url):
         reading.error((*path, "url"), "must be an address with https:// or http://")
     for i, header in enumerate(read.headers):
         is_bad = not _HEADER.fullmatch(header.key) or any(
@@ -224,6 +225,13 @@ def _http(place: _Place[metrics.HttpCheck]) -> analysis.HttpCheck:
     )
     headers = tuple((each.key, each.value) for each in read.headers)
     return analysis.HttpCheck(rule, read.url, read.method, headers)
+
+
+def _has_host(url: str) -> bool:
+    try:
+        return bool(parse.urlsplit(url).hostname)
+    except ValueError:
+        return False
 
 
 def _no_data(place: _Place[Entry], otherwise: analysis.NoData) -> analysis.NoData:
