@@ -38,6 +38,8 @@ def at_most(number: int, trials: int, share: float) -> float:
 
 def share_below(number: int, trials: int, chance_above: float) -> float:
     """Return the share at which `number` hits or more have the chance `chance_above`."""
+    if number == trials:
+        return float(chance_above ** (1 / trials))
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

@@ -172,11 +172,13 @@ def ratio_interval(
     """Return an interval for `ratio`; None above: there is no upper bound.
 
     One stratum, or one side without events: Clopper and Pearson's on the share of the events;
-    otherwise Greenland and Robins'.
+    over several strata, or for thousands of events, Greenland and Robins'.
     """
+    added = _added(strata)
+    is_one_sided = not round(added.first.events) or not round(added.second.events)
+    if is_one_sided or (len(strata) == 1 and added.events <= _EXACT):
+        return _exact_interval(added, confidence)
     above, below = _weighed(strata)
-    if len(strata) == 1 or not above or not below:
-        return _exact_interval(_added(strata), confidence)
     spread = _spread(strata)
     reach = _NORMAL.inv_cdf((1 + confidence) / 2) * math.sqrt(spread / (above * below))
     return above / below * math.exp(-reach), above / below * math.exp(reach)

@@ -17,6 +17,7 @@ from volary.model import analysis
 from volary.model.analysis import Deviation, Kind, Result
 
 _CHANCE = 0.01
+_TINY = 1e-300
 _NORMAL = NormalDist()
 
 Cells = list[looks.Cell]
@@ -28,6 +29,11 @@ class _Fit:
 
     p_value: float
     strength: float
+
+    @property
+    def order(self) -> tuple[float, float]:
+        """The worst first; rounded, as two clusters fit each other equally badly."""
+        return round(math.log(max(self.p_value, _TINY)), 6), -round(self.strength, 6)
 
 
 def find(
@@ -66,7 +72,7 @@ def _one_by_one(
     left = dict(measured)
     while len(left) > 1:
         fits = {target: fit(items, _others(left, target)) for target, items in left.items()}
-        worst = min(fits, key=lambda target: (fits[target].p_value, -fits[target].strength))
+        worst = min(fits, key=lambda target: (*fits[target].order, target))
         if fits[worst].p_value >= level:
             break
         del left[worst]

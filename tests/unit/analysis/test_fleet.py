@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from volary.analysis import fleet
 from volary.model import analysis
@@ -343,3 +345,28 @@ def test_a_single_cluster_is_its_own_fleet() -> None:
         assert found.own["eu"].result is Result.FAIL
         assert found.decided["eu"].result is Result.FAIL
         assert found.pooled.sentence.startswith("errors on eu: ")
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["eu", "us", "ap", "af"]),
+        st.tuples(st.integers(0, 400), st.floats(0, 0.2), st.floats(0, 0.2)),
+        min_size=1,
+    ),
+    st.sampled_from(Decider),
+)
+def test_the_order_of_the_clusters_means_nothing(
+    regions: dict[str, Region], decider: Decider
+) -> None:
+    history = released(regions, looks=3)
+    backwards = dict(reversed(history.items()))
+
+    found, other = judge(by(decider), history), judge(by(decider), backwards)
+
+    assert results(found.own) == results(other.own)
+    assert results(found.decided) == results(other.decided)
+    assert set(found.pooled.outliers) == set(other.pooled.outliers)
+    if decider is Decider.PER_CLUSTER:
+        assert found.decided == found.own
+        for target, each in history.items():
+            assert found.own[target] == judge(by(decider), {target: each}).own[target]
