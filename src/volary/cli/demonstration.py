@@ -137,6 +137,4 @@ async def _keep(stage: _Stage) -> None:
     for name, cluster in stage.sandbox.clusters.items():
         talk.print(f"  {name:6} kubectl --kubeconfig {cluster.kubeconfig_path} get deploy,pods,svc")
     talk.print(f"  git log in {stage.repository}, fleet file {stage.sandbox.path}")
-    with contextlib.suppress(asyncio.CancelledError):
-        await asyncio.Event().wait()
-    closing.undisturbed(talk)
+    await closing.until_told(talk)

@@ -45,7 +45,7 @@ async def run(*, keep: bool) -> int:
                 await _tell(scene)
                 if keep:
                     talk.print(f"\n{scene.server.url} and the clusters stay up until Ctrl-C")
-                    await asyncio.Event().wait()
+                    await closing.until_told(talk)
             except asyncio.CancelledError:
                 closing.undisturbed(talk)
                 return exits.Exit.INTERRUPTED
