@@ -15,6 +15,8 @@ from volary.model import analysis
 
 #: A counter that is extrapolated may come out a little above what it is counted in.
 _EXTRAPOLATED = 1.05
+#: Beyond it floats no longer tell one event from none.
+_MOST = 2.0**53
 _UNCOUNTED = counts.Count(0.0, 1.0)
 
 
@@ -176,6 +178,8 @@ def _count_problem(rule: analysis.Rule, measured: analysis.Measurement) -> str:
         return problem
     if min([*measured.values, *measured.totals], default=0.0) < 0:
         return "a count below zero"
+    if max([*measured.values, *measured.totals]) > _MOST:
+        return "a count so large that nothing counted it"
     if rule.kind is analysis.Kind.RATE:
         return ""
     events, total = sum(measured.values), sum(measured.totals)

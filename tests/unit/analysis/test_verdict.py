@@ -393,6 +393,7 @@ def test_a_ratio_is_allowed_before_it_counts() -> None:
         (-1, 10, "below zero"),
         (math.nan, 10, "NaN"),
         (1, math.inf, "+Inf"),
+        (1, 1e300, "so large"),
     ],
 )
 def test_counts_that_say_nothing(errors: float, requests: float, reason: str) -> None:
