@@ -174,14 +174,17 @@ def _value_problem(rule: analysis.Rule, values: Sequence[float]) -> str:
 
 
 def _count_problem(rule: analysis.Rule, measured: analysis.Measurement) -> str:
-    if problem := _not_finite([*measured.values, *measured.totals]):
+    found = [*measured.values, *measured.totals]
+    if problem := _not_finite(found):
         return problem
-    if min([*measured.values, *measured.totals], default=0.0) < 0:
+    if min(found) < 0:
         return "a count below zero"
-    if max([*measured.values, *measured.totals]) > _MOST:
+    if max(found) > _MOST:
         return "a count so large that nothing counted it"
-    if rule.kind is analysis.Kind.RATE:
-        return ""
+    return _total_problem(measured) if rule.kind is analysis.Kind.PROPORTION else ""
+
+
+def _total_problem(measured: analysis.Measurement) -> str:
     events, total = sum(measured.values), sum(measured.totals)
     if total <= 0:
         return "the total is zero: nothing was counted"
