@@ -315,7 +315,7 @@ async def test_up_ends_cleanly_on_a_signal(sent: signal.Signals, tmp_path: Path)
     code = (
         "import asyncio, pathlib, sys\n"
         "from volary.sandbox import up\n"
-        "ready = lambda fleet: print(len(fleet.clusters), 'ready', flush=True)\n"
+        "ready = lambda running: print(len(running.fleet.clusters), 'ready', flush=True)\n"
         "asyncio.run(up.run(['us', 'eu'], pathlib.Path(sys.argv[1]), ready=ready))\n"
         "print('ended')\n"
     )
