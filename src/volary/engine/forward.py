@@ -4,22 +4,12 @@ The rollback stage is carried out by the same rules; only that a failing cluster
 does not keep the others from being taken back.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine import failures, limits, roster, state, tally, update, wording
+from volary.engine import failures, limits, openings, roster, state, tally, update, wording
 from volary.model import status as words
-
-
-def _may_start(run: state.Run) -> bool:
-    """Whether new work may begin."""
-    if run.rollback:
-        return not run.rollback.is_final
-    return run.ending is None and run.pause is None and not run.current.is_final
-
-
-def _open_group(run: state.Run) -> state.GroupState | None:
-    return next((group for group in run.current.groups if not group.is_final), None)
 
 
 def pass_over(run: state.Run, now: datetime) -> state.Run:
@@ -41,8 +31,14 @@ def pass_over(run: state.Run, now: datetime) -> state.Run:
 
 def ask_approval(run: state.Run, now: datetime) -> state.Run:
     """Ask for the approvals of the group that comes next."""
-    group = _open_group(run)
-    if not _may_start(run) or group is None or group.is_open or group.asked or not group.rule:
+    group = openings.next_group(run)
+    if (
+        not openings.may_start(run)
+        or group is None
+        or group.is_open
+        or group.asked
+        or not group.rule
+    ):
         return run
     asked = replace(group, asked=now, expires=now + group.rule.timeout)
     stage = update.group(run.current, group, asked)
@@ -56,12 +52,15 @@ def _people(rule: state.ApprovalRule) -> str:
 
 
 def begin_stage(run: state.Run, now: datetime) -> state.Run:
-    """Start the stage, or go on with it once its group is approved."""
-    group = _open_group(run)
+    """Start the stage, or go on with it once its group is approved and a window is open."""
+    group = openings.next_group(run)
     stage = run.current
     waits = stage.status in (words.TaskStatus.PENDING, words.TaskStatus.WAITING)
-    if not _may_start(run) or not waits or group is None or not group.is_open:
+    if not openings.may_start(run) or not waits or group is None or not group.is_open:
         return run
+    if openings.hold_up_all(run, group, now):
+        waiting = replace(stage, status=words.TaskStatus.WAITING, reason=group.closed)
+        return run if waiting == stage else update.current(run, waiting)
     begun = replace(
         stage,
         status=words.TaskStatus.RUNNING,
@@ -74,22 +73,39 @@ def begin_stage(run: state.Run, now: datetime) -> state.Run:
 
 def start_tasks(run: state.Run, now: datetime) -> state.Run:
     """Start queued tasks of the group, as many as may run at once; a way back takes no place."""
-    group = _open_group(run)
-    if not _may_start(run) or group is None or not group.is_open:
+    group = openings.next_group(run)
+    if not openings.may_start(run) or group is None or not group.is_open:
         return run
     deadline = _task_deadline(run)
     if deadline is None or run.current.status is not words.TaskStatus.RUNNING:
         return run
     tasks, counts = group.tasks, tally.of(group.tasks)
+    closed = openings.closed(run, group, now)
     free = group.concurrency - (counts.running - counts.returning)
-    if not group.concurrency and counts.pending:
-        tasks = tuple(_begun(task, group, now, deadline) for task in tasks)
-    while group.concurrency and free > 0 and (place := tally.next_pending(tasks)) is not None:
+    if not group.concurrency and counts.pending > len(closed):
+        tasks = tuple(
+            task if task.target in closed else _begun(task, group, now, deadline) for task in tasks
+        )
+    while group.concurrency and free > 0 and (place := _next(tasks, closed)) is not None:
         tasks = tally.replaced(tasks, place, _begun(tasks[place], group, now, deadline))
         free -= 1
     if tasks is group.tasks:
         return run
     return update.current(run, update.group(run.current, group, replace(group, tasks=tasks)))
+
+
+def _next(tasks: tuple[state.TaskState, ...], closed: Collection[str]) -> int | None:
+    """Return the position of the first queued task that may start; None when none may."""
+    if not closed:
+        return tally.next_pending(tasks)
+    return next(
+        (
+            place
+            for place, task in enumerate(tasks)
+            if task.status is words.TaskStatus.PENDING and task.target not in closed
+        ),
+        None,
+    )
 
 
 def _begun(
@@ -128,7 +144,7 @@ def _started(task: state.TaskState, now: datetime, deadline: datetime) -> state.
 def complete_stage(run: state.Run, now: datetime) -> state.Run:
     """End a stage whose tasks have all ended well, and go to the next or finish."""
     stage = run.current
-    if run.rollback or run.ending or stage.is_final or _open_group(run) is not None:
+    if run.rollback or run.ending or stage.is_final or openings.next_group(run) is not None:
         return run
     if len(roster.of(run.clusters).left_out) == len(run.clusters):
         reason = "no cluster is left to go on with"
@@ -183,7 +199,8 @@ def reason(run: state.Run) -> str:
         return f"{stage.stage.name.value} failed: {stage.reason}; {_still(run)}"
     if limits.waiting_group(run):
         return f"{where}: {stage.reason}"
-    return where
+    closed = next((group.closed for group in stage.groups if group.closed), "")
+    return f"{where}: {closed}" if closed else where
 
 
 def _paused(run: state.Run, pause: state.Pause) -> str:

@@ -1,7 +1,7 @@
 """What follows from time: deadlines of tasks, stages, runs and approvals.
 
 A timeout is a failure, never a cancel. Limits of stage and run stand still while the
-run waits for a person and nothing runs; limits of running tasks never do.
+run waits for a person or a window and nothing runs; limits of running tasks never do.
 """
 
 from dataclasses import replace
@@ -138,8 +138,9 @@ def waiting_group(run: state.Run) -> state.GroupState | None:
 
 
 def turn_clock(run: state.Run, now: datetime) -> state.Run:
-    """Stop the limits of stage and run while a person is waited for; start them again after."""
-    stands = waits_for_person(run) and not run.current.is_busy
+    """Stop the limits of stage and run while a person or a window is waited for."""
+    waits = waits_for_person(run) or waits_for_window(run)
+    stands = waits and not run.current.is_busy
     if stands and run.clock_stopped is None:
         return replace(run, clock_stopped=now)
     if stands or run.clock_stopped is None:
@@ -161,11 +162,19 @@ def waits_for_person(run: state.Run) -> bool:
     return bool(run.pause) or run.held or waiting_group(run) is not None
 
 
+def waits_for_window(run: state.Run) -> bool:
+    """Say whether nothing runs, and what is queued waits until it may be changed."""
+    if run.is_final or run.ending or run.rollback or run.current.is_busy:
+        return False
+    return any(each.opens is not None for each in run.current.groups)
+
+
 def next_time(run: state.Run) -> datetime | None:
     """Return when `events.TimePassed` is due; None when no limit is running."""
     if run.is_final or run.status is words.RunStatus.PLANNED:
         return None
     times = [tally.of(each.tasks).next_deadline for each in run.current.groups]
+    times += [each.opens for each in run.current.groups]
     group = waiting_group(run)
     if group is not None:
         times.append(group.expires)

@@ -24,13 +24,16 @@ The rules, in words:
     rollback goes on through a polite cancel and is broken off by one with `now`.
 8.  A paused run starts nothing new; what runs finishes. A failure ends the pause: gates and
     pauses never hold up the way back. Nobody is asked before a rollback.
-9.  Limits of the run and its stage stand still while a person is waited for and nothing runs.
+9.  Limits of the run and its stage stand still while a person or a window is waited for and
+    nothing runs.
 10. A final run never changes. Facts that come too late are ignored; requests are refused.
 11. In waves one step (a stage of a wave) follows the other. A cluster that fails within the
     budgets of its wave and of the run is left out and taken back at once, before the step ends;
     one that cannot be reached is tried again for as long as its wave says. One failure more than
     the budget allows fails the step, and its wave's rule decides: stop, hold, take back the wave,
     or everything, the last wave first.
+12. While a window is closed, no stage that changes a cluster starts on it (`openings`): what runs
+    finishes, limits stand still when nothing does, and the way back is never held up.
 
 The table says which events are taken in which status, by which function, and which
 statuses may follow. After the function wrote down the event, `settle` decides everything
@@ -114,7 +117,8 @@ _LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] =
         events.SkipCluster: (RunStatus.RUNNING, RunStatus.WAITING, *_FAILED),
         events.SkipStage: (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.SUCCEEDED, *_FAILED),
     },
-    # Waiting for a person: paused (tasks may still be finishing), held, or asked to approve.
+    # Waiting for a person: paused (tasks may still be finishing), held, or asked to approve; or
+    # for a window.
     RunStatus.WAITING: {
         events.TaskProgressed: (RunStatus.WAITING,),
         events.TaskFinished: (

@@ -53,6 +53,8 @@ class Plan:
     steps: tuple[Step, ...] = ()
     #: Of the clusters that run another commit than the others.
     running_commits: Mapping[str, str] = field(default_factory=dict)
+    #: When the clusters may be changed; empty: at any time.
+    windows: tuple[state.WindowRule, ...] = ()
 
 
 def one_group(targets: Sequence[str], *, concurrency: int = 0) -> tuple[Group, ...]:
@@ -85,6 +87,7 @@ def new_run(run_id: str, plan: Plan, at: datetime) -> state.Run:
         policy=plan.policy,
         created=at,
         waves=plan.waves,
+        windows=plan.windows,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine import budgets, ending, forward, limits, state
+from volary.engine import budgets, ending, forward, limits, openings, state
 from volary.model import status as words
 
 Rule = Callable[[state.Run, datetime], state.Run]
@@ -43,13 +43,14 @@ def label(run: state.Run, _: datetime) -> state.Run:
 def _status(run: state.Run) -> words.RunStatus:
     if run.rollback:
         return words.RunStatus.ROLLING_BACK
-    if limits.waits_for_person(run):
+    if limits.waits_for_person(run) or limits.waits_for_window(run):
         return words.RunStatus.WAITING
     return words.RunStatus.RUNNING
 
 
-#: In this order: the clock first, then failures, then the way out, then the way on.
+#: In this order: windows and the clock first, then failures, then the way out, then the way on.
 RULES: tuple[Rule, ...] = (
+    openings.watch,
     limits.turn_clock,
     budgets.tolerate,
     ending.fail_stage,

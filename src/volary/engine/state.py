@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from volary.engine import roster, tally
+from volary.model import freeze
 from volary.model import outcome as outcomes
 from volary.model import stage as stages
 from volary.model import status as words
@@ -153,6 +154,16 @@ class WaveRule:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowRule:
+    """When some clusters of the run may be changed, or may not; fixed at the run's start."""
+
+    window: freeze.Window
+    targets: tuple[str, ...]
+    #: Whether they may not be changed within it; otherwise within it only.
+    deny: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ApprovalRule:
     """Who has to agree before a group of targets starts."""
 
@@ -222,6 +233,10 @@ class GroupState:
     expires: datetime | None = None
     #: How long a task may take, besides the stage's timeout; None: as long as the stage.
     progress_deadline: timedelta | None = None
+    #: When a window lets the first of its queued tasks start that one holds up; None: none does.
+    opens: datetime | None = None
+    #: Which clusters wait for what, in one clause; empty: none does.
+    closed: str = ""
 
     @property
     def is_open(self) -> bool:
@@ -355,6 +370,8 @@ class Run:
     clock_stopped: datetime | None = None
     #: In order; empty: the run does not move in waves.
     waves: tuple[WaveRule, ...] = ()
+    #: When its clusters may be changed; empty: at any time.
+    windows: tuple[WindowRule, ...] = ()
 
     @property
     def is_final(self) -> bool:

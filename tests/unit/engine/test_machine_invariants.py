@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from volary.engine import commands, events, limits, machine, orders, plan, state
-from volary.model import outcome, stage
+from volary.model import freeze, outcome, stage
 from volary.model.status import RunStatus, TaskStatus
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
@@ -90,6 +90,7 @@ class Conversation(RuleBasedStateMachine):
         assert not before.is_final, "nothing happens after the end"
         match command:
             case commands.StartTask():
+                assert self.may_be_changed(command), "a cluster is changed in a closed window"
                 same = [key for key in self.running if key[:2] == (command.stage, command.target)]
                 assert not same, "a task runs twice at once"
                 on_cluster = [key for key in self.running if key[1] == command.target]
@@ -101,6 +102,17 @@ class Conversation(RuleBasedStateMachine):
                 self.wake = command.at
             case commands.Release():
                 self.releases += 1
+
+    def may_be_changed(self, command: commands.StartTask) -> bool:
+        """Say so by the definition: a minute is in a window when one began not long before."""
+        if command.returning or command.stage == state.ROLLBACK_ID or "WAIT" in command.stage:
+            return True
+        minutes = self.now.hour * 60 + self.now.minute
+        within = {"office": minutes % 120 < 70, "freeze": minutes % 30 < 20}
+        mine = [each for each in self.run.windows if command.target in each.targets]
+        allowed = [within[each.window.name] for each in mine if not each.deny]
+        denied = [within[each.window.name] for each in mine if each.deny]
+        return not any(denied) and (not allowed or any(allowed))
 
     @precondition(lambda self: self.run.status is RunStatus.PLANNED)
     @rule()
@@ -224,6 +236,15 @@ class Conversation(RuleBasedStateMachine):
             assert self.wake, "nobody would wake it"
 
     @invariant()
+    def limits_stand_still_while_only_a_window_is_waited_for(self) -> None:
+        waits = limits.waits_for_window(self.run)
+        if waits and not self.run.pause:
+            assert self.run.status is RunStatus.WAITING
+            assert self.run.clock_stopped
+            assert self.wake, "nobody would see the window open"
+            assert " until " in self.run.reason
+
+    @invariant()
     def only_one_group_of_one_stage_runs(self) -> None:
         for each in self.run.all_stages:
             if each is not self.run.current:
@@ -285,13 +306,23 @@ class Conversation(RuleBasedStateMachine):
         for _ in range(60):
             if self.run.is_final:
                 break
-            if self.run.status is RunStatus.WAITING:
+            if self.run.status is RunStatus.WAITING and limits.waits_for_person(self.run):
                 self.send(events.Cancel(self.now, "ana", rollback=True))
             elif self.wake is not None:
                 self.now = max(self.now, self.wake)
                 self.tick()
         assert self.run.is_final
         self.a_final_run_has_let_go_of_everything()
+
+
+#: Days on which the first clusters may be changed, and hours in which others may not.
+OFFICE = freeze.Window("office", "0 */2 * * *", timedelta(minutes=70))
+FREEZE = freeze.Window("freeze", "0,30 * * * *", timedelta(minutes=20))
+WINDOWS = (
+    (),
+    (state.WindowRule(FREEZE, NAMES, deny=True),),
+    (state.WindowRule(OFFICE, ("us", "eu")), state.WindowRule(FREEZE, ("eu", "asia"), deny=True)),
+)
 
 
 class AnyConversation(Conversation):
@@ -302,15 +333,16 @@ class AnyConversation(Conversation):
         on_failure=st.sampled_from(state.OnFailure),
         on_unreachable=st.sampled_from(state.OnUnreachable),
         timeout=st.sampled_from((timedelta(minutes=15), timedelta(hours=6))),
+        windows=st.sampled_from(WINDOWS),
     )
-    def planned(self, groups, on_failure, on_unreachable, timeout) -> None:
+    def planned(self, groups, on_failure, on_unreachable, timeout, windows) -> None:
         policy = state.Policy(
             on_failure=on_failure,
             on_unreachable=on_unreachable,
             timeout=timeout,
             grace=timedelta(minutes=2),
         )
-        made = plan.Plan("shop", "new", groups, STAGES, "old", policy)
+        made = plan.Plan("shop", "new", groups, STAGES, "old", policy, windows=windows)
         self.run = plan.new_run("run-1", made, BEGINNING)
 
 
@@ -327,6 +359,7 @@ class AnyWaves(Conversation):
         on_unreachable=st.sampled_from(state.OnUnreachable),
         total=st.sampled_from((None, 1)),
         limit=st.sampled_from((None, timedelta(minutes=3))),
+        windows=st.sampled_from(WINDOWS),
     )
     def planned(
         self,
@@ -339,6 +372,7 @@ class AnyWaves(Conversation):
         on_unreachable,
         total,
         limit,
+        windows,
     ) -> None:
         edges = (0, *sorted(cuts), len(NAMES))
         rules = tuple(
@@ -370,7 +404,10 @@ class AnyWaves(Conversation):
         policy = state.Policy(
             grace=timedelta(minutes=2), failures=total, again_after=timedelta(minutes=1)
         )
-        made = plan.Plan("shop", "new", (plan.Group(NAMES),), STAGES, "old", policy, rules, steps)
+        groups = (plan.Group(NAMES),)
+        made = plan.Plan(
+            "shop", "new", groups, STAGES, "old", policy, rules, steps, windows=windows
+        )
         self.run = plan.new_run("run-1", made, BEGINNING)
 
     @invariant()

@@ -1,0 +1,128 @@
+"""Whether windows let clusters be changed at a time, and when they next will. Pure.
+
+A window begins whenever its schedule does, in the time of its zone, and lasts for its duration. A
+time that a clock skips is as much later as the clock was put forward; one that comes twice is the
+first of the two.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
+
+from volary.model import freeze, schedule
+
+_DAY = timedelta(days=1)
+#: Windows followed one by one to an opening; then it is looked again when the last one ends.
+_MOST_STEPS = 500
+_FAR = timedelta(days=366)
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """Why nothing may be changed, and from when on it may be again."""
+
+    #: In one clause: ``denied by year end``.
+    why: str
+    #: Later than the time that was asked about.
+    opens: datetime
+    #: The zone in which people read that time.
+    zone: str
+
+    @property
+    def opening(self) -> str:
+        """When it opens, in words: ``Mon 2026-01-05 08:00 Europe/Berlin``."""
+        local = self.opens.astimezone(schedule.zone(self.zone))
+        return f"{local:%a %Y-%m-%d %H:%M} {self.zone}"
+
+
+def closure(
+    allow: Sequence[freeze.Window], deny: Sequence[freeze.Window], now: datetime
+) -> Closure | None:
+    """Return what keeps clusters that these windows are for from being changed; None: nothing."""
+    first = _obstacle(allow, deny, now)
+    if first is None:
+        return None
+    why, zone, until = first
+    for _ in range(_MOST_STEPS):
+        following = _obstacle(allow, deny, until)
+        if following is None:
+            break
+        until = following[2]
+    return Closure(why, until, zone)
+
+
+def is_within(window: freeze.Window, now: datetime) -> bool:
+    """Say whether `now` is in the window; its end is not."""
+    return _end(window, now) is not None
+
+
+def _obstacle(
+    allow: Sequence[freeze.Window], deny: Sequence[freeze.Window], now: datetime
+) -> tuple[str, str, datetime] | None:
+    """Return why nothing may be changed, the zone, and until when at least."""
+    for each in deny:
+        end = _end(each, now)
+        if end is not None:
+            return f"denied by {each.name}", each.zone, end
+    if not allow or any(is_within(each, now) for each in allow):
+        return None
+    names = " or ".join(each.name for each in allow[:3]) + (" and more" if len(allow) > 3 else "")
+    starts = [(found, each.zone) for each in allow if (found := _next_start(each, now))]
+    opens, zone = min(starts, default=(now + _FAR, "UTC"))
+    return f"outside {names}", zone, opens
+
+
+def _end(window: freeze.Window, now: datetime) -> datetime | None:
+    """Return when the window that `now` is in ends; None: it is in none."""
+    started = _last_start(window, now)
+    return None if started is None else started + window.duration
+
+
+def _last_start(window: freeze.Window, now: datetime) -> datetime | None:
+    """Return the latest beginning from which the window still lasts."""
+    earliest = now - window.duration
+    zone = schedule.zone(window.zone)
+    # A day more: one that begins in the hours that a clock skips ends up on the next.
+    last, day = now.astimezone(zone).date(), earliest.astimezone(zone).date() - _DAY
+    while last >= day:
+        starts = _starts_on(window, last)
+        place = bisect_right(starts, now)
+        if place:
+            return starts[place - 1] if starts[place - 1] > earliest else None
+        last -= _DAY
+    return None
+
+
+def _next_start(window: freeze.Window, now: datetime) -> datetime | None:
+    """Return the first beginning after `now`."""
+    day: date | None = now.astimezone(schedule.zone(window.zone)).date() - _DAY
+    while day is not None and (day := _next_day(window.schedule, day)) is not None:
+        starts = _starts_on(window, day)
+        place = bisect_left(starts, now)
+        if place < len(starts) and starts[place] == now:
+            place += 1
+        if place < len(starts):
+            return starts[place]
+        day += _DAY
+    return None
+
+
+@lru_cache(maxsize=512)
+def _next_day(text: str, day: date) -> date | None:
+    return schedule.parse(text).next_day(day)
+
+
+@lru_cache(maxsize=512)
+def _starts_on(window: freeze.Window, day: date) -> tuple[datetime, ...]:
+    """Return the beginnings on a day of the window's zone, in order."""
+    found, zone = schedule.parse(window.schedule), schedule.zone(window.zone)
+    if not found.falls_on(day):
+        return ()
+    locals_ = (
+        datetime.combine(day, time(hour, minute), zone)
+        for hour in found.hours
+        for minute in found.minutes
+    )
+    return tuple(sorted({each.astimezone(UTC) for each in locals_}))
