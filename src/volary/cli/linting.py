@@ -7,6 +7,7 @@ from pathlib import Path
 from volary.cli import console, exits
 from volary.config import application, lint
 from volary.config import fleet as fleet_files
+from volary.config.dialects.karmada import policies
 from volary.controller import projects
 from volary.model import errors, problem
 
@@ -52,31 +53,50 @@ def _below(path: Path) -> list[Path]:
 
 
 def _named(directory: Path, files: list[str]) -> list[str]:
-    """Return the names of what is linted; a Canary needs all that is beside it."""
-    named = [each for each in files if application.is_file_name(each)]
-    fleets = [each for each in files if fleet_files.is_file_name(each)]
-    if named or not any(
-        application.is_canary(_read(directory / each))
-        for each in files
-        if application.may_be_canary(each)
-    ):
-        return sorted({*named, *fleets})
-    return sorted({*fleets, *(each for each in files if application.is_yaml_name(each))})
+    """Return the names of what is linted; a Canary or a policy needs all that is beside it."""
+    known = [
+        each for each in files if application.is_file_name(each) or fleet_files.is_file_name(each)
+    ]
+    yamls = [each for each in files if application.is_yaml_name(each)]
+    if directory.name == policies.DIRECTORY or any(map(application.is_file_name, files)):
+        needed = any(policies.may_be_in(_read(directory / each)) for each in yamls)
+    else:
+        needed = any(
+            (application.may_be_canary(each) and application.is_canary(_read(directory / each)))
+            or (policies.is_looked_into(each) and policies.places(_read(directory / each)))
+            for each in files
+        )
+    below = directory / policies.DIRECTORY
+    if not needed and any(map(application.is_file_name, files)) and below.is_dir():
+        needed = any(_has_policy(each) for each in below.iterdir())
+    return sorted({*known, *yamls} if needed else known)
+
+
+def _has_policy(file: Path) -> bool:
+    is_yaml = file.is_file() and application.is_yaml_name(file.name)
+    return is_yaml and policies.may_be_in(_read(file))
 
 
 def _with_neighbours(path: Path) -> list[Path]:
     """Return a file that is named, with what is beside it where that counts."""
-    if application.is_file_name(path.name) or not application.is_canary(_read(path)):
+    text = _read(path)
+    is_named = application.is_file_name(path.name)
+    if not (is_named or application.is_canary(text) or policies.places(text)):
         return [path]
-    beside = (each for each in path.parent.iterdir() if each.is_file() and each != path)
+    below = path.parent / policies.DIRECTORY
+    beside = [*path.parent.iterdir(), *(below.iterdir() if below.is_dir() else ())]
     others = [
         each
         for each in sorted(beside)
-        if application.is_yaml_name(each.name)
+        if each != path
+        and each.is_file()
+        and application.is_yaml_name(each.name)
         and not application.is_file_name(each.name)
         and not fleet_files.is_file_name(each.name)
         and not application.is_canary(_read(each))
     ]
+    if is_named and not any(map(_has_policy, others)):
+        return [path]
     return [path, *others]
 
 

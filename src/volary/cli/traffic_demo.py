@@ -5,27 +5,24 @@ import contextlib
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 from rich import console as rich_console
 
 from volary.cli import (
-    announcement,
     closing,
     console,
     demo_metrics,
+    demo_release,
     demo_repository,
     demo_users,
     exits,
-    running,
     snapshots,
-    summary,
     traffic_stories,
 )
 from volary.clusters import pool
-from volary.controller import preparation, projects, system_clock
-from volary.engine import state
+from volary.controller import projects, system_clock
+from volary.engine import executor, state
 from volary.model import status as words
 from volary.sandbox import crds, fleet, proxies
 
@@ -126,24 +123,14 @@ async def _tell(stage: _Stage) -> bool:
 
 
 async def _release(stage: _Stage, *, look: bool) -> state.Run:
-    project = await projects.open_project(str(stage.repository), app=stage.story.service)
-    wish = preparation.Wish(str(stage.repository))
-    prepared = await preparation.prepare(wish, stage.clusters, project)
-    announcement.show(stage.console, prepared)
-    stage.console.print()
-    view = running.choose_view(stage.console, as_json=False)
-    extras = running.Extras(
-        wrap=lambda performer: (
-            snapshots.Looking(performer, stage.console, stage.clusters, stage.sight)
-            if look
-            else performer
-        ),
-        image_grace=timedelta(seconds=4),
-        remember=False,
+    def looking(performer: executor.StageExecutor) -> executor.StageExecutor:
+        if not look:
+            return performer
+        return snapshots.Looking(performer, stage.console, stage.clusters, stage.sight)
+
+    return await demo_release.carry_out(
+        stage.console, stage.clusters, stage.repository, stage.story.service, wrap=looking
     )
-    ended = await running.carry_out(prepared, stage.clusters, view, stage.console, extras=extras)
-    summary.show(stage.console, ended, view.shown)
-    return ended
 
 
 def _judge(stage: _Stage, ended: state.Run, users: Sequence[demo_users.Asking]) -> bool:

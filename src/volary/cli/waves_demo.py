@@ -4,27 +4,24 @@ import asyncio
 import contextlib
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich import console as rich_console
 
 from volary.cli import (
-    announcement,
     closing,
     console,
+    demo_release,
     demo_repository,
     exits,
-    running,
     snapshots,
     stories,
-    summary,
 )
 from volary.clusters import pool
 from volary.config import fleet as fleet_files
-from volary.controller import preparation, projects, system_clock
-from volary.engine import executor, standing, state
+from volary.controller import system_clock
+from volary.engine import executor, state
 from volary.model import errors, outcome
 from volary.model import status as words
 from volary.sandbox import fleet
@@ -156,20 +153,11 @@ async def _until_it_answers(stage: _Stage) -> None:
 
 
 async def _release(stage: _Stage, *, lose: bool, before: state.Run | None = None) -> state.Run:
-    project = await projects.open_project(str(stage.repository), app=_STORY.service)
-    wish = preparation.Wish(str(stage.repository))
-    if before is not None:
-        kept = dict.fromkeys(standing.kept(before), before.commit)
-        wish = replace(wish, remembered=before.running_commit, kept=kept)
-    prepared = await preparation.prepare(wish, stage.clusters, project)
-    announcement.show(stage.console, prepared)
-    stage.console.print()
-    view = running.choose_view(stage.console, as_json=False)
-    extras = running.Extras(
+    return await demo_release.carry_out(
+        stage.console,
+        stage.clusters,
+        stage.repository,
+        _STORY.service,
         wrap=lambda performer: _Losing(performer, stage) if lose else performer,
-        image_grace=timedelta(seconds=4),
-        remember=False,
+        before=before,
     )
-    ended = await running.carry_out(prepared, stage.clusters, view, stage.console, extras=extras)
-    summary.show(stage.console, ended, view.shown)
-    return ended
