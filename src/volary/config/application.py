@@ -25,6 +25,7 @@ from volary.config import (
     trigger,
     values,
     waves,
+    windows,
     yaml,
 )
 from volary.config.dialects.flagger import source as flagger_source
@@ -326,7 +327,8 @@ def _differences(reading: shape.Reading, spec: sections.Spec) -> overrides.Diffe
 def _waves(reading: shape.Reading, spec: sections.Spec) -> placement.Waves:
     """Return how the application moves; only our own dialect can say."""
     if isinstance(spec, sections.VolarySpec):
-        return waves.convert(reading, spec)
+        found = waves.convert(reading, spec)
+        return replace(found, windows=windows.convert(reading, spec.windows))
     return placement.Waves()
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from volary.config import measured, shape, strategies, yaml
-from volary.model import application, fleet, problem, selection, stage
+from volary.model import application, fleet, placement, problem, selection, stage
 
 
 def against_fleet(
@@ -108,16 +108,29 @@ def _unknown_names(
         path = (*strategies.PATH, i, "targets", "names")
         named += [((*path, j), name) for j, name in enumerate(strategy.targets.names)]
     for i, wave in enumerate(app.waves.waves):
-        if wave.selector is not None:
-            path = ("spec", "waves", i, "targets")
-            for key, listed in (("names", wave.selector.names), ("exclude", wave.selector.exclude)):
-                named += [((*path, key, j), name) for j, name in enumerate(listed)]
+        named += _of_selector(wave.selector, ("spec", "waves", i, "targets"))
+    for key, listed_windows in (
+        ("allow", app.waves.windows.allow),
+        ("deny", app.waves.windows.deny),
+    ):
+        for i, window in enumerate(listed_windows):
+            path = ("spec", "windows", key, i, "targets")
+            named += _of_selector(window.selector, path)
     for path, names in _limits(app, base):
         named += [((*path, i), name) for i, name in enumerate(names)]
     for path, name in named:
         if name not in clusters.names:
             hint = shape.did_you_mean(name, clusters.names)
             yield path, f"unknown target {name}: the fleet has no such cluster", hint, _ERROR
+
+
+def _of_selector(
+    selector: placement.ClusterSelector | None, path: yaml.Path
+) -> Iterator[tuple[yaml.Path, str]]:
+    """Yield the names a selector has, and where they are written."""
+    if selector is not None:
+        for key, names in (("names", selector.names), ("exclude", selector.exclude)):
+            yield from (((*path, key, place), name) for place, name in enumerate(names))
 
 
 def _left_out(

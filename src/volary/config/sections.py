@@ -20,6 +20,7 @@ from volary.config import (
     services,
     values,
     wave_sections,
+    window_sections,
 )
 
 Section = section.Section
@@ -343,6 +344,10 @@ class VolarySpec(Kubernetes, wave_sections.InWaves, Spec):
     targets: Targets = Field(
         default_factory=Targets,
         description="Which clusters of the fleet the application is for; empty: all.",
+    )
+    windows: window_sections.Windows = Field(
+        default_factory=window_sections.Windows,
+        description="When clusters may be changed, and when they may not.",
     )
     analysis: AnalysisArguments = Field(
         default_factory=AnalysisArguments, description="What all analyses have in common."

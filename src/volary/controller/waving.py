@@ -1,12 +1,12 @@
 """From the waves of an application to those of a run: clusters, numbers and steps. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from volary.engine import plan as engine_plan
 from volary.engine import state
 from volary.model import application as applications
-from volary.model import fleet, placement, stage
+from volary.model import fleet, placement, selection, stage
 from volary.placement import steps, waves
 
 _ON_FAILURE = {
@@ -33,6 +33,8 @@ class Waves:
     failures: int | None = None
     unreachable: int | None = None
     warnings: tuple[str, ...] = ()
+    #: When the clusters may be changed, with waves or without.
+    windows: tuple[state.WindowRule, ...] = ()
 
     @property
     def lenient(self) -> frozenset[str]:
@@ -56,8 +58,9 @@ def of(
         UserError: A cluster is in no wave, and the application says that this is refused.
     """
     wanted = application.waves
+    windows = tuple(_windows(wanted.windows, clusters))
     if not wanted.waves:
-        return Waves()
+        return Waves(windows=windows)
     division = waves.divide(wanted, clusters)
     limits = wanted.budget
     return Waves(
@@ -66,7 +69,23 @@ def of(
         None if limits is None else limits.failures.of(len(clusters)),
         None if limits is None else limits.unreachable.of(len(clusters)),
         division.warnings,
+        windows,
     )
+
+
+def _windows(
+    windows: placement.Windows, clusters: Sequence[fleet.Cluster]
+) -> Iterator[state.WindowRule]:
+    """Yield the windows of a run with the names of the clusters that they are for."""
+    for deny, listed in ((False, windows.allow), (True, windows.deny)):
+        for each in listed:
+            targets = tuple(
+                cluster.name
+                for cluster in clusters
+                if each.selector is None or selection.matches(each.selector, cluster)
+            )
+            if targets:
+                yield state.WindowRule(each.window, targets, deny)
 
 
 def _rule(planned: waves.PlannedWave, application: applications.Application) -> state.WaveRule:

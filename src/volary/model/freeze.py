@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from volary.model import placement
-
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -18,21 +16,3 @@ class Window:
     duration: timedelta
     #: Such as ``Europe/Berlin``.
     zone: str = "UTC"
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterWindow:
-    """A window of some clusters."""
-
-    window: Window
-    #: None: of all.
-    selector: placement.ClusterSelector | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Windows:
-    """When a run may change clusters; `deny` wins, and without windows it always may."""
-
-    #: A cluster that any of these is for is changed within them only.
-    allow: tuple[ClusterWindow, ...] = ()
-    deny: tuple[ClusterWindow, ...] = ()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
-from volary.model import stage
+from volary.model import freeze, stage
 
 
 class Operator(StrEnum):
@@ -150,6 +150,24 @@ class Unmatched(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterWindow:
+    """A window of some clusters."""
+
+    window: freeze.Window
+    #: None: of all.
+    selector: ClusterSelector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """When a run may change clusters; `deny` wins, and without windows it always may."""
+
+    #: A cluster that any of these is for is changed within them only.
+    allow: tuple[ClusterWindow, ...] = ()
+    deny: tuple[ClusterWindow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Waves:
     """How an application moves over its clusters; without waves: all at once."""
 
@@ -158,3 +176,5 @@ class Waves:
     unmatched: Unmatched = Unmatched.REFUSE
     #: For the whole run, besides each wave's own; None: the waves decide alone.
     budget: Budget | None = None
+    #: When it may move, with waves or without.
+    windows: Windows = field(default_factory=Windows)
