@@ -30,6 +30,8 @@ from volary.config import (
 )
 from volary.config.dialects.flagger import source as flagger_source
 from volary.config.dialects.flagger import translation
+from volary.config.dialects.karmada import policies as karmada_policies
+from volary.config.dialects.karmada import translation as karmada
 from volary.model import application as applications
 from volary.model import errors, overrides, placement, problem, stage
 
@@ -111,23 +113,66 @@ def parse(
         directory: The application's directory in the repository; with it, paths that
             leave the repository are found here, and not only when they are opened.
         neighbours: The text of files it refers to, by path: in the directory `.pipe` of the
-            repository, and for a Canary in its own.
+            repository, and in its own for a Canary, or where Karmada's policies are.
     """
     try:
         documents = yaml.load_all(text, file)
     except errors.UserError as error:
         return Loaded(None, error.problems)
+    beside = {
+        path: text for path, text in neighbours.items() if not templates.is_template_path(path)
+    }
     if any(flagger_source.is_flaggers(each) for each in documents):
-        beside = {
-            path: text for path, text in neighbours.items() if not templates.is_template_path(path)
-        }
-        return _flagger(documents, beside, directory)
+        loaded = _flagger(documents, beside, directory)
+        return _with_policies(loaded, (*documents, *readable(beside)), posixpath.dirname(file))
+    if any(karmada_policies.is_policy(each) for each in documents):
+        return _karmada((*documents, *readable(beside)), file, default_name)
     if len(documents) != 1:
         count = "is empty" if not documents else f"has {len(documents)} documents"
         message = f"the file {count}; an application file has one document"
         return Loaded(None, (problem.Problem(message, problem.Location(file)),))
     reading = shape.Reading(documents[0], templates=templates.load(neighbours))
-    return _parse(reading, default_name, directory)
+    loaded = _parse(reading, default_name, directory)
+    if reading.is_pipecd or not any(map(karmada_policies.may_be_in, beside.values())):
+        return loaded
+    return _with_policies(loaded, readable(beside), posixpath.dirname(file))
+
+
+def _karmada(documents: Sequence[yaml.Document], file: str, default_name: str) -> Loaded:
+    """Read an application that Karmada's policies alone describe."""
+    translated = karmada.translate(documents, posixpath.dirname(file), default_name)
+    loaded = _parse(shape.Reading(translated.draft.document()), default_name, None)
+    found = None if translated.has_errors else loaded.application
+    if found is not None:
+        found = replace(found, dialect=applications.Dialect.KARMADA)
+    problems = _sorted((*translated.problems, *loaded.problems))
+    return Loaded(found, problems, loaded.document, loaded.base)
+
+
+def _with_policies(loaded: Loaded, documents: Sequence[yaml.Document], directory: str) -> Loaded:
+    """Return what is loaded with what Karmada's policies beside it say.
+
+    Where both say where to go, or how replicas are spread, the application file counts; its
+    overrides come after those of the policies, and so have the last word.
+    """
+    if loaded.document is None or not any(map(karmada_policies.is_policy, documents)):
+        return loaded
+    own = karmada.own_of(loaded.document)
+    translated = karmada.translate(documents, directory, "policies", own)
+    read = _parse(shape.Reading(translated.draft.document()), "", None)
+    problems = _sorted((*loaded.problems, *translated.problems, *read.problems))
+    found, added = loaded.application, read.application
+    if found is None or added is None or translated.has_errors:
+        return Loaded(None, problems, loaded.document, loaded.base)
+    spread = found.differences.replicas if own.has_replicas else added.differences.replicas
+    rules = (*added.differences.rules, *found.differences.rules)
+    found = replace(
+        found,
+        targets=found.targets if own.has_targets else added.targets,
+        differences=overrides.Differences(rules, spread),
+    )
+    document = karmada.beside(loaded.document, translated.draft.document(), own)
+    return Loaded(found, problems, document, loaded.base)
 
 
 def _flagger(

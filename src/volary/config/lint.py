@@ -1,9 +1,10 @@
 """Checks all application and fleet files of a tree at once (``volary lint``)."""
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from volary.config import application, crosscheck, fleet, templates
+from volary.config.dialects.karmada import policies
 from volary.model import fleet as fleets
 from volary.model import problem
 
@@ -15,8 +16,8 @@ def check(
 
     Args:
         files: Text by path, with forward slashes; files that are neither application
-            nor fleet files by their name are passed over, but for Canaries in directories
-            without an application file.
+            nor fleet files by their name are passed over, but for Canaries and Karmada's
+            policies in directories without an application file.
         clusters: The fleet to compare applications with; None: only the files.
         anchored: The paths start at the root of the repository, so that paths leading
             out of it can be told.
@@ -36,17 +37,28 @@ def check(
 def _described(files: Mapping[str, str]) -> list[str]:
     """Return the paths of the application files, in order."""
     named = {path for path in files if application.is_file_name(path)}
-    directories = {posixpath.dirname(path) for path in named}
-    return sorted(
+    found = {*named, *_unnamed(files, named, application.is_canary)}
+    first: dict[str, str] = {}
+    for path in sorted(_unnamed(files, found, policies.places)):
+        above, last = posixpath.split(posixpath.dirname(path))
+        belongs = last == policies.DIRECTORY and above in map(posixpath.dirname, found)
+        if not belongs:
+            first.setdefault(posixpath.dirname(path), path)
+    return sorted({*found, *first.values()})
+
+
+def _unnamed(
+    files: Mapping[str, str], described: Iterable[str], is_meant: Callable[[str], bool]
+) -> list[str]:
+    """Return files known by their text, in directories without one of `described`."""
+    directories = set(map(posixpath.dirname, described))
+    return [
         path
         for path, text in files.items()
-        if path in named
-        or (
-            application.is_yaml_name(path)
-            and posixpath.dirname(path) not in directories
-            and application.is_canary(text)
-        )
-    )
+        if application.is_yaml_name(path)
+        and posixpath.dirname(path) not in directories
+        and is_meant(text)
+    ]
 
 
 def _application(
@@ -84,7 +96,12 @@ def _load(path: str, files: Mapping[str, str], *, directory: str | None) -> appl
         each: text
         for each, text in files.items()
         if templates.is_template_path(each)
-        or (each != path and posixpath.dirname(each) == own and application.is_yaml_name(each))
+        or (
+            each != path
+            and not application.is_file_name(each)
+            and posixpath.dirname(each) in (own, posixpath.join(own, policies.DIRECTORY))
+            and application.is_yaml_name(each)
+        )
     }
     return application.parse(
         files[path],

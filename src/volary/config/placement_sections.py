@@ -17,7 +17,11 @@ class ObjectSelector(section.Section):
     api_version: str = Field(default="", description="Such as `apps/v1`.")
     kind: str = Field(default="", description="Such as `Deployment`.")
     name: str = Field(default="", description="Name of the object.")
+    namespace: str = Field(default="", description="Namespace of the object.")
     match_labels: dict[str, str] = Field(default_factory=dict, description="Labels it carries.")
+    match_expressions: list[wave_sections.Requirement] = Field(
+        default_factory=list, description="Conditions on its labels."
+    )
 
 
 class ImageOverride(section.Section):

@@ -26,12 +26,20 @@ def _rule(
     return overrides.Rule(
         changes,
         waves.selector(reading, read.targets, (*path, "targets")),
-        tuple(_resource(each) for each in read.resources),
+        tuple(
+            _resource(reading, each, (*path, "resources", place))
+            for place, each in enumerate(read.resources)
+        ),
     )
 
 
-def _resource(read: placement_sections.ObjectSelector) -> overrides.ObjectSelector:
-    return overrides.ObjectSelector(read.api_version, read.kind, read.name, read.match_labels)
+def _resource(
+    reading: shape.Reading, read: placement_sections.ObjectSelector, path: yaml.Path
+) -> overrides.ObjectSelector:
+    expressions = waves.requirements(reading, read.match_expressions, (*path, "matchExpressions"))
+    return overrides.ObjectSelector(
+        read.api_version, read.kind, read.name, read.match_labels, expressions, read.namespace
+    )
 
 
 def _changes(

@@ -65,17 +65,22 @@ def selector(
             at = (*path, "matchFields", place, "key")
             hint = shape.did_you_mean(each.key, selection.FIELDS)
             reading.error(at, f"a cluster has no field {each.key}", hint)
-    lists = (("matchExpressions", read.match_expressions), ("matchFields", read.match_fields))
-    for name, requirements in lists:
-        for place, each in enumerate(requirements):
-            _check_values(reading, each, (*path, name, place))
     return placement.ClusterSelector(
         tuple(read.names),
         read.match_labels,
-        tuple(_requirement(each) for each in read.match_expressions),
-        tuple(_requirement(each) for each in read.match_fields),
+        requirements(reading, read.match_expressions, (*path, "matchExpressions")),
+        requirements(reading, read.match_fields, (*path, "matchFields")),
         tuple(read.exclude),
     )
+
+
+def requirements(
+    reading: shape.Reading, read: Sequence[wave_sections.Requirement], path: yaml.Path
+) -> tuple[placement.Requirement, ...]:
+    """Return conditions; those that can never hold are noted."""
+    for place, each in enumerate(read):
+        _check_values(reading, each, (*path, place))
+    return tuple(_requirement(each) for each in read)
 
 
 def _check_values(reading: shape.Reading, read: wave_sections.Requirement, path: yaml.Path) -> None:

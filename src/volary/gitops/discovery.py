@@ -120,9 +120,7 @@ def _read(commit_tree: repository.GitTree, path: str) -> Reading:
 
 def _identity(commit_tree: repository.GitTree, path: str) -> str:
     """Return what changes with everything that is read for the application."""
-    name = path.rpartition("/")[2]
-    own = applications.is_application_file(name)
-    return commit_tree.identity(path if own else path.rpartition("/")[0])
+    return commit_tree.identity(path.rpartition("/")[0])
 
 
 def _text(commit_tree: repository.GitTree, path: str) -> str | problem.Problem:

@@ -19,6 +19,8 @@ class Dialect(StrEnum):
     VOLARY = "volary.dev/v1"
     #: A Canary; its own objects are read and never applied.
     FLAGGER = "flagger.app/v1beta1"
+    #: Policies that say where the objects beside them go; they are read and never applied.
+    KARMADA = "policy.karmada.io/v1alpha1"
 
 
 #: Which clusters of the fleet an application is for; empty: every cluster.

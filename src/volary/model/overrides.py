@@ -121,6 +121,10 @@ class ObjectSelector:
     kind: str = ""
     name: str = ""
     match_labels: Mapping[str, str] = field(default_factory=dict)
+    #: Conditions on labels.
+    expressions: tuple[placement.Requirement, ...] = ()
+    #: As the manifest has it once the input's namespace is in it.
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,12 +31,12 @@ def _refusals(selector: placement.ClusterSelector, cluster: fleet.Cluster) -> It
             yield f"label {key} is {_told(cluster.labels, key)}, not {value}"
     for requirement in selector.expressions:
         values = {cluster.labels[requirement.key]} if requirement.key in cluster.labels else None
-        if not _holds(requirement, values):
+        if not holds(requirement, values):
             told = _told(cluster.labels, requirement.key)
             yield f"label {requirement.key} is {told}, but has to be {title(requirement)}"
     for requirement in selector.fields:
         found = field_values(cluster, requirement.key)
-        if not _holds(requirement, found or None):
+        if not holds(requirement, found or None):
             told = ", ".join(sorted(found)) or "not set"
             yield f"{requirement.key} is {told}, but has to be {title(requirement)}"
 
@@ -66,8 +66,11 @@ def title(requirement: placement.Requirement) -> str:
             return "not set"
 
 
-def _holds(requirement: placement.Requirement, values: set[str] | None) -> bool:
-    """Say whether a condition holds; a missing label is in nothing (Kubernetes: selectors)."""
+def holds(requirement: placement.Requirement, values: set[str] | None) -> bool:
+    """Say whether a condition holds for what is there; None: there is no such label.
+
+    A missing label is in nothing (Kubernetes: selectors).
+    """
     match requirement.operator:
         case placement.Operator.IN:
             return bool((values or set()) & set(requirement.values))

@@ -98,8 +98,16 @@ def _matches(wanted: overrides.ObjectSelector, item: manifest.Manifest) -> bool:
         wanted.api_version in ("", item.api_version)
         and wanted.kind in ("", item.kind)
         and wanted.name in ("", item.name)
+        and wanted.namespace in ("", item.namespace)
     )
-    return same and wanted.match_labels.items() <= item.labels.items()
+    return same and _labelled(wanted, item.labels)
+
+
+def _labelled(wanted: overrides.ObjectSelector, labels: Mapping[str, str]) -> bool:
+    return wanted.match_labels.items() <= labels.items() and all(
+        selection.holds(each, {labels[each.key]} if each.key in labels else None)
+        for each in wanted.expressions
+    )
 
 
 def _overridden(

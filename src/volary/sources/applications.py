@@ -1,7 +1,8 @@
 """Finding the application file in a tree.
 
 A file of PipeCD's or ours is known by its name. A Canary of Flagger's describes the
-application of its directory when there is no such file beside it.
+application of its directory when there is no such file beside it, else a propagation policy
+of Karmada's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 
 from volary.config import application as application_files
 from volary.config import templates
+from volary.config.dialects.karmada import policies
 from volary.model import errors, problem
 from volary.sources import paths, tree
 
@@ -46,21 +48,27 @@ def find(files: tree.Tree, directory: str = "") -> tuple[ApplicationFile, ...]:
     """Return every application file at and below `directory`, in lexical order.
 
     Hidden directories are left out, and symbolic links are not followed. Canaries are looked
-    for in files whose names tell, such as ``canary.yaml`` or ``shop-canary.yaml``.
+    for in files whose names tell, such as ``canary.yaml`` or ``shop-canary.yaml``, and policies
+    in those such as ``policy.yaml`` or ``propagation.yaml``.
     """
     found: list[str] = []
     waiting, seen = [directory], 0
     while waiting and seen < _MOST_DIRECTORIES:
         seen += 1
         entries = files.list(waiting.pop())
+        here = _named(entries) or _described(
+            files,
+            [each for each in entries if application_files.may_be_canary(each.name)],
+            [each for each in entries if policies.is_looked_into(each.name)],
+        )
+        found += here
         waiting += [
             entry.path
             for entry in entries
-            if entry.kind is tree.Kind.DIRECTORY and not entry.name.startswith(".")
+            if entry.kind is tree.Kind.DIRECTORY
+            and not entry.name.startswith(".")
+            and not (here and entry.name == policies.DIRECTORY)
         ]
-        found += _named(entries) or _canaries(
-            files, [each for each in entries if application_files.may_be_canary(each.name)]
-        )
     return tuple(ApplicationFile(path) for path in sorted(found))
 
 
@@ -80,32 +88,43 @@ def choose(files: tree.Tree, directory: str = "", *, app: str = "") -> Applicati
     if entry.kind is tree.Kind.FILE:
         return ApplicationFile(entry.path)
     entries = files.list(entry.path)
-    here = _named(entries) or _canaries(files, entries)
+    here = _named(entries) or _described(files, entries, entries)
     return _only(tuple(map(ApplicationFile, here)) or find(files, entry.path), start)
 
 
 def in_directory(files: tree.Tree, directory: str) -> str:
     """Return the application file directly in a directory; empty when there is not just one."""
     entries = files.list(directory)
-    here = _named(entries) or _canaries(files, entries)
+    here = _named(entries) or _described(files, entries, entries)
     return here[0] if len(here) == 1 else ""
 
 
 def neighbours(files: tree.Tree, path: str) -> Mapping[str, str]:
     """Return the text of the files that the application file at `path` may refer to.
 
-    They are in the directory `.pipe` of the repository, and beside a Canary: templates,
-    providers, the workload.
+    They are in the directory `.pipe` of the repository, and beside a Canary or Karmada's
+    policies: templates, providers, the workload. Policies may also be in the directory
+    `policies` beside it.
     """
     chosen = ApplicationFile(path)
-    places = [*_shared(files)]
-    if not is_application_file(chosen.name):
-        places += files.list(chosen.directory)[:_MOST_NEIGHBOURS]
-    found: dict[str, str] = {}
-    for entry in places:
-        if entry.path != path and _is_yaml(entry) and (text := _text(files, entry.path)):
-            found[entry.path] = text
-    return found
+    beside = list(files.list(chosen.directory)[:_MOST_NEIGHBOURS])
+    if any(each.name == policies.DIRECTORY for each in beside):
+        below = paths.join(chosen.directory, policies.DIRECTORY)
+        beside += files.list(below)[:_MOST_NEIGHBOURS]
+    beside = [each for each in beside if not is_application_file(each.name)]
+    found = _texts(files, beside, path)
+    if is_application_file(chosen.name) and not any(map(policies.may_be_in, found.values())):
+        found = {}
+    return {**_texts(files, _shared(files), path), **found}
+
+
+def _texts(files: tree.Tree, entries: Sequence[tree.Entry], path: str) -> dict[str, str]:
+    """Return the texts of files but for that at `path`."""
+    return {
+        each.path: text
+        for each in entries
+        if each.path != path and _is_yaml(each) and (text := _text(files, each.path))
+    }
 
 
 def shared_identity(files: tree.Tree) -> str:
@@ -126,6 +145,21 @@ def _named(entries: Sequence[tree.Entry]) -> list[str]:
         entry.path
         for entry in entries
         if entry.kind is tree.Kind.FILE and is_application_file(entry.name)
+    ]
+
+
+def _described(
+    files: tree.Tree, canaries: Sequence[tree.Entry], placed: Sequence[tree.Entry]
+) -> list[str]:
+    """Return files with a Canary among `canaries`, or the first with a policy among `placed`."""
+    return _canaries(files, canaries) or _policies(files, placed)[:1]
+
+
+def _policies(files: tree.Tree, entries: Sequence[tree.Entry]) -> list[str]:
+    return [
+        entry.path
+        for entry in entries
+        if _is_yaml(entry) and policies.places(_text(files, entry.path))
     ]
 
 

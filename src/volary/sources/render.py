@@ -23,6 +23,7 @@ from volary.sources import helm, kustomization, kustomize, plain, programs, tree
 
 _REMEMBERED = 256
 _FLAGGER = "flagger.app"
+_KARMADA = "policy.karmada.io"
 
 
 class Method(StrEnum):
@@ -259,13 +260,18 @@ def _for_cluster(
 def _without_settings(
     found: list[manifest.Manifest], described: application.Application
 ) -> list[manifest.Manifest]:
-    """Leave out a Canary and what belongs to it, where it is what describes the application.
+    """Leave out what is read and not applied.
 
-    Applied, it would set Flagger to work on the same Deployment, if it is installed.
+    A Canary and what belongs to it, where it is what describes the application: it would set
+    Flagger to work on the same Deployment, if it is installed. Karmada's policies, but for
+    PipeCD's files, which may well be there to bring them to Karmada.
     """
-    if described.dialect is not application.Dialect.FLAGGER:
-        return found
-    return [each for each in found if each.group != _FLAGGER]
+    left_out = set()
+    if described.dialect is application.Dialect.FLAGGER:
+        left_out.add(_FLAGGER)
+    if described.dialect is not application.Dialect.PIPECD:
+        left_out.add(_KARMADA)
+    return [each for each in found if each.group not in left_out]
 
 
 def _digest(manifests: list[manifest.Manifest]) -> str:

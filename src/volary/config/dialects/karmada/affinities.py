@@ -1,0 +1,82 @@
+"""Which clusters and which objects, in the words of our own file."""
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any
+
+from volary.config import wave_sections
+from volary.config.dialects.karmada import schema
+from volary.model import placement, selection
+
+
+class Strength(IntEnum):
+    """How exactly a selector names an object (Karmada: ImplicitPriority)."""
+
+    NONE = 0
+    ALL = 1
+    LABELS = 2
+    NAME = 3
+
+
+def clusters(read: schema.ClusterAffinity | None) -> dict[str, Any]:
+    """Return the ``targets`` that choose the same clusters; nothing given: every cluster."""
+    if read is None:
+        return {}
+    labels = read.label_selector or schema.LabelSelector()
+    fields = read.field_selector or schema.FieldSelector()
+    found: dict[str, Any] = {
+        "names": list(read.cluster_names),
+        "matchLabels": dict(labels.match_labels),
+        "matchExpressions": [requirement(each) for each in labels.match_expressions],
+        "matchFields": [requirement(each) for each in fields.match_expressions],
+        "exclude": list(read.exclude),
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def requirement(read: wave_sections.Requirement) -> dict[str, Any]:
+    """Return a condition as our own file writes it."""
+    found: dict[str, Any] = {"key": read.key, "operator": read.operator.value}
+    return {**found, "values": list(read.values)} if read.values else found
+
+
+def strength(read: schema.ResourceSelector) -> Strength:
+    """Return how exactly a selector names what it takes; with a name, labels do not count."""
+    if read.name:
+        return Strength.NAME
+    return Strength.LABELS if read.label_selector is not None else Strength.ALL
+
+
+def takes(
+    read: schema.ResourceSelector, body: Mapping[str, Any], policy_namespace: str
+) -> Strength:
+    """Return how strongly a selector takes an object (Karmada: ResourceSelectorPriority).
+
+    A namespace that is not written counts as any: the objects of a directory go together.
+    """
+    metadata = body.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    namespace, wanted = metadata.get("namespace"), read.namespace or policy_namespace
+    if body.get("apiVersion") != read.api_version or body.get("kind") != read.kind:
+        return Strength.NONE
+    if namespace and wanted and namespace != wanted:
+        return Strength.NONE
+    if read.name:
+        return Strength.NAME if metadata.get("name") == read.name else Strength.NONE
+    if read.label_selector is None:
+        return Strength.ALL
+    return Strength.LABELS if _labelled(read.label_selector, metadata) else Strength.NONE
+
+
+def _labelled(read: schema.LabelSelector, metadata: Mapping[str, Any]) -> bool:
+    written = metadata.get("labels")
+    labels = {str(key): str(value) for key, value in (written or {}).items()}
+    if not read.match_labels.items() <= labels.items():
+        return False
+    return all(
+        selection.holds(
+            placement.Requirement(each.key, each.operator, tuple(each.values)),
+            {labels[each.key]} if each.key in labels else None,
+        )
+        for each in read.match_expressions
+    )

@@ -1,0 +1,141 @@
+"""From override policies to ``placement.overrides``, in the order in which Karmada applies them.
+
+All cluster policies come first, then the namespaced ones; of each those that match everything,
+then those that match labels, then those that match names; then by name. What comes later has
+the last word (Karmada: ApplyOverridePolicies).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from volary.config import yaml
+from volary.config.dialects.flagger import draft
+from volary.config.dialects.karmada import affinities, policies, schema
+
+Override = policies.Policy[schema.OverridePolicy]
+_OVERRIDES: yaml.Path = ("spec", "placement", "overrides")
+#: What our own file fills in, and Karmada leaves as it is.
+_FILLED = "${cluster."
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The selectors of one strength of one policy."""
+
+    policy: Override
+    strength: affinities.Strength
+    selectors: Sequence[schema.ResourceSelector]
+
+    @property
+    def rank(self) -> tuple[bool, int, str]:
+        return not self.policy.is_for_all_namespaces, self.strength, self.policy.name
+
+
+def translate(made: draft.Draft, found: Sequence[Override], *, several_namespaces: bool) -> None:
+    """Write all overrides; `several_namespaces` when the objects are not all in one."""
+    parts = [part for each in found for part in _parts(each)]
+    entries: list[tuple[dict[str, Any], Override, yaml.Path]] = []
+    for part in sorted(parts, key=lambda each: each.rank):
+        resources = list(_resources(part, several_namespaces=several_namespaces))
+        for rule, at in _rules(part.policy):
+            changes = _changes(part.policy, rule.overriders, (*at, "overriders"))
+            if not changes:
+                continue
+            clusters = affinities.clusters(rule.target_cluster)
+            entry = {
+                **({"targets": clusters} if clusters else {}),
+                **({"resources": resources} if resources else {}),
+                **changes,
+            }
+            entries.append((entry, part.policy, at))
+    for i, (entry, policy, at) in enumerate(entries):
+        made.put((*_OVERRIDES, i), entry, policy.reading.where(at))
+
+
+def _parts(policy: Override) -> Iterator[_Part]:
+    selectors = policy.read.spec.resource_selectors
+    if not selectors:
+        yield _Part(policy, affinities.Strength.ALL, ())
+        return
+    by_strength: dict[affinities.Strength, list[schema.ResourceSelector]] = {}
+    kinds: dict[tuple[str, str], affinities.Strength] = {}
+    for i, each in enumerate(selectors):
+        strength = affinities.strength(each)
+        if kinds.setdefault((each.api_version, each.kind), strength) is not strength:
+            policy.reading.error(
+                ("spec", "resourceSelectors", i),
+                f"{each.kind} is selected in two ways by one policy, of which Karmada takes the "
+                "more exact one",
+                "write a policy for each of them",
+            )
+        by_strength.setdefault(strength, []).append(each)
+    for strength, chosen in by_strength.items():
+        yield _Part(policy, strength, chosen)
+
+
+def _resources(part: _Part, *, several_namespaces: bool) -> Iterator[dict[str, Any]]:
+    own = part.policy.namespace
+    if not part.selectors and own and several_namespaces:
+        yield {"namespace": own}
+    for each in part.selectors:
+        labels = each.label_selector if not each.name else None
+        namespace = (each.namespace or own) if several_namespaces else ""
+        found: dict[str, Any] = {
+            "apiVersion": each.api_version,
+            "kind": each.kind,
+            "namespace": namespace,
+            "name": each.name,
+            "matchLabels": dict(labels.match_labels) if labels else {},
+            "matchExpressions": [affinities.requirement(one) for one in labels.match_expressions]
+            if labels
+            else [],
+        }
+        yield {key: value for key, value in found.items() if value}
+
+
+def _rules(policy: Override) -> Iterator[tuple[schema.OverrideRule, yaml.Path]]:
+    """Yield the rules; the policy's own fields count when there are none (Karmada before 1.0)."""
+    spec = policy.read.spec
+    if not spec.override_rules and spec.overriders is not None:
+        rule = schema.OverrideRule(targetCluster=spec.target_cluster, overriders=spec.overriders)
+        yield rule, ("spec",)
+    for i, each in enumerate(spec.override_rules):
+        yield each, ("spec", "overrideRules", i)
+
+
+def _changes(policy: Override, read: schema.Overriders, path: yaml.Path) -> dict[str, Any]:
+    """Return the changes of a rule; values that our own file would fill in are refused."""
+    found: dict[str, Any] = {
+        "images": [_image(each) for each in read.image_overrider],
+        "commands": [_written(each) for each in read.command_overrider if each.value],
+        "args": [_written(each) for each in read.args_overrider if each.value],
+        "labels": [_written(each) for each in read.labels_overrider if each.value],
+        "annotations": [_written(each) for each in read.annotations_overrider if each.value],
+        "fields": [_field(each) for each in read.field_overrider if each.yaml or each.json_],
+        "patches": [_written(each) for each in read.plaintext],
+    }
+    if _FILLED in str(found):
+        message = f"a value holds {_FILLED}…}}, which is filled in here and not by Karmada"
+        policy.reading.error(path, message, "write the value without it")
+    return {key: value for key, value in found.items() if value}
+
+
+def _image(read: schema.ImageOverrider) -> dict[str, Any]:
+    found = {"component": read.component, "operator": read.operator}
+    if read.value and read.operator != "remove":
+        found["value"] = read.value
+    return {**found, "path": read.predicate.path} if read.predicate else found
+
+
+def _field(read: schema.FieldOverrider) -> dict[str, Any]:
+    """Return a change inside a text; YAML counts when both are given."""
+    which = "yaml" if read.yaml else "json"
+    patches = [_written(each) for each in read.yaml or read.json_]
+    return {"fieldPath": read.field_path, which: patches}
+
+
+def _written(
+    read: schema.ArgumentsOverrider | schema.MapOverrider | schema.FieldPatch | schema.Plaintext,
+) -> dict[str, Any]:
+    return read.model_dump(by_alias=True, exclude_unset=True)

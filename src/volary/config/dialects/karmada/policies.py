@@ -1,0 +1,123 @@
+"""The policies among the objects of a directory, each with the problems of its reading."""
+
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from volary.config import shape, yaml
+from volary.config.dialects.karmada import schema
+from volary.model import application
+
+GROUP = "policy.karmada.io"
+#: Below an application's directory, policies may be in one of this name.
+DIRECTORY = "policies"
+_PROPAGATION = ("PropagationPolicy", "ClusterPropagationPolicy")
+_OVERRIDE = ("OverridePolicy", "ClusterOverridePolicy")
+
+_NAMES = re.compile(r".*(policy|policies|propagation|karmada).*\.ya?ml", re.IGNORECASE)
+_KIND = re.compile(r"^kind\s*:\s*[\"']?(Cluster)?PropagationPolicy\b", re.MULTILINE)
+
+P = TypeVar("P", schema.PropagationPolicy, schema.OverridePolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy(Generic[P]):
+    """A policy that was read."""
+
+    read: P
+    #: Collects what is wrong with it.
+    reading: shape.Reading
+
+    @property
+    def kind(self) -> str:
+        """Its kind."""
+        return self.read.kind
+
+    @property
+    def is_for_all_namespaces(self) -> bool:
+        """It is one of the two kinds without a namespace."""
+        return self.kind.startswith("Cluster")
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return text(self.read.metadata, "name")
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace; empty: not written, or none."""
+        return "" if self.is_for_all_namespaces else text(self.read.metadata, "namespace")
+
+    @property
+    def title(self) -> str:
+        """Return it as a person names it."""
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """All that were found, in the order in which they were found."""
+
+    propagation: Sequence[Policy[schema.PropagationPolicy]]
+    override: Sequence[Policy[schema.OverridePolicy]]
+    #: Of documents that are no policy that could be read.
+    others: Sequence[shape.Reading] = field(default=())
+
+
+def is_looked_into(path: str) -> bool:
+    """Say whether a file is looked into for policies when applications are searched for."""
+    return _NAMES.fullmatch(posixpath.basename(path)) is not None
+
+
+def places(text: str) -> bool:
+    """Say whether a file's text has a propagation policy in it, at a glance."""
+    return GROUP in text and _KIND.search(text) is not None
+
+
+def may_be_in(text: str) -> bool:
+    """Say whether any policy may be in a file's text."""
+    return GROUP in text
+
+
+def is_policy(document: yaml.Document) -> bool:
+    """Say whether a document is one of Karmada's policies."""
+    return text(document.value, "apiVersion").startswith(f"{GROUP}/")
+
+
+def read(documents: Iterable[yaml.Document]) -> Policies:
+    """Return the policies among `documents`; what cannot be read is in `Policies.others`."""
+    propagation: list[Policy[schema.PropagationPolicy]] = []
+    override: list[Policy[schema.OverridePolicy]] = []
+    others: list[shape.Reading] = []
+    for document in filter(is_policy, documents):
+        reading = shape.Reading(document, application.Dialect.KARMADA)
+        kind = document.value.get("kind")
+        if kind in _PROPAGATION:
+            placed = reading.read(schema.PropagationPolicy, document.value, ())
+            if placed is not None and _has_name(placed.metadata, reading):
+                propagation.append(Policy(placed, reading))
+                continue
+        elif kind in _OVERRIDE:
+            changed = reading.read(schema.OverridePolicy, document.value, ())
+            if changed is not None and _has_name(changed.metadata, reading):
+                override.append(Policy(changed, reading))
+                continue
+        else:
+            reading.warn(("kind",), f"{kind} is neither carried out nor applied", "remove it")
+        others.append(reading)
+    return Policies(propagation, override, others)
+
+
+def _has_name(metadata: dict[str, object], reading: shape.Reading) -> bool:
+    if text(metadata, "name"):
+        return True
+    reading.error(("metadata", "name"), "is required, as text")
+    return False
+
+
+def text(value: object, key: str) -> str:
+    """Return the text at `key` of an object; empty when there is none."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, str) else ""

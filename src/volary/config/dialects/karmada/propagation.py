@@ -1,0 +1,142 @@
+"""From propagation policies to ``targets`` and ``placement.replicas``."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from volary.config import yaml
+from volary.config.dialects.flagger import draft
+from volary.config.dialects.karmada import affinities, claims, refusals, schema
+
+_TARGETS: yaml.Path = ("spec", "targets")
+_REPLICAS: yaml.Path = ("spec", "placement", "replicas")
+_SCHEDULING: yaml.Path = ("spec", "placement", "replicaScheduling")
+_DIVIDED_KINDS = ("Deployment", "StatefulSet", "ReplicaSet", "Job", "Rollout")
+
+
+def targets(made: draft.Draft, found: Sequence[claims.Propagation]) -> None:
+    """Write which clusters the application is for; it has one answer for all of its objects."""
+    first = found[0]
+    chosen = _chosen(first)
+    for each in found:
+        refusals.where_it_goes(each)
+        if _chosen(each) != chosen:
+            each.reading.error(
+                ("spec", "placement"),
+                f"{each.title} chooses other clusters than {first.title}"
+                f" ({first.reading.where(())}), but an application is on the same clusters"
+                " with all of its objects",
+                "put the objects of each placement into a directory of their own",
+            )
+    if not chosen:
+        return
+    made.came_from(_TARGETS, first.reading.where(("spec", "placement")))
+    at = ("spec", "placement", "clusterAffinity")
+    names = {
+        "names": ("clusterNames",),
+        "matchLabels": ("labelSelector", "matchLabels"),
+        "matchExpressions": ("labelSelector", "matchExpressions"),
+        "matchFields": ("fieldSelector", "matchExpressions"),
+        "exclude": ("exclude",),
+    }
+    for key, value in chosen.items():
+        made.put((*_TARGETS, key), value, first.reading.where((*at, *names[key])))
+
+
+def suspension(found: Sequence[claims.Propagation]) -> None:
+    """Note what is held back."""
+    for each in found:
+        held = each.read.spec.suspension
+        if held is None:
+            continue
+        at: yaml.Path = ("spec", "suspension")
+        if held.dispatching:
+            message = f"{each.title} is suspended: nothing is dispatched"
+            each.reading.error((*at, "dispatching"), message, "remove it to release again")
+        names = _held(each)
+        if names:
+            message = f"not deployed to {', '.join(names)}: {each.title} suspends it"
+            if _is_divided(each):
+                message += ", and its share of the replicas goes to the other clusters"
+            each.reading.warn((*at, "dispatchingOnClusters"), message)
+
+
+def replicas(
+    made: draft.Draft, claimed: Sequence[tuple[claims.Propagation, Sequence[yaml.Document] | None]]
+) -> None:
+    """Write how replicas are spread, as the policies of workloads say."""
+    about = [each for each, objects in claimed if objects is None or _has_replicas(objects)]
+    if not about:
+        return
+    first = about[0]
+    spread = _spread(first)
+    for each in about:
+        if _spread(each) != spread:
+            message = f"{each.title} spreads replicas otherwise than {first.title}"
+            hint = "put the workloads of each placement into a directory of their own"
+            each.reading.error(_SCHEDULING, message, hint)
+    for each in about:
+        _refuse(each)
+    if spread:
+        made.put(_REPLICAS, spread, first.reading.where(_SCHEDULING))
+
+
+def _refuse(policy: claims.Propagation) -> None:
+    read = policy.read.spec.placement.replica_scheduling
+    if read is None or read.replica_scheduling_type != "Divided":
+        return
+    if read.replica_division_preference == "Aggregated":
+        policy.reading.error(
+            (*_SCHEDULING, "replicaDivisionPreference"),
+            "Aggregated is not carried out: free capacity is not looked at",
+            "write Weighted with a staticWeightList",
+        )
+    if read.weight_preference is not None and read.weight_preference.dynamic_weight:
+        policy.reading.error(
+            (*_SCHEDULING, "weightPreference", "dynamicWeight"),
+            "dynamicWeight is not carried out: free capacity is not looked at",
+            "write a staticWeightList",
+        )
+
+
+def _chosen(policy: claims.Propagation) -> dict[str, Any]:
+    placed = policy.read.spec.placement
+    affinity: schema.ClusterAffinity | None = placed.cluster_affinity
+    if affinity is None and placed.cluster_affinities:
+        affinity = placed.cluster_affinities[0]
+    found = affinities.clusters(affinity)
+    left_out = list(dict.fromkeys([*found.get("exclude", []), *_held(policy)]))
+    return {**found, "exclude": left_out} if left_out else found
+
+
+def _held(policy: claims.Propagation) -> list[str]:
+    held = policy.read.spec.suspension
+    if held is None or held.dispatching_on_clusters is None:
+        return []
+    return list(held.dispatching_on_clusters.cluster_names)
+
+
+def _is_divided(policy: claims.Propagation) -> bool:
+    read = policy.read.spec.placement.replica_scheduling
+    return read is not None and read.replica_scheduling_type == "Divided"
+
+
+def _has_replicas(objects: Sequence[yaml.Document]) -> bool:
+    return any(
+        each.value.get("kind") in _DIVIDED_KINDS or "replicas" in (each.value.get("spec") or {})
+        for each in objects
+    )
+
+
+def _spread(policy: claims.Propagation) -> dict[str, Any]:
+    """Return the section for the replicas; empty: every cluster runs all of them."""
+    read = policy.read.spec.placement.replica_scheduling
+    if read is None or not _is_divided(policy):
+        return {}
+    found: dict[str, Any] = {"division": "Divided"}
+    preference = read.weight_preference
+    if preference is not None and preference.static_weight_list:
+        found["weights"] = [
+            {"targets": affinities.clusters(each.target_cluster), "weight": each.weight}
+            for each in preference.static_weight_list
+        ]
+    return found

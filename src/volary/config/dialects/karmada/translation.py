@@ -1,0 +1,204 @@
+"""From the policies of a directory to a file of our own dialect."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from volary.config import yaml
+from volary.config.dialects.flagger import draft
+from volary.config.dialects.karmada import claims, override_rules, policies, propagation, refusals
+from volary.model import application, problem
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What an application file beside the policies says itself; its word counts."""
+
+    #: As the user knows it; empty: there is none, the policies are all there is.
+    file: str = ""
+    has_targets: bool = False
+    has_replicas: bool = False
+    #: Where its manifests come from, or where they go, is written there.
+    has_input: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """What the policies mean in our own dialect, and what is wrong or different."""
+
+    draft: draft.Draft
+    problems: tuple[problem.Problem, ...]
+
+    @property
+    def has_errors(self) -> bool:
+        """Something has to be mended first."""
+        return any(each.severity is problem.Severity.ERROR for each in self.problems)
+
+
+def translate(
+    documents: Sequence[yaml.Document], directory: str, name: str, own: Own | None = None
+) -> Translation:
+    """Translate the policies among `documents`.
+
+    Args:
+        documents: Of the application's directory, with at least one policy.
+        directory: The directory, as in the documents' files.
+        name: Of the application.
+        own: What the application file beside them says.
+    """
+    own = own or Own()
+    first = next(each for each in documents if policies.is_policy(each))
+    made = draft.Draft(first.where(()))
+    found = policies.read(documents)
+    made.put(("apiVersion",), application.Dialect.VOLARY.value)
+    made.put(("kind",), "Application")
+    made.put(("metadata", "name"), name)
+    objects = None if own.has_input else claims.manifests(documents, directory)
+    _namespace(made, found, objects, own)
+    _propagate(made, found, objects, own)
+    several = _has_several_namespaces(found, objects)
+    override_rules.translate(made, found.override, several_namespaces=several)
+    readings = [
+        *(each.reading for each in found.propagation),
+        *(each.reading for each in found.override),
+        *found.others,
+    ]
+    problems = tuple(each for reading in readings for each in reading.problems)
+    return Translation(made, problems)
+
+
+def _propagate(
+    made: draft.Draft,
+    found: policies.Policies,
+    objects: Sequence[yaml.Document] | None,
+    own: Own,
+) -> None:
+    if not found.propagation:
+        return
+    claimed = [(each, _nothing()) for each in found.propagation]
+    if objects is not None:
+        decided = claims.claim(objects, found.propagation)
+        _compare(found, decided, own)
+        claimed = list(decided.claimed) or claimed
+    about = [each for each, _ in claimed]
+    for each in about:
+        refusals.how_it_goes(each)
+        _overrides_are_there(each, found)
+    propagation.suspension(about)
+    if own.has_targets:
+        _own_word(about, own, "targets", ("spec", "placement"))
+    else:
+        propagation.targets(made, about)
+    if not own.has_replicas:
+        propagation.replicas(made, claimed)
+    elif any(each.read.spec.placement.replica_scheduling for each in about):
+        at = ("spec", "placement", "replicaScheduling")
+        _own_word(about, own, "placement.replicas", at)
+
+
+def _nothing() -> Sequence[yaml.Document] | None:
+    return None
+
+
+def _own_word(about: Sequence[claims.Propagation], own: Own, section: str, path: yaml.Path) -> None:
+    for each in about:
+        message = f"{each.title} has no say in this: {own.file} has spec.{section}"
+        each.reading.warn(path, message, "keep one of them")
+
+
+def _compare(found: policies.Policies, decided: claims.Claims, own: Own) -> None:
+    """Note policies without objects, and objects without a policy."""
+    used = [each for each, _ in decided.claimed]
+    for each in found.propagation:
+        if each not in used:
+            message = f"{each.title} is for none of the objects beside it"
+            each.reading.warn(("spec", "resourceSelectors"), message, "remove it")
+    if own.has_targets or not found.propagation:
+        return
+    for document in decided.unclaimed:
+        body = document.value
+        name = policies.text(body.get("metadata"), "name")
+        found.propagation[0].reading.problems.append(
+            problem.Problem(
+                f"no policy is for {body.get('kind')} {name}, so Karmada would leave it out",
+                document.where(()),
+                "add it to the resourceSelectors of a policy, or move it to another directory",
+            )
+        )
+
+
+def _overrides_are_there(policy: claims.Propagation, found: policies.Policies) -> None:
+    known = {each.name for each in found.override}
+    for i, name in enumerate(policy.read.spec.dependent_overrides):
+        if name not in known:
+            message = f"{policy.title} waits for the override policy {name}, which is not here"
+            policy.reading.error(("spec", "dependentOverrides", i), message, "add it, or remove it")
+
+
+def _namespace(
+    made: draft.Draft,
+    found: policies.Policies,
+    objects: Sequence[yaml.Document] | None,
+    own: Own,
+) -> None:
+    """Policies and objects go together: what names no namespace is in that of the policies."""
+    wanted = {each.namespace for each in found.propagation if each.namespace}
+    if own.file or objects is None or len(wanted) != 1:
+        return
+    (namespace,) = wanted
+    if _namespaces(objects) <= {"", namespace}:
+        where = next(each for each in found.propagation if each.namespace).reading
+        made.put(("spec", "input", "namespace"), namespace, where.where(("metadata", "namespace")))
+
+
+def _has_several_namespaces(
+    found: policies.Policies, objects: Sequence[yaml.Document] | None
+) -> bool:
+    if objects is None:
+        return True
+    wanted = {each.namespace for each in found.propagation}
+    wanted |= {each.namespace for each in found.override}
+    return len((wanted | _namespaces(objects)) - {""}) > 1
+
+
+def _namespaces(objects: Sequence[yaml.Document]) -> set[str]:
+    return {policies.text(each.value.get("metadata"), "namespace") for each in objects}
+
+
+@dataclass(frozen=True, slots=True)
+class Beside(yaml.Document):
+    """An application file of which some sections come from policies beside it."""
+
+    policies: yaml.Document
+    sections: tuple[yaml.Path, ...]
+
+    def where(self, path: yaml.Path = ()) -> problem.Location:
+        """Return the place of `path`, in the policies if it came from them."""
+        taken = any(path[: len(each)] == each for each in self.sections)
+        return self.policies.where(path) if taken else super(Beside, self).where(path)
+
+
+def beside(document: yaml.Document, found: yaml.Document, own: Own) -> yaml.Document:
+    """Return the document of an application file with the sections that policies give it."""
+    sections: list[yaml.Path] = []
+    if not own.has_targets:
+        sections.append(("spec", "targets"))
+    if not own.has_replicas:
+        sections.append(("spec", "placement", "replicas"))
+    return Beside(
+        document.value, document.file, document.line, document.mark, found, tuple(sections)
+    )
+
+
+def own_of(document: yaml.Document) -> Own:
+    """Return what an application file says itself."""
+    spec = document.value.get("spec") if isinstance(document.value, dict) else None
+    spec = spec if isinstance(spec, dict) else {}
+    placed = spec.get("placement")
+    given = spec.get("input")
+    given = given if isinstance(given, dict) else {}
+    return Own(
+        document.file,
+        has_targets=bool(spec.get("targets")),
+        has_replicas=isinstance(placed, dict) and bool(placed.get("replicas")),
+        has_input=any(given.get(key) for key in ("manifests", "helmChart", "multiTargets")),
+    )
