@@ -158,3 +158,31 @@ async def test_regions(tmp_path: Path) -> None:
         deployment = given.find("eu", "Deployment", "regions")
         assert deployment is not None
         assert deployment["metadata"]["labels"]["region"] == "eu"
+
+
+async def test_karmada(tmp_path: Path) -> None:
+    """Plain policies of Karmada's say where it goes, how it is divided, and what differs."""
+    places = {"us": "us", "eu": "eu", "asia": "asia", "attic": "us", "test": "eu"}
+    labels = {
+        name: {"region": region, "env": "test" if name == "test" else "prod"}
+        for name, region in places.items()
+    }
+    async with command_world.world(tmp_path, *places, example="karmada", labels=labels) as given:
+        stages = await released(given, "workload.yaml", "web:v1", "web:v2")
+
+        assert stages == ["K8S_SYNC"]
+        assert {name: given.images(name, "web") for name in ("us", "eu", "asia")} == {
+            "us": "example/web:v2 4/4",
+            "eu": "eu.example.org/example/web:v2 2/2",
+            "asia": "example/web:v2 2/2",
+        }
+        for name in ("attic", "test"):
+            assert given.find(name, "Deployment", "web") is None
+        deployment = given.find("eu", "Deployment", "web")
+        assert deployment is not None
+        assert {"team": "web", "tier": "gold"}.items() <= deployment["metadata"]["labels"].items()
+        container = deployment["spec"]["template"]["spec"]["containers"][0]
+        assert container["env"] == [{"name": "CURRENCY", "value": "EUR"}]
+        config = given.find("asia", "ConfigMap", "web")
+        assert config is not None
+        assert "currency: JPY" in config["data"]["settings.yaml"]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.config import application, yaml
+from volary.config.dialects.karmada import policies as karmada_policies
 from volary.model import application as applications
 from volary.model import errors, stage, variant
 
@@ -223,12 +224,18 @@ def test_the_name_of_the_folder_must_be_usable() -> None:
 def test_examples_have_no_problem(folder: str) -> None:
     every = sorted(p for p in (EXAMPLES / folder).iterdir() if p.is_file())
     files = [p for p in every if application.is_file_name(p.name)] or [
-        p for p in every if application.is_canary(p.read_text())
+        p
+        for p in every
+        if application.is_canary(p.read_text()) or karmada_policies.places(p.read_text())
     ]
 
     assert len(files) == 1
     loaded = application.parse(
-        files[0].read_text(), file=files[0].name, default_name="x", directory=f"examples/{folder}"
+        files[0].read_text(),
+        file=files[0].name,
+        default_name="x",
+        directory=f"examples/{folder}",
+        neighbours={p.name: p.read_text() for p in every if p != files[0]},
     )
     assert loaded.problems == ()
 
