@@ -117,7 +117,9 @@ def _of_stage(tell: _Teller, before: state.StageState | None) -> Iterator[feed.R
     again = before is not None and before.is_final and not stage.is_final
     if began or again:
         yield _stage_started(tell)
-    if stage.status is words.TaskStatus.WAITING and status is not words.TaskStatus.WAITING:
+    waits = stage.status is words.TaskStatus.WAITING and status is not words.TaskStatus.WAITING
+    # For people; what waits for a window is said by the run.
+    if waits and not any(group.closed for group in stage.groups):
         yield feed.StageWaiting(
             at=tell.at, run=tell.run, stage=stage.id, stage_name=tell.name, reason=stage.reason
         )
