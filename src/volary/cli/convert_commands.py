@@ -29,3 +29,64 @@ def flagger(
     from volary.cli import converting
 
     raise typer.Exit(converting.flagger(path))
+
+
+_APPROVER = typer.Option(
+    "--approver",
+    metavar="NAME",
+    help="Who may approve where the file asks for people; may be repeated.",
+)
+
+
+@app.command()
+def karmada(
+    path: Annotated[
+        str,
+        typer.Argument(metavar="DIR", help="Application directory with Karmada's policies."),
+    ],
+) -> None:
+    """Print the application file that says what Karmada's policies say."""
+    from volary.cli import converting_fleets
+
+    raise typer.Exit(converting_fleets.karmada(path))
+
+
+@app.command()
+def kubefleet(
+    path: Annotated[
+        str, typer.Argument(metavar="FILE", help="File with a ClusterStagedUpdateStrategy.")
+    ],
+    approver: Annotated[list[str] | None, _APPROVER] = None,
+) -> None:
+    """Print the waves that go through the stages of a KubeFleet strategy."""
+    from volary.cli import converting_fleets
+
+    raise typer.Exit(converting_fleets.rollout("kubefleet", path, approver or []))
+
+
+@app.command()
+def ocm(
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="File with a ManifestWorkReplicaSet, and with its Placement."
+        ),
+    ],
+) -> None:
+    """Print the waves that follow a rollout strategy of Open Cluster Management."""
+    from volary.cli import converting_fleets
+
+    raise typer.Exit(converting_fleets.rollout("ocm", path, []))
+
+
+@app.command()
+def argocd(
+    path: Annotated[
+        str, typer.Argument(metavar="FILE", help="File with an ApplicationSet with RollingSync.")
+    ],
+    approver: Annotated[list[str] | None, _APPROVER] = None,
+) -> None:
+    """Print the waves that go through the RollingSync steps of an ApplicationSet."""
+    from volary.cli import converting_fleets
+
+    raise typer.Exit(converting_fleets.rollout("argocd", path, approver or []))

@@ -122,39 +122,56 @@ def parse(
     beside = {
         path: text for path, text in neighbours.items() if not templates.is_template_path(path)
     }
+    directory_of = posixpath.dirname(file)
     if any(flagger_source.is_flaggers(each) for each in documents):
         loaded = _flagger(documents, beside, directory)
-        return _with_policies(loaded, (*documents, *readable(beside)), posixpath.dirname(file))
-    if any(karmada_policies.is_policy(each) for each in documents):
-        return _karmada((*documents, *readable(beside)), file, default_name)
-    if len(documents) != 1:
-        count = "is empty" if not documents else f"has {len(documents)} documents"
+    elif any(karmada_policies.is_policy(each) for each in documents):
+        return _karmada(documents, beside, directory_of, default_name)
+    elif len(documents) != 1:
+        count = f"has {len(documents)} documents" if documents else "is empty"
         message = f"the file {count}; an application file has one document"
         return Loaded(None, (problem.Problem(message, problem.Location(file)),))
-    reading = shape.Reading(documents[0], templates=templates.load(neighbours))
-    loaded = _parse(reading, default_name, directory)
-    if reading.is_pipecd or not any(map(karmada_policies.may_be_in, beside.values())):
-        return loaded
-    return _with_policies(loaded, readable(beside), posixpath.dirname(file))
+    else:
+        reading = shape.Reading(documents[0], templates=templates.load(neighbours))
+        loaded = _parse(reading, default_name, directory)
+        if reading.is_pipecd:
+            return loaded
+    return _with_policies(loaded, documents, beside, directory_of)
 
 
-def _karmada(documents: Sequence[yaml.Document], file: str, default_name: str) -> Loaded:
+def _karmada(
+    documents: Sequence[yaml.Document],
+    beside: Mapping[str, str],
+    directory: str,
+    default_name: str,
+) -> Loaded:
     """Read an application that Karmada's policies alone describe."""
-    translated = karmada.translate(documents, posixpath.dirname(file), default_name)
+    if broken := karmada_policies.unreadable(beside):
+        return Loaded(None, broken)
+    translated = karmada.translate((*documents, *readable(beside)), directory, default_name)
     loaded = _parse(shape.Reading(translated.draft.document()), default_name, None)
     found = None if translated.has_errors else loaded.application
     if found is not None:
         found = replace(found, dialect=applications.Dialect.KARMADA)
-    problems = _sorted((*translated.problems, *loaded.problems))
-    return Loaded(found, problems, loaded.document, loaded.base)
+    return replace(
+        loaded, application=found, problems=_sorted((*translated.problems, *loaded.problems))
+    )
 
 
-def _with_policies(loaded: Loaded, documents: Sequence[yaml.Document], directory: str) -> Loaded:
+def _with_policies(
+    loaded: Loaded,
+    documents: Sequence[yaml.Document],
+    beside: Mapping[str, str],
+    directory: str,
+) -> Loaded:
     """Return what is loaded with what Karmada's policies beside it say.
 
     Where both say where to go, or how replicas are spread, the application file counts; its
     overrides come after those of the policies, and so have the last word.
     """
+    if broken := karmada_policies.unreadable(beside):
+        return replace(loaded, application=None, problems=(*loaded.problems, *broken))
+    documents = (*documents, *readable(beside))
     if loaded.document is None or not any(map(karmada_policies.is_policy, documents)):
         return loaded
     own = karmada.own_of(loaded.document)
@@ -164,13 +181,10 @@ def _with_policies(loaded: Loaded, documents: Sequence[yaml.Document], directory
     found, added = loaded.application, read.application
     if found is None or added is None or translated.has_errors:
         return Loaded(None, problems, loaded.document, loaded.base)
-    spread = found.differences.replicas if own.has_replicas else added.differences.replicas
+    spread = (found if own.has_replicas else added).differences.replicas
     rules = (*added.differences.rules, *found.differences.rules)
-    found = replace(
-        found,
-        targets=found.targets if own.has_targets else added.targets,
-        differences=overrides.Differences(rules, spread),
-    )
+    targets = (found if own.has_targets else added).targets
+    found = replace(found, targets=targets, differences=overrides.Differences(rules, spread))
     document = karmada.beside(loaded.document, translated.draft.document(), own)
     return Loaded(found, problems, document, loaded.base)
 

@@ -2,13 +2,13 @@
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from volary.config import shape, yaml
 from volary.config.dialects.karmada import schema
-from volary.model import application
+from volary.model import application, errors, problem
 
 GROUP = "policy.karmada.io"
 #: Below an application's directory, policies may be in one of this name.
@@ -79,6 +79,18 @@ def places(text: str) -> bool:
 def may_be_in(text: str) -> bool:
     """Say whether any policy may be in a file's text."""
     return GROUP in text
+
+
+def unreadable(files: Mapping[str, str]) -> tuple[problem.Problem, ...]:
+    """Return why files with policies cannot be read: without them it would go elsewhere."""
+    found: list[problem.Problem] = []
+    for file, content in files.items():
+        try:
+            if may_be_in(content):
+                yaml.load_all(content, file)
+        except errors.UserError as error:
+            found += error.problems
+    return tuple(found)
 
 
 def is_policy(document: yaml.Document) -> bool:

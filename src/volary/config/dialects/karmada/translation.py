@@ -179,10 +179,11 @@ class Beside(yaml.Document):
 
 def beside(document: yaml.Document, found: yaml.Document, own: Own) -> yaml.Document:
     """Return the document of an application file with the sections that policies give it."""
+    written = found.value.get("spec", {})
     sections: list[yaml.Path] = []
-    if not own.has_targets:
+    if not own.has_targets and "targets" in written:
         sections.append(("spec", "targets"))
-    if not own.has_replicas:
+    if not own.has_replicas and "replicas" in written.get("placement", {}):
         sections.append(("spec", "placement", "replicas"))
     return Beside(
         document.value, document.file, document.line, document.mark, found, tuple(sections)

@@ -1,0 +1,108 @@
+"""Argo CD's ApplicationSet with RollingSync: steps as waves."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from volary.config import section, shape, yaml
+from volary.config.dialects.karmada import affinities
+from volary.config.dialects.rollouts import plans
+from volary.config.wave_sections import Requirement
+from volary.model import application, placement
+
+_AT: yaml.Path = ("spec", "strategy")
+_STEPS: yaml.Path = (*_AT, "rollingSync", "steps")
+#: A label of an Application that is made from a cluster's.
+_LABEL = re.compile(
+    r"""\{\{-?\s*(?:\.?metadata\.labels\.([\w.-]+)|index\s+\.metadata\.labels\s+["']([^"']+)["'])\s*-?\}\}"""
+)
+_NAME = re.compile(r"\{\{-?\s*\.?name(?:Normalized)?\s*-?\}\}")
+
+
+class Step(section.Section):
+    """Applications that are synced together."""
+
+    match_expressions: list[Requirement] = Field(default_factory=list, description="Which.")
+    max_update: int | str | None = Field(default=None, description="How many at once.")
+
+
+class RollingSync(section.Section):
+    """The steps."""
+
+    steps: list[Step] = Field(min_length=1, description="In order.")
+
+
+class Strategy(section.Section):
+    """How Applications are synced."""
+
+    type: Literal["RollingSync", "AllAtOnce"] = Field(default="AllAtOnce", description="How.")
+    rolling_sync: RollingSync | None = Field(default=None, description="Steps.")
+    deletion_order: str = Field(default="", description="How they are deleted.")
+
+
+def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> plans.Plan:
+    """Return the waves of the one ApplicationSet; its problems are in the plan's reading."""
+    document = plans.only(documents, ("ApplicationSet",))
+    reading = shape.Reading(document, application.Dialect.VOLARY)
+    plan = plans.Plan(reading, approvers)
+    read = reading.read(Strategy, reading.written(_AT) or {}, _AT)
+    if read is None:
+        return plan
+    if read.type != "RollingSync" or read.rolling_sync is None:
+        message = "AllAtOnce has no steps; without waves Volary releases everywhere at once, too"
+        reading.error(_AT, message, "there is nothing to convert")
+        return plan
+    if read.deletion_order:
+        reading.warn((*_AT, "deletionOrder"), "has no effect: no cluster is left by a release")
+    written = reading.written(("spec", "template", "metadata", "labels"))
+    labels = written if isinstance(written, dict) else {}
+    for i, each in enumerate(read.rolling_sync.steps):
+        _add(plan, each, labels, i)
+    message = (
+        "an Application in no step is never synced there; here a cluster in no wave is refused"
+    )
+    reading.warn(_STEPS, message, "limit spec.targets, or write unmatchedClusters: last")
+    return plan
+
+
+def _add(plan: plans.Plan, read: Step, labels: Mapping[str, Any], i: int) -> None:
+    at: yaml.Path = (*_STEPS, i)
+    name = f"step-{i + 1}"
+    by_hand = str(read.max_update) in ("0", "0%")
+    if by_hand:
+        plan.approve_before(name, (*at, "maxUpdate"))
+        message = "is synced by hand there; here it goes on when people have agreed"
+        plan.reading.warn((*at, "maxUpdate"), message)
+    conditions = [
+        _condition(plan, each, labels, (*at, "matchExpressions", j))
+        for j, each in enumerate(read.match_expressions)
+    ]
+    plan.add(
+        name,
+        targets={"matchExpressions": conditions} if conditions else None,
+        maxConcurrency=None if by_hand else read.max_update,
+        onFailure="stop",
+    )
+
+
+def _condition(
+    plan: plans.Plan, read: Requirement, labels: Mapping[str, Any], at: yaml.Path
+) -> dict[str, Any]:
+    """Return a condition on a cluster's label for one on an Application's."""
+    if read.operator not in (placement.Operator.IN, placement.Operator.NOT_IN):
+        message = f"{read.operator.value} is not an operator of a step"
+        plan.reading.error((*at, "operator"), message, "write In or NotIn")
+    made = str(labels.get(read.key, ""))
+    if _NAME.fullmatch(made):
+        message = "chooses clusters by name, which a condition on labels cannot"
+        plan.reading.error(
+            (*at, "key"), message, f"write a wave with targets.names: {', '.join(read.values)}"
+        )
+    found = _LABEL.fullmatch(made)
+    key = (found.group(1) or found.group(2)) if found else read.key
+    if not found:
+        message = f"clusters need a label {key} like the one that their Applications have"
+        plan.reading.warn((*at, "key"), message, "write it to the fleet file")
+    return {**affinities.requirement(read), "key": key}

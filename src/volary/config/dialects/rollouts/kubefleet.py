@@ -1,0 +1,93 @@
+"""KubeFleet's ClusterStagedUpdateStrategy: stages as waves."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from volary.config import section, shape, yaml
+from volary.config.dialects.karmada import schema as selectors
+from volary.config.dialects.rollouts import plans
+from volary.model import application
+
+_KINDS = ("ClusterStagedUpdateStrategy", "StagedUpdateStrategy")
+_STAGES: yaml.Path = ("spec", "stages")
+
+
+class Task(section.Section):
+    """What happens before or after a stage."""
+
+    type: Literal["TimedWait", "Approval"] = Field(description="Which.")
+    wait_time: str = Field(default="", description="How long.")
+
+
+class Stage(section.Section):
+    """Clusters that are updated together."""
+
+    name: section.Text = Field(description="Its name.")
+    label_selector: selectors.LabelSelector | None = Field(
+        default=None, description="Which clusters; none given: no cluster."
+    )
+    sorting_label_key: str = Field(default="", description="Label that orders them.")
+    max_concurrency: int | str = Field(default=1, description="How many at once.")
+    before_stage_tasks: list[Task] = Field(default_factory=list, description="Before it.")
+    after_stage_tasks: list[Task] = Field(default_factory=list, description="After it.")
+
+
+class Spec(section.Section):
+    """The stages."""
+
+    stages: list[Stage] = Field(min_length=1, description="In order.")
+
+
+class Strategy(section.Section):
+    """A staged update strategy."""
+
+    api_version: section.Text = Field(description="Version.")
+    kind: str = Field(description="Kind.")
+    metadata: dict[str, Any] = Field(default_factory=dict, description="Metadata.")
+    spec: Spec = Field(description="Its stages.")
+    status: Any = Field(default=None, description="What is noted.")
+
+
+def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> plans.Plan:
+    """Return the waves of the one strategy; its problems are noted in the plan's reading."""
+    document = plans.only(documents, _KINDS)
+    reading = shape.Reading(document, application.Dialect.VOLARY)
+    plan = plans.Plan(reading, approvers)
+    read = reading.read(Strategy, document.value, ())
+    if read is None:
+        return plan
+    for i, each in enumerate(read.spec.stages):
+        _add(plan, each, (*_STAGES, i))
+    message = (
+        "a cluster that fails is tried again for ever there; here it fails, and the run stops as "
+        "it is (onFailure: stop)"
+    )
+    reading.warn(_STAGES, message)
+    return plan
+
+
+def _add(plan: plans.Plan, read: Stage, path: yaml.Path) -> None:
+    if any(each.type == "Approval" for each in read.before_stage_tasks):
+        plan.approve_before(read.name, (*path, "beforeStageTasks"))
+    if any(each.type == "TimedWait" for each in read.before_stage_tasks):
+        at = (*path, "beforeStageTasks")
+        plan.reading.error(at, "only an Approval can be before a stage", "remove the TimedWait")
+    waits = [each.wait_time for each in read.after_stage_tasks if each.type == "TimedWait"]
+    plan.add(
+        read.name,
+        targets=plans.labels(read.label_selector),
+        maxConcurrency=read.max_concurrency,
+        orderBy=read.sorting_label_key or None,
+        soak=next((each for each in waits if each), None),
+        onFailure="stop",
+    )
+    if read.sorting_label_key:
+        message = "a cluster without this label, or with a text in it, comes last here"
+        plan.reading.warn((*path, "sortingLabelKey"), message)
+    if any(each.type == "Approval" for each in read.after_stage_tasks):
+        plan.approve_after((*path, "afterStageTasks"))
+        if waits:
+            message = "it is waited first, and asked then; there both at the same time"
+            plan.reading.warn((*path, "afterStageTasks"), message)

@@ -1,0 +1,179 @@
+"""Open Cluster Management's rollout strategies: decision groups as waves."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, assert_never
+
+from pydantic import Field
+
+from volary.config import section, shape, yaml
+from volary.config.dialects.karmada import schema as selectors
+from volary.config.dialects.rollouts import placements, plans
+from volary.model import application
+
+_REFS: yaml.Path = ("spec", "placementRefs")
+_SAFE = "stop"
+
+
+class Group(section.Section):
+    """Names a decision group."""
+
+    group_name: str = Field(default="", description="By name.")
+    group_index: int | None = Field(default=None, description="By index.")
+
+
+class Rollout(section.Section):
+    """How one type goes on."""
+
+    max_concurrency: int | str = Field(default=0, description="How many at once; 0: all.")
+    min_success_time: str = Field(default="", description="Soak.")
+    progress_deadline: str = Field(default="", description="Limit.")
+    max_failures: int | str = Field(default=0, description="How many may fail.")
+    mandatory_decision_groups: list[Group] = Field(default_factory=list, description="First.")
+
+
+class Strategy(section.Section):
+    """A rolloutStrategy."""
+
+    type: Literal["All", "Progressive", "ProgressivePerGroup"] = Field(
+        default="All", description="Which."
+    )
+    all: Rollout | None = Field(default=None, description="For All.")
+    progressive: Rollout | None = Field(default=None, description="For Progressive.")
+    progressive_per_group: Rollout | None = Field(default=None, description="For the third.")
+
+
+def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> plans.Plan:
+    """Return the waves of the one ManifestWorkReplicaSet, with its Placement in the same file."""
+    document = plans.only(documents, ("ManifestWorkReplicaSet",))
+    reading = shape.Reading(document, application.Dialect.VOLARY)
+    plan = plans.Plan(reading, approvers)
+    refs = reading.written(_REFS)
+    if not isinstance(refs, list) or len(refs) != 1 or not isinstance(refs[0], dict):
+        message = "exactly one placement can be converted"
+        reading.error(_REFS, message, "convert one file for each of them")
+        return plan
+    at: yaml.Path = (*_REFS, 0, "rolloutStrategy")
+    read = reading.read(Strategy, reading.written(at) or {}, at)
+    if read is None:
+        return plan
+    placed = placements.find(plan, documents, str(refs[0].get("name", "")))
+    if placed is not None:
+        plan.targets = placements.targets(plan, placed)
+    _waves(plan, read, placed, at)
+    return plan
+
+
+def _waves(
+    plan: plans.Plan, read: Strategy, placed: placements.Placement | None, at: yaml.Path
+) -> None:
+    match read.type:
+        case "All":
+            rollout, key = read.all or Rollout(), "all"
+            _add(plan, "all", rollout, failures="100%")
+            message = "a cluster that fails is taken back here, and stays as it is there"
+            plan.reading.warn(at, message)
+        case "Progressive":
+            rollout, key = read.progressive or Rollout(), "progressive"
+            _mandatory(plan, rollout, placed, (*at, key))
+            share = rollout.max_concurrency
+            _add(plan, "rest", rollout, maxConcurrency=None if _is_all(share) else share)
+            if rollout.min_success_time and not _is_all(share):
+                message = (
+                    "here all clusters of a wave soak together at its end; there each one keeps"
+                    " its place until it has soaked"
+                )
+                hint = "write several waves with a size to soak in between"
+                plan.reading.warn((*at, key, "minSuccessTime"), message, hint)
+        case "ProgressivePerGroup":
+            rollout, key = read.progressive_per_group or Rollout(), "progressivePerGroup"
+            _per_group(plan, rollout, placed, (*at, key))
+        case _:
+            assert_never(read.type)
+    if "%" in f"{rollout.max_failures}{rollout.max_concurrency}":
+        message = "shares are rounded down here, and up there; they are of the wave's clusters"
+        plan.reading.warn((*at, key), message)
+
+
+def _add(
+    plan: plans.Plan,
+    name: str,
+    rollout: Rollout,
+    *,
+    failures: int | str | None = None,
+    **fields: object,
+) -> None:
+    limit = rollout.max_failures if failures is None else failures
+    deadline = rollout.progress_deadline
+    plan.add(
+        name,
+        **fields,
+        soak=rollout.min_success_time or None,
+        progressDeadline=None if deadline in ("", "None") else deadline,
+        budget={"failures": limit} if str(limit) not in ("0", "0%") else None,
+        onFailure=_SAFE,
+    )
+
+
+def _is_all(share: int | str) -> bool:
+    return str(share).startswith("-") or str(share) in ("0", "0%", "100%")
+
+
+def _groups(placed: placements.Placement | None) -> Sequence[placements.DecisionGroup]:
+    return [] if placed is None else placed.spec.groups.decision_groups
+
+
+def _mandatory(
+    plan: plans.Plan, rollout: Rollout, placed: placements.Placement | None, at: yaml.Path
+) -> list[str]:
+    """Add the groups that come first, in the order in which they are listed; return their names."""
+    groups = _groups(placed)
+    taken = []
+    for i, each in enumerate(rollout.mandatory_decision_groups):
+        found = next((one for one in groups if one.group_name == each.group_name), None)
+        if not each.group_name and each.group_index is not None:
+            found = groups[each.group_index] if 0 <= each.group_index < len(groups) else None
+        if found is None:
+            name = each.group_name or each.group_index
+            message = f"the file has no Placement with the decision group {name}"
+            hint = "put the Placement into the same file"
+            plan.reading.error((*at, "mandatoryDecisionGroups", i), message, hint)
+            continue
+        _add(plan, found.group_name, rollout, failures=0, targets=_selector(found))
+        taken.append(found.group_name)
+    return taken
+
+
+def _per_group(
+    plan: plans.Plan, rollout: Rollout, placed: placements.Placement | None, at: yaml.Path
+) -> None:
+    if placed is None:
+        message = "groups cannot be told without the Placement"
+        plan.reading.error(at, message, "put the Placement into the same file")
+        return
+    taken = _mandatory(plan, rollout, placed, at)
+    for each in _groups(placed):
+        if each.group_name not in taken:
+            _add(plan, each.group_name, rollout, targets=_selector(each))
+    size = str(placed.spec.groups.clusters_per_decision_group)
+    if not size.endswith("%"):
+        message = f"groups of {size}: how many there are is not known, so they are one wave"
+        hint = f"write waves with size: {size} before it"
+        plan.reading.warn(at, message, hint)
+        _add(
+            plan,
+            "rest",
+            rollout,
+            maxConcurrency=int(size) if size.isdigit() and int(size) else None,
+        )
+        return
+    percent = int(size.removesuffix("%"))
+    count = math.ceil(100 / min(max(percent, 1), 100))
+    for i in range(count - 1):
+        _add(plan, f"group-{i + 1}", rollout, size=size)
+    _add(plan, "rest", rollout)
+
+
+def _selector(read: placements.DecisionGroup) -> dict[str, Any]:
+    chosen = read.group_cluster_selector or placements.ClusterSelector()
+    return plans.labels(chosen.label_selector or selectors.LabelSelector())

@@ -1,0 +1,126 @@
+"""Open Cluster Management's Placement: which clusters, and in which groups."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from volary.config import section, shape, yaml
+from volary.config.dialects.karmada import policies
+from volary.config.dialects.karmada import schema as selectors
+from volary.config.dialects.rollouts import plans
+from volary.model import application
+
+
+class ClusterSelector(section.Section):
+    """Clusters by labels and claims."""
+
+    label_selector: selectors.LabelSelector | None = Field(default=None, description="Labels.")
+    claim_selector: dict[str, Any] | None = Field(default=None, description="Claims.")
+    cel_selector: dict[str, Any] | None = Field(default=None, description="Expressions.")
+
+
+class DecisionGroup(section.Section):
+    """Clusters that are decided on together."""
+
+    group_name: section.Text = Field(description="Its name.")
+    group_cluster_selector: ClusterSelector | None = Field(default=None, description="Which.")
+
+
+class Groups(section.Section):
+    """How clusters are grouped."""
+
+    decision_groups: list[DecisionGroup] = Field(default_factory=list, description="Named.")
+    clusters_per_decision_group: int | Annotated[str, Field(pattern="^[0-9]{1,3}%$")] = Field(
+        default="100%", description="The others."
+    )
+
+
+class Decision(section.Section):
+    """How it is decided."""
+
+    group_strategy: Groups = Field(default_factory=Groups, description="In groups.")
+
+
+class Predicate(section.Section):
+    """Clusters that may be chosen."""
+
+    required_cluster_selector: ClusterSelector = Field(
+        default_factory=ClusterSelector, description="Which."
+    )
+
+
+class Spec(section.Section):
+    """What a Placement says."""
+
+    cluster_sets: list[str] = Field(default_factory=list, description="Sets.")
+    number_of_clusters: int | None = Field(default=None, description="How many.")
+    predicates: list[Predicate] = Field(default_factory=list, description="Any of them.")
+    prioritizer_policy: dict[str, Any] | None = Field(default=None, description="Which first.")
+    spread_policy: dict[str, Any] | None = Field(default=None, description="Spread.")
+    tolerations: list[Any] = Field(default_factory=list, description="Taints.")
+    decision_strategy: Decision = Field(default_factory=Decision, description="Groups.")
+
+    @property
+    def groups(self) -> Groups:
+        """How clusters are grouped."""
+        return self.decision_strategy.group_strategy
+
+
+class Placement(section.Section):
+    """A Placement."""
+
+    api_version: section.Text = Field(description="Version.")
+    kind: str = Field(description="Kind.")
+    metadata: dict[str, Any] = Field(default_factory=dict, description="Metadata.")
+    spec: Spec = Field(default_factory=Spec, description="What it says.")
+    status: Any = Field(default=None, description="What is noted.")
+
+
+def find(plan: plans.Plan, documents: Sequence[yaml.Document], name: str) -> Placement | None:
+    """Return the Placement of that name; None when it is not in the file. Problems are noted."""
+    for each in documents:
+        value = each.value
+        if not isinstance(value, dict) or value.get("kind") != "Placement":
+            continue
+        if policies.text(value.get("metadata"), "name") == name:
+            reading = shape.Reading(each, application.Dialect.VOLARY)
+            found = reading.read(Placement, value, ())
+            if found is not None:
+                _refuse(reading, found.spec)
+            plan.reading.problems += reading.problems
+            return found
+    message = f"the Placement {name} is not in the file, so which clusters it takes is not known"
+    plan.reading.warn(("spec", "placementRefs", 0, "name"), message, "write spec.targets")
+    return None
+
+
+def targets(plan: plans.Plan, read: Placement) -> dict[str, Any]:
+    """Return the ``targets`` of an application for a Placement."""
+    if not read.spec.predicates:
+        return {}
+    chosen = read.spec.predicates[0].required_cluster_selector.label_selector
+    return plans.labels(chosen or selectors.LabelSelector())
+
+
+def _refuse(reading: shape.Reading, read: Spec) -> None:
+    if len(read.predicates) > 1:
+        message = "any of several predicates is not carried over"
+        reading.error(("spec", "predicates"), message, "give the clusters a label of their own")
+    groups = read.groups.decision_groups
+    chosen = [each.required_cluster_selector for each in read.predicates]
+    chosen += [each.group_cluster_selector for each in groups if each.group_cluster_selector]
+    if any(each.claim_selector or each.cel_selector for each in chosen):
+        message = "clusters by claims or expressions are not carried over"
+        reading.error(("spec",), message, "give the clusters a label of their own")
+    if read.number_of_clusters is not None:
+        at = ("spec", "numberOfClusters")
+        reading.error(at, "a number of clusters is not carried over", "name them in spec.targets")
+    for key, given in (
+        ("clusterSets", read.cluster_sets),
+        ("prioritizerPolicy", read.prioritizer_policy),
+        ("spreadPolicy", read.spread_policy),
+        ("tolerations", read.tolerations),
+    ):
+        if given:
+            reading.warn(("spec", key), "is not carried over", "limit spec.targets if it matters")

@@ -1,0 +1,98 @@
+"""Waves in the making, and what is said about them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from volary.config import shape, yaml
+from volary.config.dialects.karmada import affinities
+from volary.config.dialects.karmada import schema as selectors
+from volary.model import application, errors, json, problem
+
+#: Takes no cluster at all: a wave that only waits.
+NOBODY = {
+    "matchExpressions": [
+        {"key": "volary.dev/nobody", "operator": "Exists"},
+        {"key": "volary.dev/nobody", "operator": "DoesNotExist"},
+    ]
+}
+
+
+@dataclass(slots=True)
+class Plan:
+    """The waves so far."""
+
+    #: Of the object that is converted; its warnings are what is not carried over.
+    reading: shape.Reading
+    #: Who may approve.
+    approvers: Sequence[str] = ()
+    waves: list[dict[str, Any]] = field(default_factory=list)
+    targets: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, name: str, **fields: object) -> None:
+        """Add a wave; fields that are None are not written."""
+        wave = {"name": name, **{key: value for key, value in fields.items() if value is not None}}
+        self.waves.append(wave)
+
+    def approve_after(self, path: yaml.Path) -> None:
+        """Let people agree after the last wave."""
+        self.waves[-1]["gate"] = self._gate(path)
+
+    def approve_before(self, name: str, path: yaml.Path) -> None:
+        """Let people agree before the next wave: after the last one, or one without clusters."""
+        if not self.waves or "gate" in self.waves[-1]:
+            self.add(f"before-{name}", targets=NOBODY)
+        self.approve_after(path)
+
+    def _gate(self, path: yaml.Path) -> dict[str, Any]:
+        if not self.approvers:
+            message = "people have to agree here, but it is not said who"
+            self.reading.error(path, message, "name them: --approver NAME")
+        return {"approval": {"approvers": list(self.approvers)}}
+
+    def body(self, name: str) -> json.JsonObject:
+        """Return an application file with the waves.
+
+        Raises:
+            UserError: Something cannot be converted.
+        """
+        wrong = [each for each in self.reading.problems if is_error(each)]
+        if wrong:
+            raise errors.UserError(*wrong)
+        spec: dict[str, Any] = {"targets": self.targets} if self.targets else {}
+        return {
+            "apiVersion": application.Dialect.VOLARY.value,
+            "kind": "Application",
+            "metadata": {"name": name},
+            "spec": {**spec, "waves": self.waves},
+        }
+
+
+def is_error(each: problem.Problem) -> bool:
+    """Say whether a problem stops the conversion."""
+    return each.severity is problem.Severity.ERROR
+
+
+def labels(read: selectors.LabelSelector | None) -> dict[str, Any]:
+    """Return a wave's ``targets`` for a label selector; none given: nobody."""
+    if read is None:
+        return NOBODY
+    return affinities.clusters(selectors.ClusterAffinity(labelSelector=read))
+
+
+def only(documents: Iterable[yaml.Document], kinds: Sequence[str]) -> yaml.Document:
+    """Return the one document of a kind.
+
+    Raises:
+        UserError: There is none, or several.
+    """
+    found = [
+        each
+        for each in documents
+        if isinstance(each.value, dict) and each.value.get("kind") in kinds
+    ]
+    if len(found) != 1:
+        names = " or ".join(kinds)
+        count = f"{len(found)} objects" if found else "no object"
+        raise errors.user_error(f"{count} of the kind {names} in the file", hint="one is expected")
+    return found[0]

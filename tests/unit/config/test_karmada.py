@@ -1,0 +1,163 @@
+"""Karmada's policies: what they become, what differs, what is refused.
+
+Each folder of tests/cases/karmada is an application's directory. `VOLARY_UPDATE_CASES=1` writes
+what is found; read the difference before committing it.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from volary.config import application, crosscheck, lint
+from volary.config.dialects.karmada import policies, translation
+from volary.manifests import render_text
+from volary.model import application as applications
+from volary.model import fleet, manifest, problem
+from volary.placement import differences
+
+CASES = Path(__file__).parents[2] / "cases/karmada"
+REFUSED = CASES / "refused"
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir() if each.name != "refused")
+
+
+def read(folder: Path) -> dict[str, str]:
+    found = sorted([*folder.glob("*.yaml"), *folder.glob("policies/*.yaml")])
+    return {each.relative_to(folder).as_posix(): each.read_text() for each in found}
+
+
+def loaded(files: dict[str, str]) -> application.Loaded:
+    placed = [name for name, text in files.items() if policies.places(text)]
+    main = "volary.yaml" if "volary.yaml" in files else placed[0]
+    beside = {name: text for name, text in files.items() if name != main}
+    return application.parse(files[main], file=main, default_name="web", neighbours=beside)
+
+
+def expect(file: Path, found: str) -> None:
+    if os.environ.get("VOLARY_UPDATE_CASES"):
+        file.write_text(found)
+    assert found == file.read_text()
+
+
+def shown(problems: tuple[problem.Problem, ...]) -> str:
+    return "".join(f"{each.severity.value} {each}\n" for each in problems)
+
+
+def converted(files: dict[str, str]) -> str:
+    texts = {name: text for name, text in files.items() if name != "volary.yaml"}
+    made = translation.translate(application.readable(texts), "", "web")
+    return render_text.dump_body(made.draft.value)
+
+
+@pytest.mark.parametrize("case", names(CASES))
+def test_policies_become_a_file_of_ours_and_say_what_differs(case: str) -> None:
+    files = read(CASES / case)
+
+    found = loaded(files)
+
+    expect(CASES / case / "problems.txt", shown(found.problems))
+    assert found.application is not None
+    expect(CASES / case / "volary.yaml.expected", converted(files))
+
+
+@pytest.mark.parametrize("case", [each for each in names(CASES) if each != "beside_our_file"])
+def test_the_converted_file_says_the_same(case: str) -> None:
+    files = read(CASES / case)
+
+    again = application.parse(converted(files), file="volary.yaml", default_name="x").require()
+
+    first = loaded(files).require()
+    assert first.dialect is applications.Dialect.KARMADA
+    assert (again.name, again.targets, again.input) == (first.name, first.targets, first.input)
+    assert again.differences == first.differences
+
+
+@pytest.mark.parametrize("case", names(REFUSED))
+def test_what_cannot_be_carried_over_is_refused_with_its_place(case: str) -> None:
+    found = loaded(read(REFUSED / case))
+
+    expect(REFUSED / case / "problems.txt", shown(found.problems))
+    assert found.application is None
+
+
+def test_our_file_has_the_last_word_where_both_speak() -> None:
+    found = loaded(read(CASES / "beside_our_file")).require()
+
+    assert found.dialect is applications.Dialect.VOLARY
+    assert found.targets.names == ("us",)
+    values = [each.value for rule in found.differences.rules for each in rule.overrides]  # type: ignore[union-attr]
+    assert values == ["theirs", "ours"]
+    # What only the policies say counts.
+    assert found.differences.replicas.division.value == "Divided"
+
+
+def test_pipecds_files_leave_policies_alone() -> None:
+    files = read(CASES / "suspended_clusters")
+    text = "apiVersion: pipecd.dev/v1beta1\nkind: Application\nspec: {name: web}\n"
+
+    found = application.parse(
+        text, file="app.pipecd.yaml", default_name="web", neighbours=files
+    ).require()
+
+    assert found.targets == applications.TargetSelector()
+
+
+@pytest.mark.parametrize(("cluster", "tag"), [("us", "by-name"), ("eu", "by-name")])
+def test_the_more_exact_policy_has_the_last_word(cluster: str, tag: str) -> None:
+    files = read(CASES / "precedence")
+    found = loaded(files).require()
+    body = application.readable({"web.yaml": files["web.yaml"]})[0].value
+    body["metadata"]["namespace"] = "shop"
+    body["spec"]["template"]["spec"]["initContainers"] = [{"name": "i", "image": "r.io/i:1"}]
+    clusters = [
+        fleet.Cluster("us", {"env": "prod"}),
+        fleet.Cluster("eu", {"env": "prod"}),
+    ]
+    chosen = next(each for each in clusters if each.name == cluster)
+
+    (changed,) = differences.apply([manifest.Manifest(body)], found.differences, chosen, clusters)
+
+    pod = changed.body["spec"]["template"]["spec"]
+    assert pod["containers"][0]["image"] == f"example/web:{tag}"
+    assert pod["initContainers"][0]["image"] == "i:1"
+    assert changed.labels["team"] == "web"
+    assert ("replicas" in changed.body["spec"]) == (cluster == "us")
+
+
+def test_lint_takes_a_directory_of_policies_for_one_application() -> None:
+    files = {f"web/{name}": text for name, text in read(CASES / "several_policies").items()}
+    again = {f"b/{name}": text for name, text in read(CASES / "beside_our_file").items()}
+
+    found = lint.check({**files, **again})
+
+    # Both are called web: two applications, not one for each policy.
+    assert [each.message for each in found if each.severity is problem.Severity.ERROR] == [
+        "the application web is also described by b/volary.yaml"
+    ]
+
+
+def test_a_policy_that_cannot_be_read_is_not_passed_over() -> None:
+    files = read(CASES / "beside_our_file")
+    files["policies/policy.yaml"] += "\n  - ["
+
+    found = loaded(files)
+
+    assert found.application is None
+    assert found.problems[0].where.file == "policies/policy.yaml"
+
+
+def test_an_unknown_cluster_is_named_where_the_policy_names_it() -> None:
+    files = read(CASES / "beside_our_file")
+    files["volary.yaml"] = files["volary.yaml"].replace("  targets: {names: [us]}\n", "")
+    found = loaded(files)
+
+    wrong = crosscheck.against_fleet(
+        found.require(), fleet.Fleet((fleet.Cluster("us"),)), document=found.document
+    )
+
+    assert [(each.where.file, each.message) for each in wrong] == [
+        ("policies/policy.yaml", "unknown target eu: the fleet has no such cluster")
+    ]
