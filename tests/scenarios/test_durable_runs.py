@@ -38,8 +38,24 @@ def state_of(world: command_world.World) -> dict[str, Any]:
                 ready = kept.pop("status", {}).get("readyReplicas", 0)
                 for each in ("clusterIP", "clusterIPs"):
                     kept.get("spec", {}).pop(each, None)
+                if "objects" in kept.get("data", {}):
+                    kept["data"]["objects"] = still_there(world, name, kept["data"]["objects"])
                 found[f"{name} {kind} {body['metadata']['name']}"] = (kept, ready)
     return found
+
+
+def still_there(world: command_world.World, cluster: str, inventory: str) -> list[str]:
+    """The references of an inventory that lead to an object.
+
+    A process that dies between a delete and the note of it leaves a reference to nothing. That
+    is harmless: whoever deletes by the inventory looks at the objects themselves.
+    """
+    view = world.running.clusters[cluster].view
+    return [
+        line
+        for line in inventory.splitlines()
+        if (parts := line.split(":")) and view.get(parts[-3], parts[-2], parts[-1])
+    ]
 
 
 async def until(nest: Nursery, query: str, holds: Callable[[Any], bool], *, seconds: float) -> Any:

@@ -76,4 +76,4 @@ def test_every_event_has_its_own_name() -> None:
     # Slotted dataclasses leave the class they were made from behind; it has no name.
     names = {kind.event for kind in leaves(feed.RunEvent) if hasattr(kind, "event")}
 
-    assert len(names) == 13
+    assert len(names) == 14
