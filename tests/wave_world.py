@@ -13,7 +13,7 @@ from volary.model import fleet as fleets
 from volary.model import manifest, placement, stage
 from volary.stages import executor as stage_executor
 
-__all__ = ["NEW", "OLD", "SPEED", "Story", "moved", "world"]
+__all__ = ["NEW", "OLD", "SPEED", "Clock", "Story", "moved", "world"]
 
 SYNC = (stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), timeout=timedelta(seconds=20)),)
 
@@ -24,6 +24,7 @@ class Story:
 
     told: list[feed.RunEvent] = field(default_factory=list)
     run: state.Run | None = None
+    runner: local.Runner | None = None
 
     def notify(self, event: feed.RunEvent) -> None:
         self.told.append(event)
@@ -64,6 +65,7 @@ async def moved(
         ),
         planned.rules,
         planned.steps,
+        windows=planned.windows,
     )
 
     async def render(commit: str, target: str) -> list[manifest.Manifest]:
@@ -74,5 +76,6 @@ async def moved(
     )
     run = engine_plan.new_run("run-1", made, Clock().now())
     runner = local.Runner(run, carrying, clock=Clock(), observers=(story,))
+    story.runner = runner
     story.run = await runner.carry_out()
     return story

@@ -85,7 +85,7 @@ def _expire_stage(run: state.Run, now: datetime) -> state.Run:
         return run
     run = _give_up_waiting(run, now)
     stage = run.current
-    open_targets = [task.target for task in stage.tasks if not task.is_final and not task.returning]
+    open_targets = _open_targets(stage)
     if not open_targets:
         return run
     reason = f"timed out after {wording.span(stage.stage.timeout)} on {wording.names(open_targets)}"
@@ -94,12 +94,22 @@ def _expire_stage(run: state.Run, now: datetime) -> state.Run:
 
 
 def _open_targets(stage: state.StageState) -> list[str]:
-    """Return the clusters that the stage's limit is about: a way back has its own."""
-    return [task.target for task in stage.tasks if not task.is_final and not task.returning]
+    """Return the clusters that the stage's limit is about: a way back has its own.
+
+    In a wave what runs has its own too: its time is over no later than the stage's, and it counts
+    as one failure of the budget, not as that of the wave.
+    """
+    return [
+        task.target
+        for task in stage.tasks
+        if not task.is_final and not task.returning and not (stage.wave and task.is_running)
+    ]
 
 
 def _is_limited(stage: state.StageState) -> bool:
     counts = [tally.of(group.tasks) for group in stage.groups]
+    if stage.wave:
+        return any(each.open > each.running for each in counts)
     return any(each.open > each.returning for each in counts)
 
 

@@ -1,0 +1,267 @@
+"""Waves under faults: what runs where in the end, and who was waited for."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from volary.engine import events, feed, state
+from volary.model import freeze, placement, stage
+from volary.model.status import RunStatus
+from wave_world import OLD, Clock, Story, moved, world
+
+SIX = ("us-1", "us-2", "eu-1", "eu-2", "asia-1", "asia-2")
+#: Every wave of two of them.
+PAIRS = (SIX[:2], SIX[2:4], SIX[4:])
+QUICK = (stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), timeout=timedelta(seconds=8)),)
+ONE_UNREACHABLE = placement.Budget(unreachable=placement.Share(1))
+ONE_FAILS = placement.Budget(failures=placement.Share(1))
+
+
+def in_pairs(**more: object) -> placement.Waves:
+    rules = {
+        "budget": ONE_UNREACHABLE,
+        "on_unreachable": placement.OnWaveUnreachable.SKIP,
+        **more,
+    }
+    return placement.Waves(
+        tuple(
+            placement.Wave(f"wave-{number}", placement.ClusterSelector(names=names), **rules)  # type: ignore[arg-type]
+            for number, names in enumerate(PAIRS, start=1)
+        )
+    )
+
+
+class Reacting(Story):
+    """Does something once, when something is told for the first time."""
+
+    def __init__(
+        self, when: Callable[[feed.RunEvent], bool], then: Callable[["Reacting"], object]
+    ) -> None:
+        super().__init__()
+        self._when, self._then, self._done = when, then, False
+
+    def notify(self, event: feed.RunEvent) -> None:
+        super().notify(event)
+        if not self._done and self._when(event):
+            self._done = True
+            self._then(self)
+
+
+def begins(stage_id: str) -> Callable[[feed.RunEvent], bool]:
+    return lambda event: isinstance(event, feed.StageStarted) and event.stage == stage_id
+
+
+def starts(stage_id: str, target: str) -> Callable[[feed.RunEvent], bool]:
+    return lambda event: (
+        isinstance(event, feed.TaskStarted) and (event.stage, event.target) == (stage_id, target)
+    )
+
+
+@pytest.mark.parametrize(
+    "moment",
+    ["wave-1/1-K8S_SYNC", "wave-2/1-K8S_SYNC", "wave-2/2-WAVE_GATE", "wave-3/1-K8S_SYNC"],
+)
+async def test_a_cluster_is_lost_before_during_and_after_its_turn(moment: str) -> None:
+    """Whenever eu-1 of the second wave is lost, all others get the release and it is named."""
+    async with world(*SIX) as given:
+        await given.deployed(OLD)
+        faults = given.running.clusters["eu-1"].faults
+        story = Reacting(begins(moment), lambda _: faults.change({"lost": "refuse"}))
+
+        await moved(given, in_pairs(), stages=QUICK, story=story)
+
+        run = story.run
+        assert run is not None
+        faults.change({"lost": ""})
+        others = [name for name in SIX if name != "eu-1"]
+        assert {given.images(name) for name in others} == {"shop:v2 2/2"}, run.reason
+        if moment.startswith("wave-3"):
+            # Its turn is over: it was proven healthy on this release.
+            assert run.status is RunStatus.SUCCEEDED, run.reason
+        else:
+            assert run.status is RunStatus.FAILED
+            assert "went on without eu-1 (unreachable: " in run.reason
+            assert [each.name for each in run.clusters if each.left_out] == ["eu-1"]
+
+
+async def test_a_lost_cluster_costs_nothing_where_the_budget_has_no_place_for_it() -> None:
+    """Two of a wave are lost, one may be: the wave is taken back, and what is lost is named."""
+    waves = in_pairs(on_failure=placement.OnWaveFailure.ROLLBACK_WAVE)
+    async with world(*SIX) as given:
+        await given.deployed(OLD)
+        for name in ("eu-1", "eu-2"):
+            given.running.clusters[name].faults.change({"lost": "refuse"})
+
+        story = await moved(given, waves, stages=QUICK)
+
+        assert story.run is not None
+        assert story.run.status is RunStatus.FAILED
+        assert {given.images(name) for name in PAIRS[0]} == {"shop:v2 2/2"}
+        assert {given.images(name) for name in PAIRS[2]} == {"shop:v1 2/2"}
+        assert not [each for each, _ in story.started() if each.startswith("wave-3")]
+
+
+async def test_a_cluster_that_came_back_with_an_older_release_is_no_proof() -> None:
+    """Between its turn and the wave's end eu-1 is restored from yesterday."""
+    async with world(*SIX) as given:
+        await given.deployed(OLD)
+        gate = "wave-2/2-WAVE_GATE"
+        # The other one of its wave takes longer, so that there is time for it.
+        given.running.clusters["eu-2"].faults.change({"latency": "300ms"})
+
+        begun = asyncio.Event()
+        story = Reacting(
+            lambda event: (
+                isinstance(event, feed.TaskFinished)
+                and (event.stage, event.target) == ("wave-2/1-K8S_SYNC", "eu-1")
+            ),
+            lambda _: begun.set(),
+        )
+
+        async def restore() -> None:
+            await begun.wait()
+            await given.deployed(OLD, targets=("eu-1",))
+
+        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+            group.create_task(restore())
+            group.create_task(moved(given, in_pairs(budget=ONE_FAILS), stages=QUICK, story=story))
+
+        assert story.run is not None
+        assert story.run.status is RunStatus.FAILED
+        proof = story.run.stage(gate)
+        assert proof is not None
+        task = proof.task("eu-1")
+        assert task is not None
+        assert "not of this release" in task.reason
+        assert given.images("eu-1") == "shop:v1 2/2"
+
+
+async def test_a_cluster_that_answers_reads_but_not_writes_is_a_failure_of_its_own() -> None:
+    async with world(*SIX) as given:
+        await given.deployed(OLD)
+        given.running.clusters["eu-1"].faults.change(
+            {"denied": ["patch *", "create *", "update *", "delete *"]}
+        )
+
+        story = await moved(given, in_pairs(budget=ONE_FAILS), stages=QUICK)
+
+        assert story.run is not None
+        assert story.run.status is RunStatus.FAILED
+        assert "went on without eu-1 (failed: " in story.run.reason
+        assert "may not" in story.run.reason or "forbidden" in story.run.reason.lower()
+        assert given.images("eu-1") == "shop:v1 2/2"
+        assert {given.images(name) for name in SIX if name != "eu-1"} == {"shop:v2 2/2"}
+
+
+async def test_nine_do_not_wait_for_a_slow_tenth_beyond_the_deadline() -> None:
+    names = tuple(f"c-{number}" for number in range(10))
+    waves = placement.Waves(
+        (
+            placement.Wave(
+                "all",
+                budget=placement.Budget(placement.Share(1), placement.Share(1)),
+                on_unreachable=placement.OnWaveUnreachable.SKIP,
+                progress_deadline=timedelta(seconds=4),
+            ),
+        )
+    )
+    async with world(*names) as given:
+        await given.deployed(OLD)
+        faults = given.running.clusters["c-3"].faults
+        faults.change({"latency": "2500ms"})
+        # It is quick again by the time it is taken back.
+        story = Reacting(
+            lambda event: (
+                isinstance(event, feed.TaskEvent) and (event.target, event.attempt) == ("c-3", 2)
+            ),
+            lambda _: faults.change({"latency": "0s"}),
+        )
+        policy = state.Policy(grace=timedelta(seconds=1))
+
+        await moved(given, waves, stages=QUICK, policy=policy, story=story)
+
+        assert story.run is not None
+        assert story.run.status is RunStatus.FAILED, story.run.reason
+        (slow,) = [each.name for each in story.run.clusters if each.left_out]
+        assert slow == "c-3"
+        assert {given.images(name) for name in names if name != "c-3"} == {"shop:v2 2/2"}
+        rolled_out = story.run.stage("all/1-K8S_SYNC")
+        assert rolled_out is not None
+        assert rolled_out.started is not None
+        ended = [each.finished for each in rolled_out.tasks if each.target != "c-3"]
+        assert max(at - rolled_out.started for at in ended if at) < timedelta(seconds=4)
+        # What it was asked while it was slow is answered before it goes.
+        await asyncio.sleep(2.6)
+
+
+async def test_rejected_at_the_gate_of_a_wave() -> None:
+    """The wave goes back; the one before it keeps the release, the one after it never starts."""
+    approval = placement.Gate(stage.ApprovalOptions(("ana", "bo"), 2))
+    waves = in_pairs(on_failure=placement.OnWaveFailure.ROLLBACK_WAVE)
+    gated = placement.Waves(
+        (
+            waves.waves[0],
+            placement.Wave(
+                "wave-2",
+                waves.waves[1].selector,
+                gate=approval,
+                on_failure=placement.OnWaveFailure.ROLLBACK_WAVE,
+            ),
+            waves.waves[2],
+        )
+    )
+    async with world(*SIX) as given:
+        await given.deployed(OLD)
+
+        def decide(story: Reacting) -> None:
+            assert story.runner is not None
+            story.runner.submit(events.Approve(Clock().now(), "ana"))
+            story.runner.submit(events.Reject(Clock().now(), "bo", "too slow"))
+
+        story = Reacting(lambda event: isinstance(event, feed.StageWaiting), decide)
+        await moved(given, gated, stages=QUICK, story=story)
+
+        assert story.run is not None
+        assert story.run.status is RunStatus.FAILED
+        assert "rejected by bo: too slow" in story.run.reason
+        assert {given.images(name) for name in PAIRS[0]} == {"shop:v2 2/2"}
+        assert {given.images(name) for name in SIX[2:]} == {"shop:v1 2/2"}
+
+
+async def test_a_window_closes_over_a_wave_and_the_way_back_is_open() -> None:
+    """eu may not be changed now: the others are, the run waits, and a cancel takes them back."""
+    always = freeze.Window("freeze", "* * * * *", timedelta(hours=2))
+    waves = placement.Waves(
+        (placement.Wave("all"),),
+        windows=placement.Windows(
+            deny=(placement.ClusterWindow(always, placement.ClusterSelector(names=("eu",))),)
+        ),
+    )
+    async with world("us", "eu") as given:
+        await given.deployed(OLD)
+        seen: list[str] = []
+
+        def give_up(story: Reacting) -> None:
+            seen.extend(given.images(name) for name in given.names)
+            assert story.runner is not None
+            story.runner.submit(events.Cancel(Clock().now(), "ana", rollback=True))
+
+        story = Reacting(
+            lambda event: isinstance(event, feed.RunChanged) and event.status is RunStatus.WAITING,
+            give_up,
+        )
+        await moved(given, waves, stages=QUICK, story=story)
+
+        assert seen == ["shop:v2 2/2", "shop:v1 2/2"]
+        (told,) = {
+            each.reason
+            for each in story.told
+            if isinstance(each, feed.RunChanged) and each.status is RunStatus.WAITING
+        }
+        assert "eu waits until" in told
+        assert "(denied by freeze)" in told
+        assert story.run is not None
+        assert story.run.status is RunStatus.ROLLED_BACK
+        assert {given.images(name) for name in given.names} == {"shop:v1 2/2"}
