@@ -1,0 +1,121 @@
+"""What waves cost the machine: ``python -m benchmarks.fleets`` writes ``fleets.md``.
+
+A run in ten waves is planned, and advanced from its start to its end by events alone: no clusters,
+no event loop, no store.
+"""
+
+import gc
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+WAVES = 10
+SIZES = (10, 100, 1_000, 10_000)
+REPETITIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Seconds for one size, the best of the repetitions."""
+
+    clusters: int
+    planned: float
+    advanced: float
+    tasks: int
+
+    @property
+    def line(self) -> str:
+        """Its row of the table."""
+        per_task = self.advanced / self.tasks * 1e6
+        return (
+            f"| {self.clusters:,} | {self.planned * 1000:.2f} ms | {self.tasks:,} "
+            f"| {self.advanced:.3f} s | {per_task:.0f} µs |"
+        )
+
+
+_PAGE = f"""# What waves cost
+
+Written by `python -m benchmarks.fleets`: planning {WAVES} waves, and advancing a run of two
+stages and the proof at the end of each wave from its start to its end, event by event, without
+clusters, event loop or store. The best of {REPETITIONS}, while other work went on beside it.
+
+| Clusters | Planning the waves | Tasks | Advancing the run | per task |
+| --- | --- | --- | --- | --- |
+"""
+
+
+def main() -> None:
+    """Measure every size and write the page."""
+    rows = [measure(size) for size in SIZES]
+    page = _PAGE + "".join(f"{each.line}\n" for each in rows)
+    Path(__file__).with_name("fleets.md").write_text(page)
+    sys.stdout.write(page)
+
+
+def measure(clusters: int) -> Measured:
+    """Measure one size."""
+    from volary.controller import waving
+    from volary.engine import plan
+    from volary.model import application, fleet, placement, stage
+
+    members = [
+        fleet.Cluster(f"cluster-{each:05}", {"region": f"r{each % 8}"}) for each in range(clusters)
+    ]
+    share = placement.Share(100 // WAVES, is_percentage=True)
+    moves = placement.Waves(
+        tuple(placement.Wave(f"wave-{each}", size=share) for each in range(WAVES))
+    )
+    shop = application.Application("shop", waves=moves)
+    stages = (
+        stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), index=0),
+        stage.Stage(stage.StageName.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(), index=1),
+    )
+    planned = waving.of(shop, members, stages)
+    groups = plan.one_group([each.name for each in members])
+    made = plan.Plan("shop", "new", groups, stages, waves=planned.rules, steps=planned.steps)
+    tasks = clusters * (len(stages) + 1)
+    return Measured(
+        clusters,
+        _best(lambda: waving.of(shop, members, stages)),
+        _best(lambda: _carry_out(made, tasks)),
+        tasks,
+    )
+
+
+def _carry_out(made: object, tasks: int) -> None:
+    """Advance a run from its start to its end, every task succeeding at once."""
+    from volary.engine import commands, events, machine, plan
+    from volary.model import outcome, status
+
+    assert isinstance(made, plan.Plan)
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    done = outcome.Outcome(status.TaskStatus.SUCCEEDED, "done", touched=True)
+    step = machine.advance(plan.new_run("run", made, now), events.Start(now))
+    orders, carried_out = list(step.commands), 0
+    while orders:
+        order = orders.pop()
+        if isinstance(order, commands.StartTask):
+            carried_out += 1
+            now += timedelta(milliseconds=1)
+            ended = events.TaskFinished(now, order.stage, order.target, order.attempt, done)
+            step = machine.advance(step.run, ended)
+            orders += step.commands
+    if step.run.status is not status.RunStatus.SUCCEEDED or carried_out != tasks:
+        raise RuntimeError(f"{carried_out} of {tasks} tasks: {step.run.reason}")
+
+
+def _best(work: Callable[[], object]) -> float:
+    best = float("inf")
+    for _ in range(REPETITIONS):
+        gc.collect()
+        began = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - began)
+    return best
+
+
+if __name__ == "__main__":
+    main()
