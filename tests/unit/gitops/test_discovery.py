@@ -1,4 +1,4 @@
-"""Applications of a repository: a Canary is one, and is read again when a neighbour changes."""
+"""Applications of a repository are read again when what they refer to changes."""
 
 from pathlib import Path
 
@@ -57,3 +57,39 @@ async def test_a_canary_is_found_and_follows_its_neighbours(tmp_path: Path) -> N
     assert (both.path, both.name) == ("shop/canary.yaml", "shop")
     assert both.application is not None
     assert both.application.dialect is application.Dialect.FLAGGER
+
+
+VOLARY = "apiVersion: volary.dev/v1\nkind: Application\nmetadata: {name: shop}\n"
+POLICY = """\
+apiVersion: policy.karmada.io/v1alpha1
+kind: ClusterPropagationPolicy
+metadata: {name: shop}
+spec:
+  resourceSelectors: [{apiVersion: v1, kind: ConfigMap}]
+  placement: {clusterAffinity: {clusterNames: [us]}}
+"""
+
+
+async def test_an_edited_policy_is_read_again(tmp_path: Path) -> None:
+    made = pygit2.init_repository(str(tmp_path), initial_head="main")
+    finder = discovery.Discovery(controller.Repository("apps", str(tmp_path)))
+
+    async def targets(files: dict[str, str]) -> tuple[str, ...]:
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        made.index.add_all()
+        made.index.write()
+        parents = [] if made.head_is_unborn else [made.head.target]
+        tree = made.index.write_tree()
+        commit = made.create_commit("HEAD", AUTHOR, AUTHOR, "Change it", tree, parents)
+        opened = await repository.open_repository(str(tmp_path))
+        (found,) = finder.look(await opened.tree(str(commit))).readings
+        assert found.application is not None, found.problems
+        return found.application.targets.names
+
+    assert await targets({"shop/volary.yaml": VOLARY}) == ()
+    assert await targets({"shop/policies/policy.yaml": POLICY}) == ("us",)
+    changed = POLICY.replace("[us]", "[us, eu]")
+    assert await targets({"shop/policies/policy.yaml": changed}) == ("us", "eu")

@@ -109,3 +109,44 @@ def test_a_canary_has_neighbours(directory_tree: Tree) -> None:
 
     assert found == {"shop/deployment.yaml": "kind: Deployment", "shop/templates.yml": TEMPLATE}
     assert applications.neighbours(files, "told/volary.yaml") == {}
+
+
+POLICY = "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: shop}\n"
+OVERRIDE = POLICY.replace("PropagationPolicy", "OverridePolicy")
+PLACED = {
+    "plain/a-policy.yaml": POLICY,
+    "plain/b-policy.yaml": POLICY,
+    "plain/overrides.yaml": OVERRIDE,
+    "plain/web.yaml": "kind: Deployment\n",
+    "ours/volary.yaml": "",
+    "ours/web.yaml": "kind: Deployment\n",
+    "ours/policies/policy.yaml": POLICY,
+    "only/override-policy.yaml": OVERRIDE,
+    "without/volary.yaml": "",
+    "without/web.yaml": "kind: Deployment\n",
+}
+
+
+def test_policies_describe_their_directory_once(directory_tree: Tree) -> None:
+    files = directory_tree(PLACED)
+
+    found = [each.path for each in applications.find(files)]
+
+    assert found == ["ours/volary.yaml", "plain/a-policy.yaml", "without/volary.yaml"]
+    assert applications.in_directory(files, "plain") == "plain/a-policy.yaml"
+    assert applications.choose(files, "plain").path == "plain/a-policy.yaml"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (
+            "plain/a-policy.yaml",
+            {"plain/b-policy.yaml", "plain/overrides.yaml", "plain/web.yaml"},
+        ),
+        ("ours/volary.yaml", {"ours/web.yaml", "ours/policies/policy.yaml"}),
+        ("without/volary.yaml", set()),
+    ],
+)
+def test_policies_have_neighbours(directory_tree: Tree, path: str, expected: set[str]) -> None:
+    assert set(applications.neighbours(directory_tree(PLACED), path)) == expected

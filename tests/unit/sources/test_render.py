@@ -317,3 +317,29 @@ async def test_a_canary_describes_and_is_not_applied(
 
     assert names(own) == ["beside"]
     assert names(ours) == ["shop", "beside"]
+
+
+async def test_policies_of_karmada_are_applied_only_by_pipecds_files(
+    renderer: render.Renderer, directory_tree: Tree
+) -> None:
+    """They may well be there to be brought to Karmada."""
+    policy = "apiVersion: policy.karmada.io/v1alpha1\nkind: OverridePolicy\n"
+    text = f"{policy}metadata: {{name: shop}}\n---\n{config_map('beside')}"
+    files = directory_tree({"app/policy.yaml": text})
+    dialects = application.Dialect
+
+    found = {
+        dialect: names(
+            await renderer.render(
+                files, replace(app(), dialect=dialect), directory="app", target="us"
+            )
+        )
+        for dialect in (dialects.KARMADA, dialects.VOLARY, dialects.FLAGGER, dialects.PIPECD)
+    }
+
+    assert found == {
+        dialects.KARMADA: ["beside"],
+        dialects.VOLARY: ["beside"],
+        dialects.FLAGGER: ["beside"],
+        dialects.PIPECD: ["shop", "beside"],
+    }
