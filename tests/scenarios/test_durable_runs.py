@@ -173,6 +173,40 @@ async def test_killed_at_every_boundary_and_at_random_it_ends_as_if_undisturbed(
     assert moments == expected
 
 
+_IN_WAVES = """
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: simple}
+spec:
+  service: {kind: Service, name: simple}
+  workloads: [{kind: Deployment, name: simple}]
+  waves:
+  - {name: first, targets: {names: [us]}, soak: 300ms}
+  - {name: second}
+  pipeline:
+    stages:
+    - {name: K8S_CANARY_ROLLOUT, with: {replicas: 1}}
+    - {name: K8S_PRIMARY_ROLLOUT}
+    - {name: K8S_CANARY_CLEAN}
+"""
+
+
+async def test_killed_in_the_middle_of_a_wave_it_ends_as_if_undisturbed(tmp_path: Path) -> None:
+    commits = tmp_path / "commits"
+    shutil.copytree(command_world.EXAMPLES / "simple", commits)
+    (commits / "app.pipecd.yaml").unlink()
+    (commits / "volary.yaml").write_text(_IN_WAVES)
+    command_world.commit(commits, "Deploy v1")
+
+    async with nursery() as make:
+        expected = await release(make, tmp_path / "undisturbed", commits, _nothing)
+        moments = await release(make, tmp_path / "moments", commits, _at_random(5))
+
+    assert "eu Deployment simple" in expected
+    assert "us Deployment simple-canary" not in expected
+    assert moments == expected
+
+
 async def test_another_process_takes_over_and_the_stopped_one_can_write_nothing(
     tmp_path: Path,
 ) -> None:
