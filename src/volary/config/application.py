@@ -42,6 +42,8 @@ _CANARY_NAMES = re.compile(r"(.*canary.*|flagger.*)\.ya?ml", re.IGNORECASE)
 _YAML_NAMES = re.compile(r".+\.ya?ml", re.IGNORECASE)
 _CANARY = re.compile(r"^kind\s*:\s*[\"']?Canary\b", re.MULTILINE)
 _FLAGGER = re.compile(r"^apiVersion\s*:\s*[\"']?flagger\.app/", re.MULTILINE)
+_Documents = Sequence[yaml.Document]
+_Texts = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +124,11 @@ def parse(
     beside = {
         path: text for path, text in neighbours.items() if not templates.is_template_path(path)
     }
-    directory_of = posixpath.dirname(file)
+    here = posixpath.dirname(file)
     if any(flagger_source.is_flaggers(each) for each in documents):
         loaded = _flagger(documents, beside, directory)
     elif any(karmada_policies.is_policy(each) for each in documents):
-        return _karmada(documents, beside, directory_of, default_name)
+        return _karmada(documents, beside, here, default_name)
     elif len(documents) != 1:
         count = f"has {len(documents)} documents" if documents else "is empty"
         message = f"the file {count}; an application file has one document"
@@ -136,20 +138,15 @@ def parse(
         loaded = _parse(reading, default_name, directory)
         if reading.is_pipecd:
             return loaded
-    return _with_policies(loaded, documents, beside, directory_of)
+    return _with_policies(loaded, documents, beside, here)
 
 
-def _karmada(
-    documents: Sequence[yaml.Document],
-    beside: Mapping[str, str],
-    directory: str,
-    default_name: str,
-) -> Loaded:
+def _karmada(documents: _Documents, beside: _Texts, directory: str, name: str) -> Loaded:
     """Read an application that Karmada's policies alone describe."""
     if broken := karmada_policies.unreadable(beside):
         return Loaded(None, broken)
-    translated = karmada.translate((*documents, *readable(beside)), directory, default_name)
-    loaded = _parse(shape.Reading(translated.draft.document()), default_name, None)
+    translated = karmada.translate((*documents, *readable(beside)), directory, name)
+    loaded = _parse(shape.Reading(translated.draft.document()), name, None)
     found = None if translated.has_errors else loaded.application
     if found is not None:
         found = replace(found, dialect=applications.Dialect.KARMADA)
@@ -158,12 +155,7 @@ def _karmada(
     )
 
 
-def _with_policies(
-    loaded: Loaded,
-    documents: Sequence[yaml.Document],
-    beside: Mapping[str, str],
-    directory: str,
-) -> Loaded:
+def _with_policies(loaded: Loaded, documents: _Documents, beside: _Texts, directory: str) -> Loaded:
     """Return what is loaded with what Karmada's policies beside it say.
 
     Where both say where to go, or how replicas are spread, the application file counts; its
@@ -180,13 +172,13 @@ def _with_policies(
     problems = _sorted((*loaded.problems, *translated.problems, *read.problems))
     found, added = loaded.application, read.application
     if found is None or added is None or translated.has_errors:
-        return Loaded(None, problems, loaded.document, loaded.base)
+        return replace(loaded, application=None, problems=problems)
     spread = (found if own.has_replicas else added).differences.replicas
     rules = (*added.differences.rules, *found.differences.rules)
     targets = (found if own.has_targets else added).targets
     found = replace(found, targets=targets, differences=overrides.Differences(rules, spread))
     document = karmada.beside(loaded.document, translated.draft.document(), own)
-    return Loaded(found, problems, document, loaded.base)
+    return replace(loaded, application=found, problems=problems, document=document)
 
 
 def _flagger(

@@ -193,3 +193,25 @@ def test_lists_are_patched_in_place_and_at_their_end() -> None:
     )
 
     assert [each["name"] for each in containers(found)] == ["first", "last"]
+
+
+def test_manifests_are_chosen_by_namespace_and_by_conditions_on_labels() -> None:
+    change = overrides.MetadataOverride(overrides.Metadata.LABELS, Do.ADD, {"x": "y"})
+    inside = {**DEPLOYMENT, "metadata": {**DEPLOYMENT["metadata"], "namespace": "shop"}}
+
+    def changed(body: json.JsonObject, selector: overrides.ObjectSelector) -> bool:
+        return one(body, change, resources=(selector,)) != body
+
+    here = overrides.ObjectSelector(namespace="shop")
+    assert (changed(inside, here), changed(DEPLOYMENT, here)) == (True, False)
+    for operator, values, expected in (
+        (placement.Operator.IN, ("shop",), True),
+        (placement.Operator.NOT_IN, ("shop",), False),
+        (placement.Operator.EXISTS, (), True),
+        (placement.Operator.DOES_NOT_EXIST, (), False),
+    ):
+        condition = placement.Requirement("app", operator, values)
+        selector = overrides.ObjectSelector(expressions=(condition,))
+        assert changed(DEPLOYMENT, selector) is expected
+    missing = placement.Requirement("tier", placement.Operator.IN, ("gold",))
+    assert not changed(DEPLOYMENT, overrides.ObjectSelector(expressions=(missing,)))
