@@ -94,22 +94,24 @@ async def _collect(
 ) -> tuple[bytes, bytes]:
     assert process.stdout is not None
     assert process.stderr is not None
-    try:
-        async with asyncio.TaskGroup() as group:
-            output = group.create_task(_read(process.stdout, largest, name))
-            complaint = group.create_task(_read_start(process.stderr, _LARGEST_ERROR))
-    except* errors.UserError as several:
-        raise several.exceptions[0] from None
-    return output.result(), complaint.result()
+    async with asyncio.TaskGroup() as group:
+        complaint = group.create_task(_read_start(process.stderr, _LARGEST_ERROR))
+        output = await _read(process.stdout, largest)
+        if output is None:
+            complaint.cancel()
+    # Raised out here: what is raised inside of a group comes out wrapped.
+    if output is None:
+        raise errors.user_error(f"{name} wrote more than {largest // (1024 * 1024)} MiB")
+    return output, complaint.result()
 
 
-async def _read(stream: asyncio.StreamReader, largest: int, name: str) -> bytes:
-    """Read all of it, or give up when it is too much."""
+async def _read(stream: asyncio.StreamReader, largest: int) -> bytes | None:
+    """Return all of it; None, as soon as it is too much."""
     collected = bytearray()
     while chunk := await stream.read(_CHUNK):
         collected += chunk
         if len(collected) > largest:
-            raise errors.user_error(f"{name} wrote more than {largest // (1024 * 1024)} MiB")
+            return None
     return bytes(collected)
 
 
