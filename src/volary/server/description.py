@@ -52,7 +52,7 @@ def _anything(kind: type) -> dict[str, Any]:
     """Describe values of any shape, as what analyses found has."""
     if kind is object:
         return {"description": "Any value."}
-    raise NotImplementedError
+    raise NotImplementedError  # how msgspec is told that there is no more to say
 
 
 def _tidy(answers: dict[str, Any]) -> None:
