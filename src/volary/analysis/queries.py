@@ -8,13 +8,14 @@ interval among all of them, for proportion tests. A failed request is answered w
 Beside the placeholders of users' queries these texts have, in ``<…>``: ``<more>``, a matcher
 for the cluster's label where the provider keeps several clusters; ``<namespace label>`` and
 ``<pod label>``, which depend on how Prometheus scrapes; ``<canary>``, a matcher that tells NGINX'
-canary from the rest.
+canary from the rest; ``<position>``, the variant's place in a rule of a Gateway API route.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from volary.model import analysis, application, errors, provider
+from volary.model import variant as variants
 
 SUCCESS_RATE = "request-success-rate"
 DURATION = "request-duration"
@@ -74,6 +75,19 @@ _FAMILIES: Mapping[provider.Metrics, _Family] = {
         succeeded='envoy_response_code!~"5.*"',
         duration=_MILLISECOND_QUANTILE % "envoy_cluster_upstream_rq_time_bucket",
     ),
+    # Envoy Gateway has one cluster for a whole rule, canary and primary together. When a backend
+    # of the rule has a filter (or its policy routes by zone) it has one for each backend, named by
+    # its place in the rule. Without that there is no such series: no data, not somebody else's.
+    provider.Metrics.ENVOY_GATEWAY: _Family(
+        requests="envoy_cluster_upstream_rq",
+        which=(
+            'envoy_cluster_name=~"(http|grpc)route/{{ namespace }}/{{ route }}'
+            '/rule/[0-9]+/backend/<position>"'
+        ),
+        failed='envoy_response_code=~"5.*"',
+        succeeded='envoy_response_code!~"5.*"',
+        duration=_MILLISECOND_QUANTILE % "envoy_cluster_upstream_rq_time_bucket",
+    ),
     provider.Metrics.NGINX: _Family(
         requests="nginx_ingress_controller_requests",
         which='namespace="{{ namespace }}",ingress="{{ ingress }}",<canary>',
@@ -109,6 +123,11 @@ _FAMILIES: Mapping[provider.Metrics, _Family] = {
         succeeded='status!~"5.*"',
         duration=_SECOND_QUANTILE % "http_request_duration_seconds_bucket",
     ),
+}
+
+#: The order in which `stages.routing` lists the variants in a rule.
+_POSITIONS: Mapping[str, str] = {
+    each.value: str(position) for position, each in enumerate(variants.Variant)
 }
 
 #: Metrics of a router's own, where they tell variants apart. Gateway API has no metrics of its
@@ -204,6 +223,7 @@ def _series(family: _Family, matcher: str) -> str:
 def _finish(text: str, family: _Family, options: provider.PrometheusOptions, variant: str) -> str:
     more = f',{options.cluster_label}="{{{{ cluster }}}}"' if options.cluster_label else ""
     found = text.replace("<which>", family.which).replace("<more>", more)
+    found = found.replace("<position>", _POSITIONS[variant])
     found = found.replace("<namespace label>", options.namespace_label)
     found = found.replace("<pod label>", options.pod_label)
     return found.replace("<canary>", f'canary{"!=" if variant == "canary" else "="}""')

@@ -41,6 +41,7 @@ class Metrics(StrEnum):
     ISTIO = "istio"
     LINKERD = "linkerd"
     ENVOY = "envoy"
+    ENVOY_GATEWAY = "envoy-gateway"
     NGINX = "nginx"
     TRAEFIK = "traefik"
     #: The application's own histogram `http_request_duration_seconds`.

@@ -10,7 +10,16 @@ from volary.model import analysis, application, errors, provider
 
 Method, Metrics = application.RoutingMethod, provider.Metrics
 VALUES = placeholders.Values(
-    "shop", "canary", "web", "shop-canary", "shop", "us", timedelta(minutes=1), "shop-canary", "i"
+    "shop",
+    "canary",
+    "web",
+    "shop-canary",
+    "shop",
+    "us",
+    timedelta(minutes=1),
+    "shop-canary",
+    "i",
+    "shop",
 )
 
 
@@ -141,3 +150,19 @@ def test_traefiks_services_are_told_apart(variant: str) -> None:
     assert pattern is not None
     for name, labels in services.items():
         assert [bool(re.fullmatch(pattern[1], each)) for each in labels] == [name == own] * 3
+
+
+def test_envoy_gateway_tells_variants_by_their_place_in_the_rule() -> None:
+    settings = prometheus(metrics=Metrics.ENVOY_GATEWAY)
+    found = queries.find(queries.SUCCESS_RATE, Method.GATEWAY_API, settings)
+
+    which = 'envoy_cluster_name=~"(http|grpc)route/web/shop/rule/[0-9]+/backend/1"'
+    assert placeholders.fill(found.query, VALUES) == (
+        f'sum(rate(envoy_cluster_upstream_rq{{{which},envoy_response_code!~"5.*"}}[1m])) / '
+        f"sum(rate(envoy_cluster_upstream_rq{{{which}}}[1m])) * 100"
+    )
+    primary = queries.find(queries.ERRORS, Method.GATEWAY_API, settings, variant="primary")
+    assert "/backend/0" in primary.query
+    duration = queries.find(queries.DURATION, Method.GATEWAY_API, settings, variant="baseline")
+    assert "/backend/2" in duration.query
+    assert "envoy_cluster_upstream_rq_time_bucket" in duration.query
