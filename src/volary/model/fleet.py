@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from volary.model import provider
+from volary.model import provider, taints
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,8 @@ class Cluster:
     provider: str = ""
     region: str = ""
     zones: tuple[str, ...] = ()
+    #: Marks that keep applications away: of the fleet file, by hand and by rules.
+    taints: tuple[taints.Taint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

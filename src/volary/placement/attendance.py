@@ -1,0 +1,199 @@
+"""How a cluster's state follows from looks at it, and which marks follow from its state.
+
+A new state counts once it was seen without a break for as long as the rules say, so that a
+cluster that comes and goes keeps the state it had (Karmada: failure and success threshold).
+Two looks that are too far apart are no evidence for the time between them: we may have been
+asleep. A clock that was set back begins anew as well.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from volary.model import attendance, fleet, selection, taints
+
+State = attendance.ClusterState
+_BAD = (State.NOT_READY, State.UNREACHABLE)
+
+
+def begin(cluster: str, now: datetime) -> attendance.Attendance:
+    """Return what is known of a cluster that is new in the fleet."""
+    return attendance.Attendance(cluster, first_seen=now)
+
+
+def observe(
+    known: attendance.Attendance,
+    probe: attendance.Probe,
+    now: datetime,
+    rules: attendance.Rules,
+) -> attendance.Attendance:
+    """Return what is known after one look; marks are left to `mark`."""
+    gap = _is_gap(known, now, rules)
+    seen = replace(known, observed=now, identity=probe.identity or known.identity)
+    if probe.state is known.state:
+        return replace(
+            seen,
+            steady=known.steady if known.steady and not gap else now,
+            reason=known.reason or probe.reason,
+            pending=None,
+        )
+    pending = known.pending
+    if gap or pending is None or not _is_same_kind(pending.state, probe.state):
+        pending = attendance.Change(probe.state, now, probe.reason)
+    pending = replace(pending, state=probe.state, reason=probe.reason)
+    if now - pending.since < _threshold(known.state, probe.state, rules):
+        return replace(seen, pending=pending, steady=known.steady if not gap else None)
+    return replace(
+        seen,
+        state=probe.state,
+        since=now,
+        reason=probe.reason,
+        steady=now,
+        pending=None,
+    )
+
+
+def suspend(known: attendance.Attendance, now: datetime) -> attendance.Attendance:
+    """Return what is known of a cluster that the fleet file suspends."""
+    if known.state is State.SUSPENDED:
+        return known
+    return _settled(known, State.SUSPENDED, now, "suspended in the fleet")
+
+
+def resume(known: attendance.Attendance, now: datetime) -> attendance.Attendance:
+    """Return what is known of a cluster that is not suspended, or has come back to the fleet."""
+    if known.state is State.SUSPENDED or known.left is not None:
+        return replace(_settled(known, State.UNKNOWN, now, "not looked at yet"), left=None)
+    return known
+
+
+def leave(known: attendance.Attendance, now: datetime) -> attendance.Attendance:
+    """Return what is known of a cluster that is not in the fleet any more."""
+    if known.left is not None:
+        return known
+    gone = _settled(known, State.UNKNOWN, now, "it left the fleet")
+    return replace(gone, left=now)
+
+
+def mark(
+    known: attendance.Attendance,
+    cluster: fleet.Cluster,
+    now: datetime,
+    rules: attendance.Rules,
+) -> attendance.Attendance:
+    """Return what is known with the marks that the rules make now; those by hand stay.
+
+    A mark keeps the time it was made at. One that waits for a state to last is made only by a
+    process that has itself seen the state for as long as it takes to believe it.
+    """
+    before = {each.identity: each for each in known.taints if each.by == taints.RULE}
+    by_hand = [each for each in known.taints if each.by != taints.RULE]
+    wanted = [
+        _made(before, known, rule, now)
+        for rule in (*attendance.BUILT_IN, *rules.taints)
+        if _holds(known, cluster, rule, now, rules, before)
+    ]
+    return replace(known, taints=taints.merge(by_hand, wanted))
+
+
+def taint(known: attendance.Attendance, marks: Iterable[taints.Taint]) -> attendance.Attendance:
+    """Return what is known with marks made by hand; of one key and effect the newest stays."""
+    return replace(known, taints=taints.merge(marks, known.taints))
+
+
+def untaint(
+    known: attendance.Attendance, key: str, effect: taints.Effect | None = None
+) -> attendance.Attendance:
+    """Return what is known without the marks of a key, of one effect or of all."""
+    left = tuple(
+        each
+        for each in known.taints
+        if each.key != key or (effect is not None and each.effect is not effect)
+    )
+    return replace(known, taints=left)
+
+
+def is_kept_same(one: attendance.Attendance, other: attendance.Attendance) -> bool:
+    """Say whether two differ in nothing that is kept."""
+    return _kept(one) == _kept(other)
+
+
+def with_taints(members: fleet.Fleet, known: Mapping[str, attendance.Attendance]) -> fleet.Fleet:
+    """Return the fleet with every cluster's marks: those of its file, by hand and by rules."""
+    return replace(
+        members,
+        clusters=tuple(
+            replace(each, taints=taints.merge(each.taints, known[each.name].taints))
+            if each.name in known and known[each.name].taints
+            else each
+            for each in members.clusters
+        ),
+    )
+
+
+def _kept(known: attendance.Attendance) -> attendance.Attendance:
+    reason = known.reason if known.pending is None else ""
+    return replace(known, observed=None, steady=None, pending=None, reason=reason)
+
+
+def _settled(
+    known: attendance.Attendance, state: State, now: datetime, reason: str
+) -> attendance.Attendance:
+    return replace(
+        known, state=state, since=now, reason=reason, observed=None, steady=None, pending=None
+    )
+
+
+def _is_gap(known: attendance.Attendance, now: datetime, rules: attendance.Rules) -> bool:
+    """Say whether the time since the last look is no evidence."""
+    if known.observed is None:
+        return True
+    return not timedelta() <= now - known.observed <= rules.longest_gap
+
+
+def _is_same_kind(one: State, other: State) -> bool:
+    """Say whether two states differ only in how a cluster fails."""
+    return one is other or (one in _BAD and other in _BAD)
+
+
+def _threshold(before: State, after: State, rules: attendance.Rules) -> timedelta:
+    """Return how long a new state has to be seen.
+
+    The first answer counts at once, and one that says "not ready" after silence (Karmada).
+    """
+    if after is State.READY:
+        return timedelta() if before is State.UNKNOWN else rules.success_threshold
+    speaks = before is State.UNREACHABLE and after is State.NOT_READY
+    return timedelta() if speaks else rules.failure_threshold
+
+
+def _holds(
+    known: attendance.Attendance,
+    cluster: fleet.Cluster,
+    rule: attendance.TaintRule,
+    now: datetime,
+    rules: attendance.Rules,
+    before: Mapping[tuple[str, taints.Effect], taints.Taint],
+) -> bool:
+    if known.state not in rule.states or known.since is None:
+        return False
+    if rule.selector is not None and not selection.matches(rule.selector, cluster):
+        return False
+    if (rule.key, rule.effect) in before or not rule.after:
+        return True
+    if known.steady is None or now - known.since < rule.after:
+        return False
+    return now - known.steady >= min(rule.after, rules.failure_threshold)
+
+
+def _made(
+    before: Mapping[tuple[str, taints.Effect], taints.Taint],
+    known: attendance.Attendance,
+    rule: attendance.TaintRule,
+    now: datetime,
+) -> taints.Taint:
+    found = before.get((rule.key, rule.effect))
+    if found is not None and found.value == rule.value:
+        return found
+    reason = known.reason or f"it is {known.state.value}"
+    return taints.Taint(rule.key, rule.value, rule.effect, now, taints.RULE, reason)
