@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
 
 from volary.controller import wants
@@ -53,6 +54,8 @@ class Standing:
     mentions: tuple[applications.Mention, ...] = ()
     #: What clusters run that are not on the last commit that succeeded everywhere.
     kept: Mapping[str, str] = field(default_factory=dict)
+    #: Nothing of it begins to move (`pinning`); None: it may.
+    pause: state.Pause | None = None
 
 
 def after(standing: Standing, run: state.Run) -> Standing:
@@ -96,6 +99,13 @@ def to_document(standing: Standing) -> json.JsonObject:
             for each in standing.mentions
         ],
         "kept": dict(standing.kept),
+        "pause": None
+        if standing.pause is None
+        else {
+            "by": standing.pause.by,
+            "at": standing.pause.at.isoformat(),
+            "reason": standing.pause.reason,
+        },
     }
 
 
@@ -132,4 +142,12 @@ def from_document(document: json.JsonObject) -> Standing:
             for each in document.get("mentions", ())
         ),
         kept=dict(document.get("kept") or {}),
+        pause=_read_pause(document.get("pause")),
     )
+
+
+def _read_pause(document: json.JsonObject | None) -> state.Pause | None:
+    if document is None:
+        return None
+    at = datetime.fromisoformat(document["at"])
+    return state.Pause(document["by"], at, document["reason"])
