@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from volary.model import provider, taints
+from volary.model import provider
+from volary.model import taints as marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Cluster:
     region: str = ""
     zones: tuple[str, ...] = ()
     #: Marks that keep applications away: of the fleet file, by hand and by rules.
-    taints: tuple[taints.Taint, ...] = ()
+    taints: tuple[marks.Taint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
