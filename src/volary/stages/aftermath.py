@@ -2,7 +2,8 @@
 
 After the last stage on a cluster its run has gone well there, so ``post-rollout`` webhooks are
 told ``Succeeded``; after a rollback they are told ``Failed``. Before that, the scripts of
-stages that had begun get their way back: once the cluster runs the old version again.
+stages that had begun get their way back: once the cluster runs the old version again. Where
+the application wants no rollback, a stage that fails or is broken off is the end, and is told.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from dataclasses import replace
 from volary.model import errors, outcome, stage, status, webhook
 from volary.stages import context as contexts
 from volary.stages import inquiries, script_run, work
+
+_BROKEN = (status.TaskStatus.FAILED, status.TaskStatus.CANCELLED)
 
 
 async def follow(context: contexts.StageContext, ended: outcome.Outcome) -> outcome.Outcome:
@@ -21,7 +24,15 @@ async def follow(context: contexts.StageContext, ended: outcome.Outcome) -> outc
         return after
     if context.is_last and ended.status is status.TaskStatus.SUCCEEDED:
         await _report(context, "Succeeded")
+    elif ended.status in _BROKEN and not _goes_on(context):
+        await _report(context, "Failed")
     return ended
+
+
+def _goes_on(context: contexts.StageContext) -> bool:
+    """Say whether something follows a failure: a rollback, or a person who decides about it."""
+    planner = context.application.planner
+    return planner.auto_rollback or planner.hold_on_failure
 
 
 async def _undo_scripts(context: contexts.StageContext, ended: outcome.Outcome) -> outcome.Outcome:

@@ -48,8 +48,9 @@ RUNS: Mapping[stage.StageName, Run] = {
 
 async def run(context: contexts.StageContext) -> outcome.Outcome:
     """Carry out the context's stage on its cluster and say how it ended."""
-    beside = context.stage.beside
+    beside, carry_out = context.stage.beside, RUNS[context.stage.name]
     if beside is not None:
-        return await guarding.run(context, beside, RUNS[context.stage.name])
-    ended = await RUNS[context.stage.name](context)
+        ended = await guarding.run(context, beside, carry_out)
+    else:
+        ended = await carry_out(context)
     return await aftermath.follow(context, ended)
