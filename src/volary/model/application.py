@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
-from volary.model import json, overrides, placement, stage, variant
+from volary.model import failover, json, overrides, placement, spreading, stage, variant
 
 
 class Dialect(StrEnum):
@@ -297,3 +297,7 @@ class Application:
     waves: placement.Waves = field(default_factory=placement.Waves)
     #: What its clusters have different from each other.
     differences: overrides.Differences = field(default_factory=overrides.Differences)
+    #: How many clusters, regions or the like it is on; empty: every cluster that is a target.
+    spread: tuple[spreading.Constraint, ...] = ()
+    #: When it is moved away from a cluster; None: never by itself.
+    failover: failover.Failover | None = None

@@ -1,0 +1,58 @@
+"""Words of moving an application away from a cluster that is lost, or where it is ill.
+
+Nothing is moved unless the application's file says so. Source of the words: Karmada's
+failover behaviour.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+
+class Purge(StrEnum):
+    """What becomes of the old copy."""
+
+    #: It stays until the replacement is healthy, or the grace period is over.
+    GRACEFULLY = "Gracefully"
+    #: It goes first; the replacement begins only when it is gone, so there are never two.
+    DIRECTLY = "Directly"
+    #: It stays until somebody asks for a rebalance.
+    NEVER = "Never"
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """What is done once there is a reason to move."""
+
+    #: How long the reason has to last. For a cluster: how long marks with ``NoExecute`` are put
+    #: up with that no toleration of the application is about.
+    toleration: timedelta = timedelta(minutes=5)
+    purge: Purge = Purge.GRACEFULLY
+    #: How long `GRACEFULLY` waits for a healthy replacement.
+    grace: timedelta = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """An address that tells whether users of a cluster are still served; asked with GET.
+
+    The second evidence for a cluster whose API server does not answer: an answer with a status
+    below 400 says that the cluster lives.
+    """
+
+    #: May hold ``${cluster.name}``, ``${cluster.region}``, ``${cluster.labels.KEY}``.
+    url: str
+    timeout: timedelta = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Failover:
+    """When an application is moved, and how; None: not for this reason."""
+
+    #: For a cluster that carries a mark with ``NoExecute``.
+    cluster: Behaviour | None = None
+    #: For a cluster that can be reached, and where the application is ill without a break.
+    application: Behaviour | None = None
+    witness: Witness | None = None
+    #: How long a run under way is waited for before it is interrupted.
+    patience: timedelta = timedelta(minutes=5)
