@@ -14,6 +14,7 @@ from volary.config import (
     checks,
     convert,
     mentions,
+    moving,
     pipeline,
     placing,
     routers,
@@ -22,6 +23,7 @@ from volary.config import (
     shape,
     strategies,
     templates,
+    tolerating,
     trigger,
     values,
     waves,
@@ -177,6 +179,7 @@ def _with_policies(loaded: Loaded, documents: _Documents, beside: _Texts, direct
     rules = (*added.differences.rules, *found.differences.rules)
     targets = (found if own.has_targets else added).targets
     found = replace(found, targets=targets, differences=overrides.Differences(rules, spread))
+    found = moving.with_policies(found, added)
     document = karmada.beside(loaded.document, translated.draft.document(), own)
     return replace(loaded, application=found, problems=problems, document=document)
 
@@ -365,6 +368,9 @@ def _build(
         timeout=spec.timeout,
         waves=_waves(reading, spec),
         differences=_differences(reading, spec),
+        spread=moving.spread_of(reading, spec),
+        failover=moving.failover_of(reading, spec),
+        tolerations=tolerating.of_spec(reading, spec),
     )
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from volary.config import section, wave_sections
+from volary.config import moving_sections, section, taint_sections, wave_sections
 from volary.model import overrides
 
 Operator = overrides.Operator
@@ -149,4 +149,17 @@ class Placement(section.Section):
     )
     replicas: ReplicaDivision = Field(
         default_factory=ReplicaDivision, description="How replicas are spread over the clusters."
+    )
+    tolerations: list[taint_sections.Toleration] = Field(
+        default_factory=list,
+        description="Marks of clusters (taints) that do not keep the application away.",
+    )
+    spread: list[moving_sections.SpreadConstraint] = Field(
+        default_factory=list,
+        description="Over how many clusters, regions or the like; none: every target. At most one "
+        "by `cluster`, and one by something else.",
+    )
+    failover: moving_sections.Failover | None = Field(
+        default=None,
+        description="When it is moved away from a cluster; not given: never by itself.",
     )

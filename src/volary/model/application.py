@@ -9,7 +9,17 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
-from volary.model import failover, json, overrides, placement, spreading, stage, variant
+from volary.model import failover as moving
+from volary.model import health as healths
+from volary.model import (
+    json,
+    overrides,
+    placement,
+    spreading,
+    stage,
+    taints,
+    variant,
+)
 
 
 class Dialect(StrEnum):
@@ -295,9 +305,13 @@ class Application:
     timeout: timedelta = timedelta(hours=6)
     #: How it moves over its clusters; without waves: all at once.
     waves: placement.Waves = field(default_factory=placement.Waves)
+    #: Marks of clusters that do not keep it away.
+    tolerations: tuple[taints.Toleration, ...] = ()
     #: What its clusters have different from each other.
     differences: overrides.Differences = field(default_factory=overrides.Differences)
     #: How many clusters, regions or the like it is on; empty: every cluster that is a target.
     spread: tuple[spreading.Constraint, ...] = ()
     #: When it is moved away from a cluster; None: never by itself.
-    failover: failover.Failover | None = None
+    failover: moving.Failover | None = None
+    #: When kinds that nobody else knows are healthy; the first that fits counts.
+    health: tuple[healths.Rule, ...] = ()

@@ -1,0 +1,117 @@
+"""Reads ``placement.spread`` and ``placement.failover``."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from urllib import parse
+
+from volary.config import moving_sections, sections, shape, yaml
+from volary.model import application as applications
+from volary.model import failover, spreading
+
+_SPREAD: yaml.Path = ("spec", "placement", "spread")
+_FAILOVER: yaml.Path = ("spec", "placement", "failover")
+
+
+def spread_of(reading: shape.Reading, spec: sections.Spec) -> tuple[spreading.Constraint, ...]:
+    """Return over what the application is spread; only our own dialect can say."""
+    if not isinstance(spec, sections.VolarySpec):
+        return ()
+    return spread(reading, spec.placement.spread)
+
+
+def failover_of(reading: shape.Reading, spec: sections.Spec) -> failover.Failover | None:
+    """Return when the application is moved; only our own dialect can say."""
+    if not isinstance(spec, sections.VolarySpec):
+        return None
+    return moves(reading, spec.placement.failover)
+
+
+def with_policies(
+    found: applications.Application, added: applications.Application
+) -> applications.Application:
+    """Return an application with what policies beside its file say; its own word counts."""
+    return replace(
+        found,
+        tolerations=(*found.tolerations, *added.tolerations),
+        spread=found.spread or added.spread,
+        failover=found.failover or added.failover,
+    )
+
+
+def spread(
+    reading: shape.Reading, read: Sequence[moving_sections.SpreadConstraint]
+) -> tuple[spreading.Constraint, ...]:
+    """Return over what the application is spread; problems are noted."""
+    found = tuple(_constraints(reading, read))
+    _check_counts(reading, found)
+    return found
+
+
+def _constraints(
+    reading: shape.Reading, read: Sequence[moving_sections.SpreadConstraint]
+) -> Iterator[spreading.Constraint]:
+    for place, each in enumerate(read):
+        path = (*_SPREAD, place)
+        if each.by is not None and each.by_label:
+            reading.error(path, "by and byLabel are both given", "keep one of them")
+        if each.max_groups and each.max_groups < each.min_groups:
+            reading.error((*path, "maxGroups"), "maxGroups is less than minGroups")
+        field = each.by or spreading.Field.CLUSTER
+        yield spreading.Constraint(field, each.by_label, max(each.min_groups, 1), each.max_groups)
+
+
+def _check_counts(reading: shape.Reading, found: Sequence[spreading.Constraint]) -> None:
+    by_cluster = [place for place, each in enumerate(found) if each.is_of_clusters]
+    by_group = [place for place, each in enumerate(found) if not each.is_of_clusters]
+    for place in (*by_cluster[1:], *by_group[1:]):
+        first = found[(by_cluster if place in by_cluster else by_group)[0]]
+        reading.error(
+            (*_SPREAD, place),
+            f"it is spread by {first.key} already",
+            "one constraint by cluster and one by region, zone, provider or a label",
+        )
+    if by_cluster and by_group:
+        limit, groups = found[by_cluster[0]], found[by_group[0]]
+        if limit.most and limit.most < groups.least:
+            reading.error(
+                (*_SPREAD, by_cluster[0], "maxGroups"),
+                f"{groups.least} by {groups.key} are more than {limit.most} clusters",
+            )
+
+
+def moves(
+    reading: shape.Reading, read: moving_sections.Failover | None
+) -> failover.Failover | None:
+    """Return when the application is moved; problems are noted."""
+    if read is None:
+        return None
+    if read.cluster is None and read.application is None:
+        reading.error(_FAILOVER, "it never moves", "add cluster, application or both")
+    if read.witness is not None:
+        _check_witness(reading, read)
+    if read.patience < timedelta():
+        reading.error((*_FAILOVER, "patience"), "must not be negative")
+    return failover.Failover(
+        _behaviour(read.cluster),
+        _behaviour(read.application),
+        failover.Witness(read.witness.url, read.witness.timeout) if read.witness else None,
+        read.patience,
+    )
+
+
+def _check_witness(reading: shape.Reading, read: moving_sections.Failover) -> None:
+    assert read.witness is not None
+    path = (*_FAILOVER, "witness")
+    if read.cluster is None:
+        reading.error(path, "the witness has no effect without cluster", "add cluster: {}")
+    if parse.urlsplit(read.witness.url).scheme not in ("http", "https"):
+        reading.error((*path, "url"), "it is no address", "write https://…")
+    if not read.witness.timeout:
+        reading.error((*path, "timeout"), "must be more than 0")
+
+
+def _behaviour(read: moving_sections.Behaviour | None) -> failover.Behaviour | None:
+    if read is None:
+        return None
+    return failover.Behaviour(read.toleration, read.purge, read.grace_period)
