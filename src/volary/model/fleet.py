@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from volary.model import health as healths
 from volary.model import provider
 from volary.model import taints as marks
 
@@ -38,6 +39,8 @@ class Fleet:
     clusters: tuple[Cluster, ...] = ()
     #: Systems that are asked for measurements.
     providers: tuple[provider.Provider, ...] = ()
+    #: Of all applications, after their own.
+    health: tuple[healths.Rule, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,0 +1,160 @@
+"""Expressions in CEL over one object: checked when they are written, bounded when they run.
+
+An expression cannot loop, so what it costs is known beforehand: how long it is, how deep
+its macros (``all``, ``exists`` …) are nested, and the longest list in the object. Whoever
+writes an expression cannot hold up anybody else with it.
+"""
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from volary.model import json
+
+if TYPE_CHECKING:
+    import cel
+
+#: The object has both of Kubernetes' names: that of admission policies, that of definitions.
+VARIABLES = frozenset({"object", "self"})
+LONGEST = 2000
+_DEEPEST = 2
+#: Steps of all macros together; a step takes less than a microsecond.
+_MOST_STEPS = 500_000
+
+_TYPES = frozenset(
+    {
+        *("bool", "bytes", "double", "duration", "dyn", "int", "list", "map"),
+        *("null_type", "string", "timestamp", "type", "uint"),
+    }
+)
+_FUNCTIONS = frozenset(
+    {
+        *("bytes", "contains", "double", "duration", "dyn", "endsWith", "has", "int", "matches"),
+        *("size", "startsWith", "string", "timestamp", "type", "uint"),
+        *("getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear"),
+        *("getHours", "getMilliseconds", "getMinutes", "getMonth", "getSeconds"),
+    }
+)
+#: Texts: in three quotes, raw, ordinary.
+_TEXTS = re.compile(
+    r"""\b[rR]?'{3}[\s\S]*?'{3}|\b[rR]?"{3}[\s\S]*?"{3}|[rR]'[^']*'|[rR]"[^"]*"|"""
+    r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
+)
+_MACRO = re.compile(r"\.\s*(?:all|exists|exists_one|filter|map)\s*\(")
+_BOUND = re.compile(_MACRO.pattern + r"\s*([A-Za-z_]\w*)\s*,")
+_FAULT = re.compile(r"ERROR: <input>:\d+:(\d+): (?:Syntax error: )?(.*)")
+#: The parser lists everything it would have taken.
+_EXPECTING = re.compile(r",? expecting .*")
+
+
+class EvaluationError(Exception):
+    """The expression has no value for this object; says why in half a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression that can be evaluated."""
+
+    text: str
+    #: How many macros it has, and how deep they are nested.
+    macros: int
+    depth: int
+
+    def evaluate(self, body: json.JsonObject) -> object:
+        """Return its value for an object; nothing is changed.
+
+        Raises:
+            EvaluationError: It has none, or would take too long to find.
+        """
+        seen = _visible(body)
+        if self.macros and self.macros * _longest(seen) ** self.depth > _MOST_STEPS:
+            raise EvaluationError("it would take too long: the object's lists are too long")
+        try:
+            value: object = _program(self.text).execute(dict.fromkeys(VARIABLES, seen))
+        except KeyError as error:
+            raise EvaluationError(f"there is no {error.args[0]}") from error
+        except (TypeError, ValueError, RuntimeError, LookupError, ArithmeticError) as error:
+            raise EvaluationError(_sentence(error)) from error
+        return value
+
+
+def parse(text: str) -> Expression:
+    """Return an expression that can be evaluated.
+
+    Raises:
+        ValueError: It cannot; says why for the person who wrote it.
+    """
+    if len(text) > LONGEST:
+        raise ValueError(f"is longer than {LONGEST} characters")
+    try:
+        program = _program(text)
+    except ValueError as error:
+        raise ValueError(f"is not valid CEL: {_fault(str(error))}") from error
+    macros, depth = _macros(text)
+    if depth > _DEEPEST:
+        raise ValueError(f"has macros nested {depth} deep, more than {_DEEPEST}")
+    bound = frozenset(_BOUND.findall(_TEXTS.sub("''", text)))
+    if unknown := sorted(set(program.variables()) - VARIABLES - _TYPES - bound):
+        raise ValueError(f"{', '.join(unknown)} is not known; the object is called object")
+    functions = (name for name in program.functions() if name.isidentifier())
+    if unknown := sorted(set(functions) - _FUNCTIONS):
+        raise ValueError(f"the function {', '.join(unknown)} does not exist")
+    return Expression(text, macros, depth)
+
+
+@functools.lru_cache(maxsize=512)
+def _program(text: str) -> "cel.Program":
+    import cel  # brings a command line of its own along: a quarter of a second
+
+    return cel.compile(text)
+
+
+def _visible(body: json.JsonObject) -> json.JsonObject:
+    """Return the object without bookkeeping, which is often the larger part of it."""
+    metadata = body.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return body
+    kept = {key: value for key, value in metadata.items() if key != "managedFields"}
+    return {**body, "metadata": kept}
+
+
+def _longest(value: object) -> int:
+    """Return the length of the longest list or object."""
+    found, left = 1, [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, Mapping):
+            found = max(found, len(each))
+            left.extend(each.values())
+        elif isinstance(each, list):
+            found = max(found, len(each))
+            left.extend(each)
+    return found
+
+
+def _macros(text: str) -> tuple[int, int]:
+    """Return how many macros there are, and how deep they are nested in parentheses."""
+    bare = _TEXTS.sub("''", text)
+    starts = {found.end() - 1 for found in _MACRO.finditer(bare)}
+    deepest, open_ones = 0, []
+    for place, sign in enumerate(bare):
+        if sign in "([{":
+            open_ones.append(place in starts)
+            deepest = max(deepest, sum(open_ones))
+        elif sign in ")]}" and open_ones:
+            open_ones.pop()
+    return len(starts), deepest
+
+
+def _fault(message: str) -> str:
+    found = _FAULT.search(message)
+    if found is None:
+        return "it cannot be read"
+    what = _EXPECTING.sub("", found[2]).strip().replace("'<EOF>'", "the end")
+    return f"{what} at character {found[1]}"
+
+
+def _sentence(error: Exception) -> str:
+    return str(error).split(". ")[0].splitlines()[0].removesuffix(".")
