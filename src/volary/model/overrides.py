@@ -153,6 +153,26 @@ class Division(StrEnum):
     DIVIDED = "Divided"
 
 
+class Preference(StrEnum):
+    """By what replicas are divided (Karmada: ReplicaDivisionPreference and dynamicWeight)."""
+
+    #: Static weights; they alone decide, whatever runs where.
+    WEIGHTED = "Weighted"
+    #: So many as fit into the free capacity; what runs stays.
+    AVAILABLE = "AvailableReplicas"
+    #: As few clusters as hold all of them; what runs stays.
+    AGGREGATED = "Aggregated"
+
+
+class Autoscaled(StrEnum):
+    """What becomes of a divided workload that an autoscaler of the application scales."""
+
+    #: Its replicas and the autoscaler stay as Git says, the same on every cluster.
+    LEAVE = "leave"
+    #: The autoscaler's least and most replicas are divided instead.
+    DIVIDE_BOUNDS = "divideBounds"
+
+
 @dataclass(frozen=True, slots=True)
 class ReplicaDivision:
     """How the replicas of workloads are spread over the clusters."""
@@ -160,6 +180,14 @@ class ReplicaDivision:
     division: Division = Division.DUPLICATED
     #: Static weights; none given: all clusters weigh the same.
     weights: tuple[Weight, ...] = ()
+    preference: Preference = Preference.WEIGHTED
+    autoscaled: Autoscaled = Autoscaled.LEAVE
+
+    @property
+    def needs_capacity(self) -> bool:
+        """Whether the clusters' free capacity has a say."""
+        divided = self.division is Division.DIVIDED
+        return divided and self.preference is not Preference.WEIGHTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,315 @@
+"""How many pods each cluster gets of each divided workload: decided once, then pinned.
+
+A run is made with one assignment; its stages, a restarted process and a way back read the same
+numbers. Static weights decide anew every time (Karmada does, and it is stable by itself while the
+clusters stay); by free capacity what runs stays, and only the difference is placed.
+
+What cannot be known is never guessed: of a cluster that cannot be read only the number it had
+counts, and it keeps that.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from volary.model import errors, fleet, overrides, resource
+from volary.placement import capacity as estimates
+from volary.placement import dividend, division
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one cluster gets of one workload."""
+
+    #: Of a Job its parallelism, of an autoscaler the most replicas.
+    replicas: int
+    #: Of a Job that has some.
+    completions: int | None = None
+    #: Of an autoscaler.
+    least: int | None = None
+
+    def __str__(self) -> str:
+        if self.least is not None:
+            return f"{self.least} to {self.replicas}"
+        return str(self.replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class Divided:
+    """One workload, or one autoscaler, and who gets how much of it."""
+
+    key: resource.ResourceKey
+    #: By cluster; one that is not here has no say in it.
+    shares: Mapping[str, Share]
+    #: How the numbers came about, one sentence.
+    reason: str = ""
+    #: By cluster: how many more would have fit when it was read.
+    room: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def replicas(self) -> dict[str, int]:
+        """The number of pods by cluster."""
+        return {name: each.replicas for name, each in self.shares.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Who gets how much of everything that is divided."""
+
+    workloads: tuple[Divided, ...] = ()
+    #: When the free capacity of each cluster was read.
+    read_at: Mapping[str, datetime] = field(default_factory=dict)
+    #: Clusters that got nothing new, and why.
+    unavailable: Mapping[str, str] = field(default_factory=dict)
+
+    def find(self, key: resource.ResourceKey) -> Divided | None:
+        """Return how a workload is divided; None: it is not."""
+        return next((each for each in self.workloads if each.key == key), None)
+
+    def replicas(self, key: resource.ResourceKey) -> dict[str, int]:
+        """Return the number of pods by cluster; empty: it is not divided."""
+        found = self.find(key)
+        return found.replicas if found else {}
+
+    def moved(self, key: resource.ResourceKey, earlier: "Assignment") -> dict[str, int]:
+        """Return by how much each cluster's number differs from an earlier assignment's."""
+        now, before = self.replicas(key), earlier.replicas(key)
+        changes = {name: now.get(name, 0) - before.get(name, 0) for name in {**before, **now}}
+        return {name: change for name, change in changes.items() if change}
+
+
+#: Nothing is divided, or nothing is known.
+NOTHING = Assignment()
+
+Rooms = Mapping[str, estimates.Room]
+_NOBODY: Mapping[str, str] = {}
+_NO_ROOMS: Rooms = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Situation:
+    """What one workload is divided in."""
+
+    policy: overrides.ReplicaDivision
+    clusters: Sequence[fleet.Cluster]
+    previous: Assignment
+    rooms: Rooms
+    unavailable: Mapping[str, str]
+    uid: str
+    fresh: bool
+
+
+def assign(
+    policy: overrides.ReplicaDivision,
+    workloads: Sequence[dividend.Workload],
+    clusters: Sequence[fleet.Cluster],
+    previous: Assignment = NOTHING,
+    capacity: Rooms = _NO_ROOMS,
+    unavailable: Mapping[str, str] = _NOBODY,
+    *,
+    uid: str = "",
+    fresh: bool = False,
+) -> Assignment:
+    """Return who gets how much of each workload, with the reason of each.
+
+    Args:
+        policy: How it is divided.
+        workloads: What is divided, see `dividend.find`.
+        clusters: Those that may get some, in the fleet's order. What was on others is placed anew.
+        previous: What they have.
+        capacity: What was free, by cluster; looked at only by free capacity.
+        unavailable: Clusters that keep what they have and get no more, with the reason of each. By
+            static weights they are divided over like the others.
+        uid: Decides ties, see `division.webster`.
+        fresh: Place everything anew instead of the difference only: `volary rebalance`.
+
+    Raises:
+        UserError: There is not enough room, or a workload cannot be divided like this.
+    """
+    if policy.division is not overrides.Division.DIVIDED:
+        return NOTHING
+    silent = {
+        each.name: unavailable.get(each.name, "its free capacity is not known")
+        for each in clusters
+        if policy.needs_capacity and (each.name in unavailable or each.name not in capacity)
+    }
+    situation = _Situation(policy, clusters, previous, capacity, silent, uid, fresh)
+    divided = tuple(_divide(each, situation) for each in workloads)
+    names = {each.name for each in clusters}
+    read = {name: room.read_at for name, room in capacity.items() if name in names}
+    placed_anew = any(each.room for each in divided)
+    return Assignment(
+        divided,
+        read if policy.needs_capacity else {},
+        {name: why for name, why in silent.items() if placed_anew or name in unavailable},
+    )
+
+
+def needs_capacity(
+    policy: overrides.ReplicaDivision,
+    workloads: Sequence[dividend.Workload],
+    clusters: Sequence[fleet.Cluster],
+    previous: Assignment = NOTHING,
+) -> bool:
+    """Say whether the free capacity decides anything: something is to be placed that is not."""
+    if not policy.needs_capacity:
+        return False
+    return any(
+        sum(_held(each, previous, [one.name for one in clusters]).values()) < each.total
+        for each in workloads
+        if each.is_uniform
+    )
+
+
+def _divide(workload: dividend.Workload, situation: _Situation) -> Divided:
+    if situation.policy.preference is overrides.Preference.WEIGHTED:
+        found, reason, room = _by_weight(workload, situation)
+    else:
+        found, reason, room = _by_room(workload, situation)
+    return Divided(workload.key, found, reason, room)
+
+
+_Decided = tuple[dict[str, Share], str, dict[str, int]]
+
+
+def _by_weight(workload: dividend.Workload, situation: _Situation) -> _Decided:
+    """Divide what each cluster renders; where they render other numbers, each its own."""
+    shares: dict[str, Share] = {}
+    for amount in dict.fromkeys(workload.amounts.values()):
+        numbers = division.by_weights(
+            amount.replicas, situation.policy.weights, situation.clusters, situation.uid
+        )
+        whole = _shares(workload, amount, numbers, situation.uid)
+        shares |= {name: whole[name] for name in whole if workload.amounts.get(name) == amount}
+    how = "by weight" if situation.policy.weights else "evenly"
+    total = f"{workload.total} " if workload.is_uniform else ""
+    return shares, f"{total}{how}: {_listed(shares)}", {}
+
+
+def _by_room(workload: dividend.Workload, situation: _Situation) -> _Decided:
+    if not workload.is_uniform:
+        told = ", ".join(f"{name} {each.replicas}" for name, each in workload.amounts.items())
+        raise errors.user_error(
+            f"{workload.key.title} cannot be divided by free capacity: clusters are to share other"
+            f" numbers of pods ({told})",
+            hint="write the same number for every cluster, or use preference: Weighted",
+            where=workload.origin,
+        )
+    names = [each.name for each in situation.clusters]
+    held = _held(workload, situation.previous, names)
+    kept = {name: held.get(name, 0) for name in names if name in situation.unavailable}
+    wanted = max(0, workload.total - sum(kept.values()))
+    room = {
+        name: estimates.fitting(situation.rooms[name], workload.pods[name])
+        for name in names
+        if name not in kept and name in workload.pods
+    }
+    prior = {name: count for name, count in held.items() if name in room}
+    numbers = _placed(workload, wanted, room, prior, situation)
+    had = {name: count for name, count in kept.items() if count}
+    whole = _shares(workload, workload.amount, {**had, **numbers}, situation.uid)
+    shares = {name: whole[name] for name in names if name in whole}
+    grows = situation.fresh or sum(prior.values()) < wanted
+    reason = f"{_how(wanted, prior, situation)}: {_listed(shares)}"
+    reasons = [reason, *(f"{name} keeps {count}" for name, count in had.items())]
+    return shares, "; ".join(reasons), room if grows else {}
+
+
+def _placed(
+    workload: dividend.Workload,
+    wanted: int,
+    room: Mapping[str, int],
+    prior: Mapping[str, int],
+    situation: _Situation,
+) -> dict[str, int]:
+    try:
+        found = division.by_capacity(
+            wanted,
+            room,
+            prior,
+            aggregated=situation.policy.preference is overrides.Preference.AGGREGATED,
+            uid=situation.uid,
+            fresh=situation.fresh,
+        )
+    except errors.UserError as error:
+        said = error.problems[0]
+        fits = ", ".join(f"{name} {count}" for name, count in room.items()) or "no cluster is left"
+        silent = "".join(f"; {name}: {why}" for name, why in situation.unavailable.items())
+        raise errors.user_error(
+            f"{workload.key.title}: {said.message} (free: {fits}{silent})",
+            hint=said.hint,
+            where=workload.origin,
+        ) from error
+    return {name: found.get(name, 0) for name in room}
+
+
+def _how(wanted: int, prior: Mapping[str, int], situation: _Situation) -> str:
+    have = sum(prior.values())
+    if situation.fresh:
+        return f"{wanted} anew, {_WORDS[situation.policy.preference]}"
+    if have == wanted:
+        return f"{wanted} as before"
+    if have > wanted:
+        return f"{have - wanted} fewer, by what runs"
+    placed = f"{wanted - have} more" if have else str(wanted)
+    return f"{placed} {_WORDS[situation.policy.preference]}"
+
+
+_WORDS = {
+    overrides.Preference.WEIGHTED: "by weight",
+    overrides.Preference.AVAILABLE: "by free capacity",
+    overrides.Preference.AGGREGATED: "on as few clusters as hold them",
+}
+
+
+def _held(
+    workload: dividend.Workload, previous: Assignment, names: Sequence[str]
+) -> dict[str, int]:
+    """Return what clusters that are still there have of a workload."""
+    before = previous.replicas(workload.key)
+    return {name: before[name] for name in names if name in before}
+
+
+def _shares(
+    workload: dividend.Workload, amount: dividend.Amount, numbers: Mapping[str, int], uid: str
+) -> dict[str, Share]:
+    """Return the shares with completions and least replicas, divided by the numbers of pods."""
+    least = amount.least
+    if least is not None:
+        numbers = _at_least_one(workload, numbers)
+        lower = division.webster(least, numbers, uid=uid)
+        # What may go down to no pod at all (KEDA) may do so everywhere.
+        floor = min(1, least)
+        return {
+            name: Share(most, least=max(floor, lower.get(name, 0)))
+            for name, most in numbers.items()
+        }
+    if amount.completions is None:
+        return {name: Share(count) for name, count in numbers.items()}
+    divided = division.webster(amount.completions, numbers, uid=uid)
+    return {name: Share(count, divided.get(name, 0)) for name, count in numbers.items()}
+
+
+def _at_least_one(workload: dividend.Workload, numbers: Mapping[str, int]) -> dict[str, int]:
+    """Give every cluster one of an autoscaler's most replicas: it cannot have none.
+
+    Where the division gives none, one is taken from the cluster with most, the first of equals.
+    """
+    found = dict(numbers)
+    if sum(found.values()) < len(found):
+        raise errors.user_error(
+            f"{workload.key.title} cannot be divided: at most {sum(found.values())} replicas are"
+            f" fewer than the {len(found)} clusters, and an autoscaler needs at least one on each",
+            hint="raise the most replicas, or choose fewer clusters",
+            where=workload.origin,
+        )
+    for name in found:
+        if found[name] == 0:
+            richest = max(found, key=lambda each: found[each])
+            found[richest] -= 1
+            found[name] = 1
+    return found
+
+
+def _listed(shares: Mapping[str, Share]) -> str:
+    return ", ".join(f"{name} {each}" for name, each in shares.items()) or "no cluster"
