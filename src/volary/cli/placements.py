@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rich import table
 
 from volary.cli import console, exits
-from volary.config import crosscheck
+from volary.config import admission, crosscheck
 from volary.controller import projects
 from volary.manifests import comparison, diff_text
 from volary.model import application as applications
@@ -65,7 +65,8 @@ def placed(application: applications.Application, members: fleet.Fleet) -> tuple
     Raises:
         errors.UserError: A cluster is in no wave, and that is refused.
     """
-    going = [each for each in crosscheck.deployed(application, members) if not each.suspended]
+    deployed = crosscheck.deployed(application, members)
+    going = [each for each in deployed if not admission.why_not(application, each)]
     in_wave = {}
     if application.waves.waves:
         for each in waves.divide(application.waves, going).waves:
@@ -85,7 +86,7 @@ def _why_not(application: applications.Application, cluster: fleet.Cluster) -> s
     refused = selection.why_not(application.targets, cluster)
     if refused:
         return refused
-    return "suspended in the fleet" if cluster.suspended else "multiTargets has no entry for it"
+    return admission.why_not(application, cluster) or "multiTargets has no entry for it"
 
 
 def _show(places: Sequence[Place], *, has_waves: bool) -> None:

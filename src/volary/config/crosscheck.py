@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from volary.config import measured, shape, strategies, yaml
+from volary.config import admission, measured, shape, strategies, yaml
 from volary.model import application, fleet, placement, problem, selection, stage
 
 
@@ -62,7 +62,8 @@ def _findings(
     yield from _left_out(app, selected, base)
     targets = deployed(app, clusters)
     yield from _suspended(targets)
-    if not any(not each.suspended for each in targets):
+    yield from _tainted(app, targets)
+    if not any(not admission.why_not(app, each) for each in targets):
         path = (*base, "input", "multiTargets") if app.input.multi_targets else ("spec", "targets")
         yield path, "no cluster is left to deploy to", "", _ERROR
         return
@@ -156,12 +157,19 @@ def _suspended(targets: Iterable[fleet.Cluster]) -> Iterator[_Finding]:
         yield (), f"not deployed to {_names(names)}: suspended in the fleet", "", _WARNING
 
 
+def _tainted(app: application.Application, targets: Iterable[fleet.Cluster]) -> Iterator[_Finding]:
+    for each in targets:
+        reason = admission.why_not(app, each)
+        if reason and not each.suspended:
+            yield (), f"not deployed to {each.name}: {reason}", "", _WARNING
+
+
 def _without_strategy(
     app: application.Application, targets: tuple[fleet.Cluster, ...]
 ) -> Iterator[_Finding]:
     if not app.strategies:
         return
-    active = [each for each in targets if not each.suspended]
+    active = [each for each in targets if not admission.why_not(app, each)]
     assigned = strategies.assign(app, active)
     taken = {name for members in assigned.values() for name in members}
     left = [each.name for each in active if each.name not in taken]
@@ -193,7 +201,7 @@ def _empty_stages(
     targets: tuple[fleet.Cluster, ...],
     base: yaml.Path,
 ) -> Iterator[_Finding]:
-    active = {each.name for each in targets if not each.suspended}
+    active = {each.name for each in targets if not admission.why_not(app, each)}
     for path, names in _limits(app, base):
         gone = [name for name in names if name in clusters.names and name not in active]
         if gone and not active.intersection(names):

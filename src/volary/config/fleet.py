@@ -15,6 +15,8 @@ from volary.config import (
     providers,
     sections,
     shape,
+    taint_sections,
+    tolerating,
     values,
     yaml,
 )
@@ -75,6 +77,10 @@ class ClusterEntry(sections.Section):
     region: str = Field(default="", description="Where it is; empty: its label `region`.")
     zones: list[sections.Text] = Field(
         default_factory=list, description="Its zones; empty: its label `zone`."
+    )
+    taints: list[taint_sections.Taint] = Field(
+        default_factory=list,
+        description="Marks that keep applications away that do not tolerate them.",
     )
 
 
@@ -164,10 +170,13 @@ def _convert(reading: shape.Reading, directory: str) -> fleets.Fleet | None:
                 ("clusters", i, "inCluster"), message, "keep one way to reach the cluster"
             )
     found = provider_reading.convert(reading, read.analysis_providers, directory, sorted(seen))
-    return fleets.Fleet(tuple(_cluster(each, directory) for each in read.clusters), found)
+    clusters = tuple(_cluster(reading, each, i, directory) for i, each in enumerate(read.clusters))
+    return fleets.Fleet(clusters, found)
 
 
-def _cluster(read: ClusterEntry, directory: str) -> fleets.Cluster:
+def _cluster(
+    reading: shape.Reading, read: ClusterEntry, place: int, directory: str
+) -> fleets.Cluster:
     return fleets.Cluster(
         name=read.name,
         labels=read.labels,
@@ -179,6 +188,7 @@ def _cluster(read: ClusterEntry, directory: str) -> fleets.Cluster:
         provider=read.provider,
         region=read.region,
         zones=tuple(read.zones),
+        taints=tolerating.marks(reading, read.taints, ("clusters", place, "taints")),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from volary.config import crosscheck, yaml
+from volary.config import admission, crosscheck, yaml
 from volary.model import application, errors, fleet, problem, stage
 
 
@@ -17,6 +17,8 @@ class Selection:
     suspended: tuple[str, ...] = ()
     #: Chosen, but without an entry in ``input.multiTargets``.
     left_out: tuple[str, ...] = ()
+    #: Chosen, but marked so that nothing new begins there; with the reason of each.
+    tainted: tuple[tuple[str, str], ...] = ()
     #: Errors and warnings about names, labels and limits.
     problems: tuple[problem.Problem, ...] = ()
 
@@ -51,7 +53,8 @@ def select(
     document: yaml.Document | None = None,
     base: yaml.Path = ("spec",),
 ) -> Selection:
-    """Choose the clusters: the selector, then ``multiTargets``, then without suspended ones.
+    """Choose the clusters: the selector, then ``multiTargets``, then without suspended ones
+    and those with marks that the application does not tolerate.
 
     Unknown names and limits that leave no cluster are errors, clusters left out are
     named (PipeCD's Resolve is silent about both).
@@ -65,9 +68,14 @@ def select(
     chosen = crosscheck.chosen(app, clusters)
     deployed = crosscheck.deployed(app, clusters)
     return Selection(
-        targets=tuple(each for each in deployed if not each.suspended),
+        targets=tuple(each for each in deployed if not admission.why_not(app, each)),
         suspended=tuple(each.name for each in deployed if each.suspended),
         left_out=tuple(each.name for each in chosen if each not in deployed),
+        tainted=tuple(
+            (each.name, reason)
+            for each in deployed
+            if not each.suspended and (reason := admission.why_not(app, each))
+        ),
         problems=crosscheck.against_fleet(app, clusters, document=document, base=base),
     )
 

@@ -27,10 +27,6 @@ def where_it_goes(policy: claims.Propagation) -> None:
         elif each.min_groups > 1:
             message = f"that there are {each.min_groups} by {what} is not checked"
             reading.warn((*at, "minGroups"), message)
-    if placed.cluster_tolerations:
-        message = "has no effect: clusters of the fleet have no taints"
-        hint = "write `suspended: true` to a cluster of the fleet file that gets nothing new"
-        reading.warn((*_PLACEMENT, "clusterTolerations"), message, hint)
     if placed.workload_affinity is not None:
         at = (*_PLACEMENT, "workloadAffinity")
         reading.error(at, "placing by other workloads is not carried out", "name the clusters")

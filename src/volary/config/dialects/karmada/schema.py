@@ -89,6 +89,16 @@ class SpreadConstraint(section.Section):
     max_groups: int = Field(default=0, description="Most; 0: any number.")
 
 
+class Toleration(section.Section):
+    """Marks of clusters that do not keep the objects away; Kubernetes' own."""
+
+    key: str = Field(default="", description="Key.")
+    operator: str = Field(default="", description="`Equal`, `Exists`; others are refused.")
+    value: str = Field(default="", description="Value.")
+    effect: str = Field(default="", description="Effect; empty: all.")
+    toleration_seconds: int | None = Field(default=None, description="How long.")
+
+
 class Placement(section.Section):
     """Where the objects go."""
 
@@ -96,7 +106,7 @@ class Placement(section.Section):
     cluster_affinities: list[NamedAffinity] = Field(
         default_factory=list, description="Alternatives in order."
     )
-    cluster_tolerations: list[Any] = Field(default_factory=list, description="Tolerations.")
+    cluster_tolerations: list[Toleration] = Field(default_factory=list, description="Tolerations.")
     spread_constraints: list[SpreadConstraint] = Field(
         default_factory=list, description="Groups of clusters."
     )

@@ -5,7 +5,14 @@ from dataclasses import dataclass
 
 from volary.config import yaml
 from volary.config.dialects.flagger import draft
-from volary.config.dialects.karmada import claims, override_rules, policies, propagation, refusals
+from volary.config.dialects.karmada import (
+    claims,
+    override_rules,
+    policies,
+    propagation,
+    refusals,
+    tolerations,
+)
 from volary.model import application, problem
 
 
@@ -84,6 +91,7 @@ def _propagate(
         refusals.how_it_goes(each)
         _overrides_are_there(each, found)
     propagation.suspension(about)
+    tolerations.translate(made, about)
     if own.has_targets:
         _own_word(about, own, "targets", ("spec", "placement"))
     else:
@@ -185,6 +193,8 @@ def beside(document: yaml.Document, found: yaml.Document, own: Own) -> yaml.Docu
         sections.append(("spec", "targets"))
     if not own.has_replicas and "replicas" in written.get("placement", {}):
         sections.append(("spec", "placement", "replicas"))
+    if "tolerations" in written.get("placement", {}):
+        sections.append(("spec", "placement", "tolerations"))
     return Beside(
         document.value, document.file, document.line, document.mark, found, tuple(sections)
     )

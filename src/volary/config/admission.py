@@ -1,0 +1,28 @@
+"""Which of an application's clusters take something new now, and why the others do not."""
+
+from volary.model import application, fleet, placement, taints
+
+
+def why_not(app: application.Application, cluster: fleet.Cluster) -> str:
+    """Return why nothing new begins on a cluster of the application; empty: it may."""
+    if cluster.suspended:
+        return "suspended in the fleet"
+    return "; ".join(f"tainted {taints.title(each)}" for each in keeping_away(app, cluster))
+
+
+def keeping_away(app: application.Application, cluster: fleet.Cluster) -> tuple[taints.Taint, ...]:
+    """Return a cluster's marks that the application does not tolerate.
+
+    Where a wave says what becomes of clusters that cannot be reached, it decides, when its
+    turn comes and within its budget: what the rules say of a cluster's health does not.
+    """
+    found = taints.untolerated(cluster.taints, app.tolerations)
+    if not _deals_with_unreachable(app):
+        return found
+    own = (taints.NOT_READY, taints.UNREACHABLE)
+    return tuple(each for each in found if each.by != taints.RULE or each.key not in own)
+
+
+def _deals_with_unreachable(app: application.Application) -> bool:
+    fails = placement.OnWaveUnreachable.FAIL
+    return any(each.on_unreachable is not fails for each in app.waves.waves)

@@ -1,0 +1,64 @@
+"""From ``clusterTolerations`` to ``placement.tolerations``."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from volary.config import yaml
+from volary.config.dialects.flagger import draft
+from volary.config.dialects.karmada import claims, schema
+from volary.model import taints
+
+_PATH: yaml.Path = ("spec", "placement", "tolerations")
+_WRITTEN: yaml.Path = ("spec", "placement", "clusterTolerations")
+#: The marks of a cluster's health, as Karmada calls them and as they are called here.
+_KEYS = {
+    "cluster.karmada.io/not-ready": taints.NOT_READY,
+    "cluster.karmada.io/unreachable": taints.UNREACHABLE,
+}
+
+
+def translate(made: draft.Draft, found: Sequence[claims.Propagation]) -> None:
+    """Write which marks the application tolerates; its objects go together."""
+    first = found[0]
+    wanted = _of(first)
+    for each in found:
+        if _of(each) != wanted:
+            each.reading.error(
+                _WRITTEN,
+                f"{each.title} tolerates other taints than {first.title}, but an application is"
+                " on the same clusters with all of its objects",
+                "put the objects of each placement into a directory of their own",
+            )
+    for place, one in enumerate(first.read.spec.placement.cluster_tolerations):
+        _check(first, one, (*_WRITTEN, place))
+    if wanted:
+        made.put(_PATH, wanted, first.reading.where(_WRITTEN))
+
+
+def _of(policy: claims.Propagation) -> list[dict[str, Any]]:
+    read = policy.read.spec.placement.cluster_tolerations
+    return [_section(each) for each in read if _is_carried_over(each)]
+
+
+def _section(read: schema.Toleration) -> dict[str, Any]:
+    found = {
+        "key": _KEYS.get(read.key, read.key),
+        "operator": read.operator,
+        "value": read.value,
+        "effect": read.effect,
+        "tolerationSeconds": read.toleration_seconds,
+    }
+    return {key: value for key, value in found.items() if value not in ("", None)}
+
+
+def _is_carried_over(read: schema.Toleration) -> bool:
+    return read.effect in ("", *taints.Effect) and read.operator in ("", *taints.TolerationOperator)
+
+
+def _check(policy: claims.Propagation, read: schema.Toleration, path: yaml.Path) -> None:
+    if read.operator not in ("", *taints.TolerationOperator):
+        message = f"the operator {read.operator} is unknown"
+        policy.reading.error((*path, "operator"), message, "write Equal or Exists")
+    elif read.effect not in ("", *taints.Effect):
+        message = f"has no effect: no cluster is marked with {read.effect}"
+        policy.reading.warn((*path, "effect"), message, "write NoSchedule or NoExecute")
