@@ -18,7 +18,7 @@ import yaml as plain_yaml
 from volary.config import yaml
 from volary.manifests import images, objects, workloads
 from volary.model import errors, fleet, json, manifest, overrides, selection
-from volary.placement import division, pointers
+from volary.placement import assignment, pointers, shares
 
 #: Kinds whose images are changed where no path is given (Karmada: imageOverrider).
 _IMAGES = frozenset({"Pod", "ReplicaSet", "Deployment", "DaemonSet", "StatefulSet", "Job"})
@@ -39,6 +39,7 @@ def apply(
     cluster: fleet.Cluster,
     targets: Sequence[fleet.Cluster],
     uid: str = "",
+    assigned: assignment.Assignment | None = None,
 ) -> list[manifest.Manifest]:
     """Return the manifests as `cluster`, one of `targets`, gets them.
 
@@ -48,45 +49,23 @@ def apply(
         cluster: The cluster.
         targets: All clusters of the application: what replicas are divided over.
         uid: Decides ties of the division, see `division.webster`.
+        assigned: Who gets how many replicas, as decided before; None: static weights decide here.
 
     Raises:
-        UserError: A patch does not fit; with the manifest's place.
+        UserError: A patch does not fit; with the manifest's place. Or free capacity has a say in
+            the division, and nothing was decided.
     """
     if wanted == overrides.Differences():
         return list(manifests)
     found = []
-    for item in manifests:
-        changed = _with_share(item, wanted.replicas, cluster, targets, uid)
+    divided = shares.apply(manifests, wanted.replicas, cluster, targets, assigned=assigned, uid=uid)
+    for item in divided:
+        changed = item
         for rule in wanted.rules:
             if selection.matches(rule.targets, cluster) and _selects(rule.resources, changed):
                 changed = _overridden(changed, rule.overrides, cluster)
         found.append(changed)
     return found
-
-
-def _with_share(
-    item: manifest.Manifest,
-    wanted: overrides.ReplicaDivision,
-    cluster: fleet.Cluster,
-    targets: Sequence[fleet.Cluster],
-    uid: str,
-) -> manifest.Manifest:
-    """Return a workload with the cluster's share of its replicas, of a Job also its completions."""
-    divides = wanted.division is overrides.Division.DIVIDED
-    key = {"Job": "parallelism"}.get(item.kind, "replicas")
-    is_workload = workloads.has_replicas(item) or item.kind == "Job"
-    written = objects.value(item.body, "spec", key)
-    if not divides or not is_workload or (written is not None and not isinstance(written, int)):
-        return item
-    total = 1 if written is None else written
-    shares = division.by_weights(total, wanted.weights, targets, uid)
-    changes: dict[str, object] = {key: shares.get(cluster.name, 0)}
-    completions = objects.value(item.body, "spec", "completions")
-    if item.kind == "Job" and isinstance(completions, int):
-        divided = division.webster(completions, shares, uid=uid)
-        changes["completions"] = divided.get(cluster.name, 0)
-    spec = {**objects.mapping(item.body, "spec"), **changes}
-    return item.with_body({**item.body, "spec": spec})
 
 
 def _selects(resources: Sequence[overrides.ObjectSelector], item: manifest.Manifest) -> bool:

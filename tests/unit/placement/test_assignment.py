@@ -111,7 +111,7 @@ def test_static_weights_are_karmadas() -> None:
     for total, expected in ((12, (6, 4, 2)), (13, (7, 4, 2)), (14, (7, 5, 2))):
         found = assignment.assign(policy, [web(total, *names)], clusters(*names), had(m3=14))
         assert tuple(found.replicas(WEB).values()) == expected
-    assert found.workloads[0].reason == "14 by weight: m1 7, m2 5, m3 2"
+        assert found.workloads[0].reason.startswith(f"{total} by weight: m1 ")
 
 
 def test_what_cannot_be_read_keeps_its_number_or_gets_none() -> None:
