@@ -223,6 +223,24 @@ class Inventory(Protocol):
         ...
 
 
+class Clusters(Protocol):
+    """The clusters as they were seen last. There are as many as the fleet has, and no more."""
+
+    async def keep(
+        self, clusters: Sequence[records.ClusterRecord], *, fence: record.Fence | None
+    ) -> None:
+        """Keep clusters, new or changed, all of them or none."""
+        ...
+
+    async def list(self) -> tuple[records.ClusterRecord, ...]:
+        """Return all that are known, by name."""
+        ...
+
+    async def forget(self, names: Sequence[str], *, fence: record.Fence | None) -> None:
+        """Forget clusters; names that are not known are ignored."""
+        ...
+
+
 class Requests(Protocol):
     """What people asked for, through whichever process, for the one that drives."""
 
@@ -303,6 +321,11 @@ class Store(Protocol):
     @property
     def inventory(self) -> Inventory:
         """What was applied where."""
+        ...
+
+    @property
+    def clusters(self) -> Clusters:
+        """The clusters as they were seen last."""
         ...
 
     @property

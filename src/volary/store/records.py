@@ -205,6 +205,18 @@ class InventoryItem:
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterRecord:
+    """A cluster of the fleet, or one that was."""
+
+    name: str
+    #: A word of the caller, such as ``ready`` or ``unreachable``.
+    state: str = ""
+    #: What else the caller wants to find again.
+    document: json.JsonObject = field(default_factory=dict)
+    updated: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RequestRecord:
     """What a person asked for, until the process that drives the runs has answered."""
 

@@ -98,6 +98,8 @@ async def test_what_a_released_version_wrote_is_read(empty_address: str, revisio
         assert [each.finding.metric for each in findings] == (["errors"] if since else [])
         assert remembered == ({"looks": 3} if since else {})
         assert recalled == ({"started": 1} if since else {})
+        clusters = await store.clusters.list()
+        assert [each.name for each in clusters] == (["us"] if revision >= "0003" else [])
 
 
 async def test_the_schema_is_the_one_the_queries_know(empty_address: str) -> None:

@@ -55,6 +55,7 @@ class Shelves:
     inventory: dict[tuple[str, str], tuple[records.InventoryItem, ...]] = field(
         default_factory=dict
     )
+    clusters: dict[str, records.ClusterRecord] = field(default_factory=dict)
     requests: dict[str, records.RequestRecord] = field(default_factory=dict)
     #: By application, target and name.
     memories: dict[tuple[str, str, str], json.JsonObject] = field(default_factory=dict)

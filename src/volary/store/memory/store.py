@@ -6,6 +6,7 @@ from volary.store import records
 from volary.store.memory import (
     applications,
     audit,
+    clusters,
     commits,
     events,
     findings,
@@ -34,6 +35,7 @@ class MemoryStore:
         self.applications = applications.Applications(self._shelf, limits)
         self.commits = commits.Commits(self._shelf, limits)
         self.inventory = inventory.Inventory(self._shelf)
+        self.clusters = clusters.Clusters(self._shelf)
         self.requests = requests.Requests(self._shelf, limits, clock)
         self.audit = audit.Audit(self._shelf, limits)
 

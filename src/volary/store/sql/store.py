@@ -8,6 +8,7 @@ from volary.store import records, verdicts
 from volary.store.sql import (
     applications,
     audit,
+    clusters,
     commits,
     database,
     events,
@@ -41,6 +42,7 @@ class SqlStore:
         self.applications = applications.Applications(base, limits)
         self.commits = commits.Commits(base, limits)
         self.inventory = inventory.Inventory(base)
+        self.clusters = clusters.Clusters(base)
         self.requests = requests.Requests(base, limits, clock)
         self.audit = audit.Audit(base, limits)
 

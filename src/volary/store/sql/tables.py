@@ -262,6 +262,15 @@ inventory = sa.Table(
     _words("commit_hash"),
 )
 
+clusters = sa.Table(
+    "clusters",
+    METADATA,
+    _key("name"),
+    _words("state"),
+    _document(),
+    _maybe("updated"),
+)
+
 commits = sa.Table(
     "commits",
     METADATA,

@@ -1,0 +1,42 @@
+"""Clusters of every store."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+import store_fixtures as given
+from volary.model import record
+from volary.store import faults, protocol, records
+
+US = records.ClusterRecord("us", "ready", {"since": "x"}, given.at(1))
+EU = records.ClusterRecord("eu", "unreachable", {}, given.at(2))
+
+
+async def test_clusters_come_back_by_name_as_they_were_kept_last(store: protocol.Store) -> None:
+    await store.clusters.keep([US, EU], fence=None)
+    await store.clusters.keep([replace(US, state="notReady"), US], fence=None)
+    await store.clusters.keep([], fence=None)
+
+    assert await store.clusters.list() == (EU, US)
+
+
+async def test_clusters_are_forgotten(store: protocol.Store) -> None:
+    await store.clusters.keep([US, EU], fence=None)
+    await store.clusters.forget(["us", "nothing"], fence=None)
+
+    assert await store.clusters.list() == (EU,)
+
+
+async def test_who_was_overtaken_keeps_no_cluster(store: protocol.Store) -> None:
+    old = await store.leases.acquire("drive", "a", timedelta(minutes=1))
+    assert old is not None
+    await store.leases.release(old)
+    await store.leases.acquire("drive", "b", timedelta(minutes=1))
+    fence: record.Fence = old.fence
+
+    with pytest.raises(faults.Overtaken):
+        await store.clusters.keep([US], fence=fence)
+    with pytest.raises(faults.Overtaken):
+        await store.clusters.forget(["us"], fence=fence)
+    assert await store.clusters.list() == ()
