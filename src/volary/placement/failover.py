@@ -1,0 +1,381 @@
+"""Whether an application leaves a cluster, on which evidence, and where it goes. Pure.
+
+The evidence that is needed (docs/explanation/failover.md says why):
+
+- a person drained the cluster: enough for what is divided; nothing else moves;
+- a mark with ``NoExecute`` outlasted what the application puts up with, and a person made it,
+  or a rule made it and the witness found that users are not served there. A rule alone is our
+  own lost connection, and moves nothing;
+- the application was ill without a break on a cluster that answers, and is well elsewhere.
+
+Each of them besides: the fleet looks well enough (`losses`), the rate allows it, and there is
+somewhere to go. A person's drain does not wait for the rate, but for a fleet that can be seen.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from volary.config import admission
+from volary.model import application as applications
+from volary.model import attendance, failover, fleet, overrides, taints
+from volary.model import status as words
+from volary.placement import clocks, losses, spread
+
+#: How long a witness has to find nobody served, where the application does not put up with less.
+WITNESSED = timedelta(seconds=30)
+_READY = attendance.ClusterState.READY
+
+
+class Cause(StrEnum):
+    """Why an application leaves a cluster."""
+
+    CLUSTER = "cluster"
+    APPLICATION = "application"
+    DRAIN = "drain"
+    REBALANCE = "rebalance"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """An application on its way off a cluster (Karmada: a graceful eviction task)."""
+
+    cluster: str
+    cause: Cause
+    #: The evidence, one sentence.
+    reason: str
+    since: datetime
+    purge: failover.Purge = failover.Purge.GRACEFULLY
+    #: How long a healthy replacement is waited for; None: as long as it takes.
+    grace: timedelta | None = None
+    #: Where its replicas go: clusters that are new, or grow.
+    replacements: tuple[str, ...] = ()
+    #: The replacements were seen healthy.
+    replaced: bool = False
+    #: It could not be reached at some time since: nothing goes without a healthy replacement.
+    lost: bool = False
+    #: For how long the replacements are waited for.
+    waited: clocks.Clock | None = None
+    #: When it was tried last, and how often.
+    tried: datetime | None = None
+    attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is remembered of where an application is; kept with it."""
+
+    #: Clusters it is on; empty: it was never decided.
+    chosen: tuple[str, ...] = ()
+    #: Clusters that it left, with the reason: they are not chosen again until a rebalance.
+    away: Mapping[str, str] = field(default_factory=dict)
+    leaving: tuple[Leaving, ...] = ()
+    #: By what goes on, such as ``eu/volary.dev/unreachable``.
+    clocks: Mapping[str, clocks.Clock] = field(default_factory=dict)
+    #: Why nothing moves although there is a reason, by cluster, one sentence each.
+    waiting: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Everything that is looked at, of one moment."""
+
+    application: applications.Application
+    #: The clusters its selector takes, in the order of the fleet, with all their marks.
+    targets: Sequence[fleet.Cluster]
+    #: Every cluster of the fleet.
+    known: Mapping[str, attendance.Attendance]
+    standing: Standing
+    now: datetime
+    rules: attendance.Rules = field(default_factory=attendance.Rules)
+    #: What the witness found, of the clusters it was asked about.
+    served: Mapping[str, bool] = field(default_factory=dict)
+    #: How the application is, of the clusters where that could be seen.
+    health: Mapping[str, words.HealthStatus] = field(default_factory=dict)
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether the clusters share the replicas."""
+        divided = overrides.Division.DIVIDED
+        return self.application.differences.replicas.division is divided
+
+    def is_well(self, name: str) -> bool:
+        """Say whether a cluster answers, seen just now."""
+        found = self.known.get(name)
+        if found is None or found.state is not _READY:
+            return False
+        return losses.is_fresh(found, self.now, self.rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What happens to one application now."""
+
+    #: Who leaves, beginning now.
+    leaving: tuple[Leaving, ...]
+    #: The clusters it is on afterwards.
+    chosen: tuple[str, ...]
+    clocks: Mapping[str, clocks.Clock]
+    #: By cluster: why nothing moves although there is a reason.
+    waiting: Mapping[str, str]
+
+    @property
+    def reason(self) -> str:
+        """Why something moves, one sentence."""
+        return "; ".join(each.reason for each in self.leaving)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """A reason to leave a cluster: one that counts, or one that still lacks something."""
+
+    cluster: str
+    cause: Cause
+    evidence: str
+    behaviour: failover.Behaviour | None = None
+    #: What is missing; empty: nothing.
+    lacks: str = ""
+
+
+def decide(situation: Situation, allowance: losses.Allowance) -> Decision:
+    """Return who leaves now, and what still waits for what."""
+    kept: dict[str, clocks.Clock] = {}
+    waiting: dict[str, str] = {}
+    leaving: list[Leaving] = []
+    on_the_way = {each.cluster for each in situation.standing.leaving}
+    chosen = tuple(name for name in situation.standing.chosen if name not in on_the_way)
+    for name in chosen:
+        reason = _reason(situation, name, kept)
+        if reason is None:
+            continue
+        lacks = reason.lacks or _held_up(reason, allowance, len(leaving), situation)
+        after = _after(situation, chosen, name)
+        if not lacks:
+            lacks = after.failure
+        if lacks:
+            waiting[name] = f"{reason.evidence}; {lacks}"
+            continue
+        leaving.append(_leave(situation, reason, after))
+        chosen = after.chosen
+    return Decision(tuple(leaving), chosen, kept, waiting)
+
+
+def _held_up(reason: _Reason, allowance: losses.Allowance, begun: int, situation: Situation) -> str:
+    if allowance.alarm:
+        return allowance.alarm
+    if reason.cause is not Cause.DRAIN and begun >= allowance.moves:
+        return f"it has to wait: {allowance.reason}"
+    behaviour = reason.behaviour
+    directly = behaviour is not None and behaviour.purge is failover.Purge.DIRECTLY
+    if directly and not situation.is_well(reason.cluster):
+        return "purge Directly removes it first, and the cluster does not answer"
+    return ""
+
+
+def _reason(situation: Situation, name: str, kept: dict[str, clocks.Clock]) -> _Reason | None:
+    """Return why the application may leave a cluster; None: nothing speaks for it.
+
+    Clocks of what goes on are kept in `kept`.
+    """
+    drained = _drained(situation, name)
+    if drained is not None:
+        return drained
+    policy = situation.application.failover
+    if policy is None:
+        return None
+    found: _Reason | None = None
+    if policy.cluster is not None:
+        found = _marked(situation, name, policy.cluster, policy.witness, kept)
+    if policy.application is not None and (found is None or found.lacks):
+        found = _ill(situation, name, policy.application, kept) or found
+    return found
+
+
+def _drained(situation: Situation, name: str) -> _Reason | None:
+    found = situation.known.get(name)
+    mark = found.drain if found else None
+    if mark is None:
+        return None
+    who = f"{name} was drained by {mark.by}" + (f": {mark.reason}" if mark.reason else "")
+    lacks = "" if situation.is_divided else "its replicas are not divided, so nothing moves"
+    return _Reason(name, Cause.DRAIN, who, None, lacks)
+
+
+def _marked(
+    situation: Situation,
+    name: str,
+    behaviour: failover.Behaviour,
+    witness: failover.Witness | None,
+    kept: dict[str, clocks.Clock],
+) -> _Reason | None:
+    """Return the mark that is put up with for the shortest time from now on."""
+    cluster = next((each for each in situation.targets if each.name == name), None)
+    reasons: list[tuple[timedelta, _Reason]] = []
+    for mark in cluster.taints if cluster else ():
+        limit = _tolerated(mark, situation.application.tolerations, behaviour)
+        if mark.effect is not taints.Effect.NO_EXECUTE or mark.key == taints.DRAINED:
+            continue
+        clock = _tick(situation, f"{name}/{mark.key}", kept)
+        if limit is None:
+            continue
+        since = (mark.since or clock.since).strftime("%H:%M:%S")
+        evidence = (
+            f"{name} carries {taints.title(mark)} since {since},"
+            f" which is put up with for {clocks.told(limit)}"
+        )
+        left = limit - clock.lasted
+        lacks = f"seen for {clocks.told(clock.lasted)} so far" if left > timedelta() else ""
+        if mark.by == taints.RULE:
+            second, missing = _witnessed(situation, name, witness, limit, kept)
+            evidence, lacks = evidence + second, lacks or missing
+        reasons.append((left, _Reason(name, Cause.CLUSTER, evidence, behaviour, lacks)))
+    complete = [each for each in reasons if not each[1].lacks]
+    best = min(complete or reasons, key=lambda each: each[0], default=None)
+    return best[1] if best else None
+
+
+def _tolerated(
+    mark: taints.Taint,
+    tolerations: Sequence[taints.Toleration],
+    behaviour: failover.Behaviour,
+) -> timedelta | None:
+    """Return how long a mark is put up with; None: for ever (Kubernetes: the taint manager)."""
+    about = [each for each in tolerations if taints.tolerates(each, mark)]
+    if not about:
+        return behaviour.toleration
+    limits = [each.seconds for each in about if each.seconds is not None]
+    return timedelta(seconds=min(limits)) if limits else None
+
+
+def _witnessed(
+    situation: Situation,
+    name: str,
+    witness: failover.Witness | None,
+    limit: timedelta,
+    kept: dict[str, clocks.Clock],
+) -> tuple[str, str]:
+    """Return what the witness adds to the evidence, and what is missing."""
+    if witness is None:
+        missing = "a rule made the mark, and that we lost it is no evidence that its users did"
+        return "", f"{missing}: add a witness, or mark it by hand"
+    if name not in situation.served:
+        return "", "the witness was not asked yet"
+    if situation.served[name]:
+        return "", "the witness finds that its users are served"
+    clock = _tick(situation, f"{name}/witness", kept)
+    needed = min(limit, WITNESSED)
+    told = clocks.told(clock.lasted)
+    if clock.lasted < needed:
+        return "", f"the witness has found nobody served for {told} of {clocks.told(needed)}"
+    return f", and the witness has found nobody served there for {told}", ""
+
+
+def _ill(
+    situation: Situation,
+    name: str,
+    behaviour: failover.Behaviour,
+    kept: dict[str, clocks.Clock],
+) -> _Reason | None:
+    """Return that the application is ill on a cluster that answers."""
+    degraded, healthy = words.HealthStatus.DEGRADED, words.HealthStatus.HEALTHY
+    if not situation.is_well(name) or situation.health.get(name) is not degraded:
+        return None
+    clock = _tick(situation, f"{name}/ill", kept)
+    evidence = (
+        f"{situation.application.name} is ill on {name}, which answers, since"
+        f" {clock.since:%H:%M:%S}, which is put up with for {clocks.told(behaviour.toleration)}"
+    )
+    others = [each for each in situation.standing.chosen if each != name]
+    well = [each for each in others if situation.health.get(each) is healthy]
+    lacks = ""
+    if clock.lasted < behaviour.toleration:
+        lacks = f"seen for {clocks.told(clock.lasted)} so far"
+    elif others and not well:
+        lacks = "it is not well on any other cluster either, so it is not the cluster"
+    elif well:
+        evidence += f", and well on {', '.join(well[:5])}"
+    return _Reason(name, Cause.APPLICATION, evidence, behaviour, lacks)
+
+
+def _tick(situation: Situation, key: str, kept: dict[str, clocks.Clock]) -> clocks.Clock:
+    before = situation.standing.clocks.get(key)
+    kept[key] = clocks.tick(before, situation.now, situation.rules.longest_gap)
+    return kept[key]
+
+
+@dataclass(frozen=True, slots=True)
+class _After:
+    """Where an application is once it has left a cluster."""
+
+    chosen: tuple[str, ...]
+    #: Clusters that are new.
+    new: tuple[str, ...] = ()
+    #: Why it cannot leave, in a clause; empty: it can.
+    failure: str = ""
+
+
+def _after(situation: Situation, chosen: Sequence[str], name: str) -> _After:
+    remaining = [each for each in chosen if each != name]
+    app = situation.application
+    if not app.spread:
+        return _without_spread(situation, remaining)
+    candidates = list(_candidates(situation, remaining, name))
+    found = spread.choose(candidates, app.spread, remaining)
+    if found.failure:
+        return _After((), failure=f"there is nowhere to go: {found.failure}")
+    new = tuple(each for each in found.names if each not in remaining)
+    if not new and not situation.is_divided:
+        return _After((), failure="there is nowhere to go: no other cluster qualifies")
+    if not any(map(situation.is_well, found.names)):
+        return _After((), failure="there is nowhere to go: no other cluster answers")
+    return _After(found.names, new)
+
+
+def _without_spread(situation: Situation, remaining: Sequence[str]) -> _After:
+    """Return the others, which share what the cluster had."""
+    if not situation.is_divided:
+        failure = "it is on every cluster of its targets with all its replicas: nothing to move"
+        return _After((), failure=failure)
+    if not any(map(situation.is_well, remaining)):
+        return _After((), failure="there is nowhere to go: no other cluster answers")
+    return _After(tuple(remaining))
+
+
+def _candidates(
+    situation: Situation, remaining: Sequence[str], leaving: str
+) -> Iterator[fleet.Cluster]:
+    """Yield where it may be: where it is, and clusters that are well and take new work."""
+    standing = situation.standing
+    gone = {leaving, *standing.away, *(each.cluster for each in standing.leaving)}
+    for each in situation.targets:
+        if each.name in remaining:
+            yield each
+        elif each.name in gone or admission.why_not(situation.application, each):
+            continue
+        elif situation.is_well(each.name):
+            yield each
+
+
+def _leave(situation: Situation, reason: _Reason, after: _After) -> Leaving:
+    to = ", ".join(after.new or after.chosen)
+    behaviour = reason.behaviour
+    how = "goes to" if after.new else "is shared by"
+    why_there = _why_there(situation, after)
+    return Leaving(
+        reason.cluster,
+        reason.cause,
+        f"{reason.evidence}; what it runs {how} {to}{why_there}",
+        situation.now,
+        failover.Purge.GRACEFULLY if behaviour is None else behaviour.purge,
+        None if behaviour is None else behaviour.grace,
+        after.new or after.chosen,
+        lost=not situation.is_well(reason.cluster),
+    )
+
+
+def _why_there(situation: Situation, after: _After) -> str:
+    if not after.new:
+        return ""
+    keys = " and ".join(each.key for each in situation.application.spread)
+    return f", the first that answers and fits the spread by {keys}"

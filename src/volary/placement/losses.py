@@ -1,0 +1,109 @@
+"""How much of the fleet looks lost, and how many applications may be moved now. Pure.
+
+Source of the rules: the node lifecycle controller of Kubernetes, which evicts slowly when many
+nodes are ill, and not at all when all are: then it is more likely that the observer is cut off.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from volary.model import attendance
+
+_BAD = (attendance.ClusterState.NOT_READY, attendance.ClusterState.UNREACHABLE)
+_MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may be moved; for the whole fleet and all applications together."""
+
+    #: Percent of the fleet that may look lost; from this on nothing is moved (Kubernetes: the
+    #: unhealthy zone threshold).
+    share: int = 55
+    #: Moves in any minute: one application off one cluster (Karmada: 0.5 per second).
+    per_minute: int = 30
+    #: From this percent on, moves in any minute are fewer.
+    slow_share: int = 25
+    slow_per_minute: int = 6
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The fleet in one moment."""
+
+    #: Clusters that are watched: not suspended, and not gone.
+    total: int
+    #: Those that do not look well, or were not looked at just now.
+    lost: tuple[str, ...]
+
+    @property
+    def percent(self) -> int:
+        """The share that looks lost, rounded up."""
+        return -(-100 * len(self.lost) // self.total) if self.total else 100
+
+    def __str__(self) -> str:
+        named = ", ".join(self.lost[:5]) + (" and more" if len(self.lost) > 5 else "")
+        told = f": {named}" if self.lost else ""
+        return f"{len(self.lost)} of {self.total} clusters look lost{told}"
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How many moves may begin now."""
+
+    moves: int
+    #: Why no more than these, in a clause.
+    reason: str
+    #: Not empty: so much looks lost that it is us; somebody has to be told.
+    alarm: str = ""
+
+
+def look(
+    known: Mapping[str, attendance.Attendance], now: datetime, rules: attendance.Rules
+) -> View:
+    """Return how much of the fleet looks lost.
+
+    A look that failed counts at once, long before the cluster counts as lost: when many are
+    lost together, the first of them shall not be moved before the others are noticed.
+    """
+    watched = [
+        each
+        for each in known.values()
+        if each.left is None and each.state is not attendance.ClusterState.SUSPENDED
+    ]
+    lost = tuple(each.cluster for each in watched if not _looks_well(each, now, rules))
+    return View(len(watched), lost)
+
+
+def is_fresh(each: attendance.Attendance, now: datetime, rules: attendance.Rules) -> bool:
+    """Say whether a cluster was looked at just now, by this process."""
+    if each.observed is None:
+        return False
+    return timedelta() <= now - each.observed <= rules.longest_gap
+
+
+def _looks_well(each: attendance.Attendance, now: datetime, rules: attendance.Rules) -> bool:
+    if not is_fresh(each, now, rules) or each.state in _BAD:
+        return False
+    return each.pending is None or each.pending.state not in _BAD
+
+
+def allow(view: View, recent: Iterable[datetime], limits: Limits, now: datetime) -> Allowance:
+    """Return how many moves may begin now.
+
+    Args:
+        view: The fleet.
+        recent: When moves of all applications began; those in the future count as just now.
+        limits: The rules.
+        now: The time.
+    """
+    if view.percent >= limits.share:
+        reason = f"{view}: at {limits.share} % it is us who lost them, so nothing is moved"
+        return Allowance(0, reason, alarm=reason)
+    most, why = limits.per_minute, "in a minute"
+    if view.percent >= limits.slow_share:
+        most = min(most, limits.slow_per_minute)
+        why = f"in a minute while {view}"
+    begun = sum(now - each < _MINUTE for each in recent)
+    return Allowance(max(0, most - begun), f"{begun} of {most} moves {why}")
