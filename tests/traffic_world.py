@@ -98,8 +98,12 @@ def assert_split(tally: load.Tally, shares: Mapping[str, float]) -> None:
 
     Of binomial counts; a right split fails this once in more than a million tests.
     """
-    total = tally.answered
-    counted = tally.by_variant()
+    assert_shares(tally.by_variant(), shares)
+
+
+def assert_shares(counted: Mapping[str, int], shares: Mapping[str, float]) -> None:
+    """Then: so many answers came from each variant, within five standard deviations."""
+    total = sum(counted.values())
     assert sum(counted.values()) == sum(counted.get(each, 0) for each in shares), counted
     for variant, share in shares.items():
         bound = 5 * math.sqrt(total * share * (1 - share))

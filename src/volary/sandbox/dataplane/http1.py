@@ -3,7 +3,7 @@
 Messages are held whole, up to `LIMIT` bytes of body. What is malformed or larger is refused.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 #: The longest body that is taken.
@@ -63,6 +63,10 @@ class Response:
     def header(self, name: str) -> str:
         """The value of a field named in lower case; empty without it."""
         return find(self.headers, name)
+
+
+#: Takes an answer.
+Respond = Callable[[Response], None]
 
 
 def find(headers: Headers, name: str) -> str:

@@ -1,4 +1,4 @@
-"""A listening socket that answers HTTP/1.1, and ends as a well-kept server does.
+"""A listening socket that answers HTTP/1.1 and HTTP/2, and ends as a well-kept server does.
 
 Draining, it still takes requests but asks to end each connection after its answer. Stopping, it
 takes no new ones, finishes those under way and closes idle connections at once.
@@ -8,9 +8,9 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-from volary.sandbox.dataplane import http1
+from volary.sandbox.dataplane import http1, http2
 
-Respond = Callable[[http1.Response], None]
+Respond = http1.Respond
 #: Gets a request and calls `Respond` once, now or later.
 Handle = Callable[[http1.Request, Respond], None]
 _BACKLOG = 512
@@ -116,7 +116,7 @@ def bind(address: str, port: int, handle: Handle) -> Listener:
 
 
 class Connection(asyncio.Protocol):
-    """One client; its requests are answered one after the other."""
+    """One client; its requests are answered one after the other, but for HTTP/2."""
 
     def __init__(self, home: Listener) -> None:
         self._home = home
@@ -125,6 +125,9 @@ class Connection(asyncio.Protocol):
         self._busy = False
         self._used = False
         self._last = False
+        #: What came before it is known which HTTP is spoken; None: it is known.
+        self._begun: bytes | None = b"" if http2.is_installed() else None
+        self._newer: http2.Conversation | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.Protocol`."""
@@ -134,9 +137,26 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
+        if self._begun is not None:
+            data = self._recognised(self._begun + data)
+        if self._newer is not None:
+            self._newer.feed(data)
+            return
         self._reader.feed(data)
-        if not self._busy:
+        if data and not self._busy:
             self._next()
+
+    def _recognised(self, data: bytes) -> bytes:
+        """Find out which HTTP the client speaks; return what is to be read now."""
+        if len(data) < len(http2.PREFACE) and http2.PREFACE.startswith(data):
+            self._begun = data
+            return b""
+        self._begun = None
+        if data.startswith(http2.PREFACE) and self._transport is not None:
+            self._newer = http2.Conversation(self._home, self._transport)
+            if self._last:
+                self._newer.finish()
+        return data
 
     def eof_received(self) -> bool:
         """The client sends no more, but waits for the answer that is under way."""
@@ -151,6 +171,9 @@ class Connection(asyncio.Protocol):
     def finish(self) -> None:
         """Close when idle, else after the answer; one not used yet waits for its request."""
         self._last = True
+        if self._newer is not None:
+            self._newer.finish()
+            return
         idle = self._used and not self._busy and self._reader.is_empty
         if idle and self._transport is not None:
             self._transport.close()

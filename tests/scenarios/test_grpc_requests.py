@@ -1,0 +1,80 @@
+"""A GRPCRoute's weights on real gRPC: a real client, real Traefik, pods that answer gRPC."""
+
+from collections.abc import AsyncIterator, Mapping
+
+import pytest
+
+import grpc_client
+import stage_world
+import traffic_world
+from stage_world import NEW, OLD, made
+from volary.model import application as applications
+from volary.model import manifest, stage
+from volary.sandbox import crds, proxies
+
+Name = stage.StageName
+HOST = "shop.example"
+APPLICATION = applications.Application(
+    name="shop",
+    service=applications.ObjectReference(name="shop"),
+    traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod.GATEWAY_API),
+)
+WITH_SERVICE = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
+SPLIT = stage.TrafficOptions(80, canary=10, baseline=10)
+SHARES = {"primary": 0.8, "canary": 0.1, "baseline": 0.1}
+CALLS = 1500
+
+
+def routed(image: str) -> list[manifest.Manifest]:
+    route = {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "GRPCRoute",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "parentRefs": [{"name": "web"}],
+            "hostnames": [HOST],
+            "rules": [
+                {
+                    "matches": [{"method": {"service": "shop.Shop"}}],
+                    "backendRefs": [{"name": "shop", "port": 80}],
+                }
+            ],
+        },
+    }
+    bodies = (stage_world.deployment(image), stage_world.service(), route)
+    return [made(body) for body in bodies]
+
+
+@pytest.fixture
+async def given_and_urls() -> AsyncIterator[tuple[stage_world.World, Mapping[str, str]]]:
+    settings = traffic_world.settings(crds=crds.gateway_api(), drain=2.0)
+    async with (
+        stage_world.world("us", application=APPLICATION, settings=settings) as given,
+        traffic_world.through(given, proxies.Kind.TRAEFIK) as urls,
+    ):
+        given.sources = {OLD: routed("shop:v1"), NEW: routed("shop:v2")}
+        yield given, urls
+
+
+async def test_80_10_10_is_what_1500_calls_meet_until_the_traffic_is_given_back(
+    given_and_urls: tuple[stage_world.World, Mapping[str, str]],
+) -> None:
+    given, urls = given_and_urls
+    address = urls["us"].removeprefix("http://")
+    await given.deployed(OLD)
+    await given.run(Name.CANARY_ROLLOUT, WITH_SERVICE)
+    await given.run(Name.BASELINE_ROLLOUT, WITH_SERVICE)
+
+    outcomes = await given.run(Name.TRAFFIC_ROUTING, SPLIT)
+
+    assert outcomes["us"].status == "succeeded", outcomes["us"]
+    calls = await grpc_client.call(address, CALLS, host=HOST)
+    assert calls.codes == {"OK": CALLS}, calls.details
+    traffic_world.assert_shares(calls.by_variant, SHARES)
+
+    outcomes = await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(100))
+
+    assert outcomes["us"].status == "succeeded", outcomes["us"]
+    calls = await grpc_client.call(address, 100, host=HOST)
+    assert calls.codes == {"OK": 100}, calls.details
+    assert set(calls.by_variant) == {"primary"}
