@@ -133,8 +133,21 @@ class ReplicaDivision(section.Section):
         default=overrides.Division.DUPLICATED,
         description="`Duplicated`: every cluster runs all of them; `Divided`: they share them.",
     )
+    preference: overrides.Preference = Field(
+        default=overrides.Preference.WEIGHTED,
+        description="By what they are divided. `Weighted`: `weights`; `AvailableReplicas`: so many "
+        "as fit into what is free; `Aggregated`: on as few clusters as hold them. With the latter "
+        "two, what runs stays where it is: only the difference is placed.",
+    )
     weights: list[Weight] = Field(
-        default_factory=list, description="Shares; none given: all clusters weigh the same."
+        default_factory=list,
+        description="Shares, with `preference: Weighted`; none given: all clusters weigh the same.",
+    )
+    autoscaled: overrides.Autoscaled = Field(
+        default=overrides.Autoscaled.LEAVE,
+        description="Workloads with a HorizontalPodAutoscaler or KEDA's ScaledObject. `leave`: "
+        "both stay as they are, the same on every cluster; `divideBounds`: the autoscaler's least "
+        "and most replicas are divided, at least one of each for every cluster.",
     )
 
 

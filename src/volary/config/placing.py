@@ -109,12 +109,30 @@ def _replicas(
     reading: shape.Reading, read: placement_sections.ReplicaDivision
 ) -> overrides.ReplicaDivision:
     path = (*PATH, "replicas")
-    if read.weights and read.division is overrides.Division.DUPLICATED:
-        reading.error((*path, "weights"), "weights have no effect", "write division: Divided")
+    _check_division(reading, read, path)
     weights = tuple(
         overrides.Weight(
             waves.selector(reading, each.targets, (*path, "weights", place, "targets")), each.weight
         )
         for place, each in enumerate(read.weights)
     )
-    return overrides.ReplicaDivision(read.division, weights)
+    return overrides.ReplicaDivision(read.division, weights, read.preference, read.autoscaled)
+
+
+def _check_division(
+    reading: shape.Reading, read: placement_sections.ReplicaDivision, path: yaml.Path
+) -> None:
+    """Note what has no effect."""
+    given: tuple[tuple[str, bool], ...] = (
+        ("weights", bool(read.weights)),
+        ("preference", read.preference is not overrides.Preference.WEIGHTED),
+        ("autoscaled", read.autoscaled is not overrides.Autoscaled.LEAVE),
+    )
+    if read.division is overrides.Division.DUPLICATED:
+        for key, is_given in given:
+            if is_given:
+                verb = "have" if key == "weights" else "has"
+                reading.error((*path, key), f"{key} {verb} no effect", "write division: Divided")
+    elif read.weights and read.preference is not overrides.Preference.WEIGHTED:
+        message = f"weights have no effect with preference: {read.preference.value}"
+        reading.error((*path, "weights"), message, "remove one of them")

@@ -10,6 +10,8 @@ from volary.config.dialects.karmada import affinities, claims, refusals, schema
 _TARGETS: yaml.Path = ("spec", "targets")
 _REPLICAS: yaml.Path = ("spec", "placement", "replicas")
 _SCHEDULING: yaml.Path = ("spec", "placement", "replicaScheduling")
+_AGGREGATED = "Aggregated"
+_AVAILABLE = "AvailableReplicas"
 _DIVIDED_KINDS = ("Deployment", "StatefulSet", "ReplicaSet", "Job", "Rollout")
 
 
@@ -75,27 +77,26 @@ def replicas(
             hint = "put the workloads of each placement into a directory of their own"
             each.reading.error(_SCHEDULING, message, hint)
     for each in about:
-        _refuse(each)
+        _check_weight(each)
     if spread:
         made.put(_REPLICAS, spread, first.reading.where(_SCHEDULING))
 
 
-def _refuse(policy: claims.Propagation) -> None:
-    read = policy.read.spec.placement.replica_scheduling
-    if read is None or read.replica_scheduling_type != "Divided":
+def _check_weight(policy: claims.Propagation) -> None:
+    preference = _preference(policy)
+    if preference is None or preference.dynamic_weight in ("", _AVAILABLE):
         return
-    if read.replica_division_preference == "Aggregated":
-        policy.reading.error(
-            (*_SCHEDULING, "replicaDivisionPreference"),
-            "Aggregated is not carried out: free capacity is not looked at",
-            "write Weighted with a staticWeightList",
-        )
-    if read.weight_preference is not None and read.weight_preference.dynamic_weight:
-        policy.reading.error(
-            (*_SCHEDULING, "weightPreference", "dynamicWeight"),
-            "dynamicWeight is not carried out: free capacity is not looked at",
-            "write a staticWeightList",
-        )
+    at = (*_SCHEDULING, "weightPreference", "dynamicWeight")
+    message = f"{preference.dynamic_weight} is not known"
+    policy.reading.error(at, message, f"write {_AVAILABLE}")
+
+
+def _preference(policy: claims.Propagation) -> schema.WeightPreference | None:
+    """Return how replicas are weighted; None where that does not matter."""
+    read = policy.read.spec.placement.replica_scheduling
+    if read is None or not _is_divided(policy):
+        return None
+    return None if read.replica_division_preference == _AGGREGATED else read.weight_preference
 
 
 def _chosen(policy: claims.Propagation) -> dict[str, Any]:
@@ -133,7 +134,12 @@ def _spread(policy: claims.Propagation) -> dict[str, Any]:
     if read is None or not _is_divided(policy):
         return {}
     found: dict[str, Any] = {"division": "Divided"}
-    preference = read.weight_preference
+    if read.replica_division_preference == _AGGREGATED:
+        return {**found, "preference": _AGGREGATED}
+    preference = _preference(policy)
+    if preference is not None and preference.dynamic_weight:
+        # The static weights beside it are not looked at (Karmada).
+        return {**found, "preference": _AVAILABLE}
     if preference is not None and preference.static_weight_list:
         found["weights"] = [
             {"targets": affinities.clusters(each.target_cluster), "weight": each.weight}
