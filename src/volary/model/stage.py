@@ -28,6 +28,10 @@ class StageName(StrEnum):
     SCRIPT_RUN = "SCRIPT_RUN"
     #: The end of a wave: its clusters run this release, healthy for some time.
     WAVE_GATE = "WAVE_GATE"
+    #: What a cluster runs already, with its part of a new placement; users do not list it.
+    PLACEMENT_SYNC = "PLACEMENT_SYNC"
+    #: The application leaves a cluster; users do not list it.
+    PLACEMENT_REMOVE = "PLACEMENT_REMOVE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +261,11 @@ class WaveGateOptions:
     soak: timedelta = timedelta()
 
 
+@dataclass(frozen=True, slots=True)
+class PlacementOptions:
+    """``PLACEMENT_SYNC`` and ``PLACEMENT_REMOVE`` have no options."""
+
+
 StageOptions = (
     SyncOptions
     | PrimaryRolloutOptions
@@ -265,6 +274,7 @@ StageOptions = (
     | TrafficOptions
     | RollbackOptions
     | WaveGateOptions
+    | PlacementOptions
     | WaitOptions
     | AnalysisOptions
     | ApprovalOptions

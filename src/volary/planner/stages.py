@@ -24,6 +24,8 @@ DESCRIPTIONS = {
     stage.StageName.SCRIPT_RUN: "Run a script",
     stage.StageName.ROLLBACK: "Rollback the deployment",
     stage.StageName.WAVE_GATE: "See the wave's clusters healthy on this release",
+    stage.StageName.PLACEMENT_SYNC: "Bring clusters what moves to them, at the release they run",
+    stage.StageName.PLACEMENT_REMOVE: "Remove the application from clusters that it leaves",
 }
 
 

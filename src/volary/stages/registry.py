@@ -11,6 +11,7 @@ from volary.stages import (
     canary_rollout,
     clean,
     guarding,
+    placement,
     primary_rollout,
     progressive_traffic,
     rollback,
@@ -43,6 +44,8 @@ RUNS: Mapping[stage.StageName, Run] = {
     stage.StageName.WEBHOOK_GATE: webhook_gate.run,
     stage.StageName.SCRIPT_RUN: script_run.run,
     stage.StageName.WAVE_GATE: wave_gate.run,
+    stage.StageName.PLACEMENT_SYNC: placement.run_sync,
+    stage.StageName.PLACEMENT_REMOVE: placement.run_remove,
 }
 
 
