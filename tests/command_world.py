@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import signal
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 import pygit2
 
+import hatchery
 from volary.sandbox import crds, fleet
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -51,13 +51,12 @@ class Ended:
 class Started:
     """A command under way."""
 
-    process: asyncio.subprocess.Process
+    process: hatchery.Process
     #: What it has written to stderr so far.
     said: str = ""
 
     async def until(self, text: str) -> None:
         """Wait until it has said something that matches `text`."""
-        assert self.process.stderr is not None
         async with asyncio.timeout(_TIMEOUT):
             while not re.search(text, self.said):
                 chunk = await self.process.stderr.readline()
@@ -72,7 +71,7 @@ class Started:
         """Wait for its end."""
         async with asyncio.timeout(within):
             out, err = await self.process.communicate()
-        return Ended(self.process.returncode or 0, out.decode(), self.said + err.decode())
+        return Ended(await self.process.wait(), out.decode(), self.said + err.decode())
 
 
 @dataclass
@@ -85,25 +84,10 @@ class Shell:
     @contextlib.asynccontextmanager
     async def start(self, *words: str, **environment: str) -> AsyncIterator[Started]:
         """Run ``volary …`` beside the test; it is killed at the end of the block."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "volary",
-            *words,
-            cwd=self.directory,
-            env={**self.environment, **environment},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=1 << 22,
-            start_new_session=True,
-        )
-        try:
+        async with hatchery.volary(
+            *words, directory=self.directory, environment={**self.environment, **environment}
+        ) as process:
             yield Started(process)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
 
     async def volary(self, *words: str, **environment: str) -> Ended:
         """Run ``volary …`` to its end."""

@@ -14,7 +14,7 @@ import pytest
 
 import command_world
 import metrics_server
-from controller_process import nursery
+from controller_process import Nursery
 
 V1, V2 = "simple:v1", "simple:v2"
 ANALYSIS = """\
@@ -177,13 +177,13 @@ async def test_killed_in_the_middle_an_analysis_goes_on_and_counts_what_it_saw(
     tmp_path: Path,
 ) -> None:
     """Four failed looks are allowed; five are there only with those of before the crash."""
-    async with world(tmp_path, "us") as given, nursery() as make:
+    async with world(tmp_path, "us") as given:
         given.metrics.answer = lambda query, time: 0.5
         given.measures("{failureLimit: 4}")
         file = given.clusters.directory / "volary.yaml"
         file.write_text(file.read_text().replace("duration: 3s", "duration: 60s"))
         command_world.commit(given.clusters.directory, "Longer")
-        nest = make(tmp_path / "volary.db", given.clusters.directory, given.clusters.fleet)
+        nest = Nursery(tmp_path / "volary.db", given.clusters.directory, given.clusters.fleet)
         async with nest.life() as process:
             await _until(nest, _LOOKS, lambda found: found and found >= 3)
             os.kill(process, signal.SIGKILL)

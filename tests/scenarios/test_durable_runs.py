@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import command_world
-from controller_process import Nursery, nursery
+from controller_process import Nursery
 
 V1, V2 = "example/simple:v1", "example/simple:v2"
 NAMES = ("us", "eu")
@@ -22,7 +22,6 @@ SPEED = 60.0
 _OWN = ("resourceVersion", "uid", "creationTimestamp", "managedFields", "generation")
 
 Killing = Callable[[Nursery], Awaitable[None]]
-Make = Callable[[Path, Path, str], Nursery]
 
 
 def state_of(world: command_world.World) -> dict[str, Any]:
@@ -100,13 +99,13 @@ async def stop_between_writes(nest: Nursery, process: int) -> None:
         await asyncio.sleep(0.01)
 
 
-async def release(make: Make, base: Path, commits: Path, disturb: Killing) -> dict[str, Any]:
+async def release(base: Path, commits: Path, disturb: Killing) -> dict[str, Any]:
     """Release v1, then v2 by its pipeline under a disturbance; return the clusters' state."""
     base.mkdir()
     async with command_world.world(base, *NAMES, speed=SPEED) as world:
         shutil.rmtree(world.directory)
         shutil.copytree(commits, world.directory)
-        nest = make(base / "volary.db", world.directory, world.fleet)
+        nest = Nursery(base / "volary.db", world.directory, world.fleet)
         async with nest.life():
             await until(nest, _SYNCED, bool, seconds=20)
         second = world.edit("deployment.yaml", V1, V2, message="Deploy v2")
@@ -162,10 +161,9 @@ async def test_killed_at_every_boundary_and_at_random_it_ends_as_if_undisturbed(
     shutil.copytree(command_world.EXAMPLES / "simple", commits)
     command_world.commit(commits, "Deploy v1")
 
-    async with nursery() as make:
-        expected = await release(make, tmp_path / "undisturbed", commits, _nothing)
-        boundaries = await release(make, tmp_path / "boundaries", commits, _at_every_boundary)
-        moments = await release(make, tmp_path / "moments", commits, _at_random(7))
+    expected = await release(tmp_path / "undisturbed", commits, _nothing)
+    boundaries = await release(tmp_path / "boundaries", commits, _at_every_boundary)
+    moments = await release(tmp_path / "moments", commits, _at_random(7))
 
     assert "us Deployment simple" in expected
     assert "us Deployment simple-canary" not in expected
@@ -198,9 +196,8 @@ async def test_killed_in_the_middle_of_a_wave_it_ends_as_if_undisturbed(tmp_path
     (commits / "volary.yaml").write_text(_IN_WAVES)
     command_world.commit(commits, "Deploy v1")
 
-    async with nursery() as make:
-        expected = await release(make, tmp_path / "undisturbed", commits, _nothing)
-        moments = await release(make, tmp_path / "moments", commits, _at_random(5))
+    expected = await release(tmp_path / "undisturbed", commits, _nothing)
+    moments = await release(tmp_path / "moments", commits, _at_random(5))
 
     assert "eu Deployment simple" in expected
     assert "us Deployment simple-canary" not in expected
@@ -213,9 +210,8 @@ async def test_another_process_takes_over_and_the_stopped_one_can_write_nothing(
     """The first process stands still (SIGSTOP) in mid-run, and wakes when it is overtaken."""
     async with (
         command_world.world(tmp_path, *NAMES, speed=SPEED) as world,
-        nursery() as make,
     ):
-        nest = make(tmp_path / "volary.db", world.directory, world.fleet)
+        nest = Nursery(tmp_path / "volary.db", world.directory, world.fleet)
         async with nest.life("first") as first:
             await until(nest, _SYNCED, bool, seconds=20)
             second_commit = world.edit("deployment.yaml", V1, V2, message="Deploy v2")

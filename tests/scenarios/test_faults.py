@@ -15,7 +15,7 @@ import pytest
 
 import command_world
 import postgres_server
-from controller_process import nursery
+from controller_process import Nursery
 from controller_world import ANA, SPEED, Clock, Controlled, controlled
 from volary.controller import leases
 from volary.model import errors, texts
@@ -153,10 +153,9 @@ async def test_on_postgresql_processes_die_the_server_dies_and_the_run_ends(tmp_
         address = server.new_database()
         async with (
             command_world.world(tmp_path, "us", "eu", speed=SPEED) as world,
-            nursery() as make,
             opening.open_store(address, clock=Clock()) as store,
         ):
-            nest = make(address, world.directory, world.fleet)
+            nest = Nursery(address, world.directory, world.fleet)
             async with nest.life("one") as process:
                 await known(store, lambda each: each.status == "synced", 60)
                 commit = world.edit("deployment.yaml", V1, V2, message="Deploy v2")

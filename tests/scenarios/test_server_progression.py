@@ -5,7 +5,7 @@ import contextlib
 from pathlib import Path
 
 import command_world
-from controller_process import Nursery, nursery
+from controller_process import Nursery
 from controller_world import controlled
 
 SPEED = 60.0
@@ -63,10 +63,9 @@ async def test_a_controller_killed_in_mid_progress_goes_on_from_there(tmp_path: 
     remembered = "select count(*) from task_memories where document like '%\"iterations\":2%'"
     async with (
         command_world.world(tmp_path, "us", "eu", speed=SPEED) as world,
-        nursery() as make,
     ):
         describe(world, GRADUAL)
-        nest = make(tmp_path / "volary.db", world.directory, world.fleet)
+        nest = Nursery(tmp_path / "volary.db", world.directory, world.fleet)
         async with nest.life():
             await until(nest, "select status from applications", "synced")
             second = world.edit("deployment.yaml", V1, V2, message="Deploy v2")

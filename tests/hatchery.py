@@ -1,0 +1,312 @@
+"""Real processes that need not import everything again: forks of one that has.
+
+A fresh interpreter spends nearly two seconds of a processor on imports before the first line of
+a command runs. This program imports once, and makes a process for each order it is sent: with a
+number, session, environment, directory and standard streams of its own, it can be signalled and
+killed as any other, and it ends as an interpreter ends. What it cannot show is how a command
+starts from nothing: tests of that start one (`tests/unit/cli/test_commands.py`, the servers).
+"""
+
+import asyncio
+import atexit
+import contextlib
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import runpy
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+_LENGTH = struct.Struct("!I")
+#: A line of ``--output json`` may be long.
+_LIMIT = 1 << 22
+#: Nobody has more files open than that here.
+_FILES = 4096
+#: What commands import only when they need it.
+_LATE = (
+    "aiosqlite",
+    "alembic.command",
+    "alembic.ddl.sqlite",
+    "concurrent.futures.thread",
+    "typer._adapters",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What a process has to do, and where."""
+
+    #: ``module:function``; empty: ``python -m volary``.
+    function: str
+    words: Sequence[str]
+    directory: str
+    environment: Mapping[str, str]
+
+
+# The side of the tests.
+
+
+@dataclass
+class Process:
+    """A process of the hatchery; as `asyncio.subprocess.Process`, as far as tests need it."""
+
+    stdout: asyncio.StreamReader
+    stderr: asyncio.StreamReader
+    #: Tells its number and later its exit code.
+    status: asyncio.StreamReader
+    pid: int = 0
+    returncode: int | None = None
+
+    async def wait(self) -> int:
+        """Wait until it has ended; returns its exit code, or minus the signal it died of."""
+        if self.returncode is None:
+            self.returncode = int(await self.status.readline())
+        return self.returncode
+
+    async def communicate(self) -> tuple[bytes, bytes]:
+        """Read all it says, and wait until it has ended."""
+        out, err = await asyncio.gather(self.stdout.read(), self.stderr.read())
+        await self.wait()
+        return out, err
+
+    def send_signal(self, which: int) -> None:
+        """Send it a signal.
+
+        Raises:
+            ProcessLookupError: It is known to have ended.
+        """
+        if self.returncode is not None:
+            raise ProcessLookupError
+        os.kill(self.pid, which)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+
+@contextlib.asynccontextmanager
+async def volary(
+    *words: str, directory: Path, environment: Mapping[str, str]
+) -> AsyncIterator[Process]:
+    """Run ``volary …`` beside the block; it is killed at the end."""
+    order = _Order("", words, str(directory), environment)
+    async with contextlib.AsyncExitStack() as stack:
+        pairs = os.pipe(), os.pipe()
+        try:
+            status = await _hatch(stack, order, [theirs for _, theirs in pairs])
+        finally:
+            for _, theirs in pairs:
+                os.close(theirs)
+        out, err = [await _reader(stack, ours) for ours, _ in pairs]
+        yield await _born(stack, Process(out, err, status))
+
+
+@contextlib.asynccontextmanager
+async def call(function: str, *words: str) -> AsyncIterator[Process]:
+    """Call a test module's ``module:function`` with the words, in a process of its own.
+
+    What it writes to its standard output is thrown away, errors are the test's.
+    """
+    order = _Order(function, words, "/", os.environ)
+    nothing = asyncio.StreamReader()
+    async with contextlib.AsyncExitStack() as stack:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        stack.callback(os.close, nowhere)
+        status = await _hatch(stack, order, [nowhere, 2])
+        yield await _born(stack, Process(nothing, nothing, status))
+
+
+async def _hatch(
+    stack: contextlib.AsyncExitStack, order: "_Order", files: Sequence[int]
+) -> asyncio.StreamReader:
+    """Order a process; returns where its number and later its exit code are told."""
+    ours, theirs = os.pipe()
+    try:
+        _hatchery().order(order, [*files, theirs])
+    finally:
+        os.close(theirs)
+    return await _reader(stack, ours)
+
+
+async def _born(stack: contextlib.AsyncExitStack, process: Process) -> Process:
+    """Wait until it is there; it is killed with the stack."""
+    number = await process.status.readline()
+    assert number, "the hatchery made no process"
+    process.pid = int(number)
+    stack.push_async_callback(_end_of, process)
+    return process
+
+
+async def _end_of(process: Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()
+
+
+async def _reader(stack: contextlib.AsyncExitStack, file: int) -> asyncio.StreamReader:
+    reader = asyncio.StreamReader(limit=_LIMIT)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(file, "rb", 0)
+    )
+    stack.callback(transport.close)
+    return reader
+
+
+class _Hatchery:
+    """The program below, started by the first order and ended with the tests."""
+
+    def __init__(self) -> None:
+        self._link, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, __file__, str(theirs.fileno())],
+                env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parent)},
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        atexit.register(self.close)
+
+    def order(self, order: _Order, files: Sequence[int]) -> None:
+        body = json.dumps(
+            [order.function, order.words, order.directory, dict(order.environment)]
+        ).encode()
+        socket.send_fds(self._link, [_LENGTH.pack(len(body))], files)
+        self._link.sendall(body)
+
+    def close(self) -> None:
+        self._link.close()
+        self._process.wait()
+
+
+_started: list[_Hatchery] = []
+
+
+def _hatchery() -> _Hatchery:
+    if not _started:
+        _started.append(_Hatchery())
+    return _started[0]
+
+
+# The program.
+
+
+def _serve(link: socket.socket) -> _Order | None:
+    """Make a process for each order: returns the order in each of them, None at the end."""
+    statuses: dict[int, int] = {}
+
+    def bury(_signal: int, _frame: object) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                code = os.waitstatus_to_exitcode(ended[1])
+                _tell(statuses.pop(ended[0]), code, last=True)
+
+    signal.signal(signal.SIGCHLD, bury)
+    while True:
+        prefix, files, _, _ = socket.recv_fds(link, _LENGTH.size, 3)
+        if not prefix:
+            return None
+        order = _Order(*json.loads(_exactly(link, *_LENGTH.unpack(prefix))))
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+        child = os.fork()
+        if child == 0:
+            _begin(order, files)
+            return order
+        out, err, status = files
+        os.close(out)
+        os.close(err)
+        statuses[child] = status
+        _tell(status, child)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+
+
+def _exactly(link: socket.socket, length: int) -> bytes:
+    body = b""
+    while len(body) < length:
+        body += link.recv(length - len(body))
+    return body
+
+
+def _tell(status: int, number: int, *, last: bool = False) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        os.write(status, b"%d\n" % number)
+    if last:
+        os.close(status)
+
+
+def _begin(order: _Order, files: Sequence[int]) -> None:
+    """Become what a new process would be."""
+    os.setsid()
+    out, err, _ = files
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    os.closerange(3, _FILES)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+    os.chdir(order.directory)
+    os.environ.clear()
+    os.environ.update(order.environment)
+    time.tzset()
+    tempfile.tempdir = None
+
+
+def _import_everything() -> None:
+    import volary
+
+    for found in pkgutil.walk_packages(volary.__path__, "volary."):
+        if "__main__" not in found.name and ".migrations." not in found.name:
+            importlib.import_module(found.name)
+    for late in _LATE:
+        importlib.import_module(late)
+
+
+def _carry_out(order: _Order) -> None:
+    if not order.function:
+        sys.argv = ["volary", *order.words]
+        runpy.run_module("volary", run_name="__main__", alter_sys=True)
+        return
+    module, _, function = order.function.partition(":")
+    getattr(importlib.import_module(module), function)(*order.words)
+
+
+def _end(code: object) -> NoReturn:
+    """Do what an interpreter does at its end, but for taking every module apart."""
+    if isinstance(code, str):
+        sys.stderr.write(f"{code}\n")
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        # A reader that went away is no news at the end.
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    assert isinstance(code, int | None)
+    os._exit(code or 0)
+
+
+if __name__ == "__main__":
+    _import_everything()
+    gc.collect()
+    # What is there now stays: the processes need not look at it, nor copy its pages for that.
+    gc.freeze()
+    made = _serve(socket.socket(fileno=int(sys.argv[1])))
+    if made is not None:
+        try:
+            _carry_out(made)
+        except SystemExit as left:
+            _end(left.code)
+        _end(0)
