@@ -55,6 +55,28 @@ class Client:
         )
         return str(body.get("gitVersion") or "")
 
+    async def check(self, path: str, *, timeout: float) -> None:
+        """Ask a health endpoint such as ``/readyz`` once; returns when it answers with success.
+
+        Raises:
+            errors.VolaryError: It does not; one of `clusters.errors`.
+        """
+        asked = requests.Request("GET", path, accept="*/*", what=f"get {path}")
+        await self._sender.check(asked, timeout=timeout)
+
+    async def identity(self) -> str:
+        """Return what tells this cluster from one built in its place.
+
+        That is the uid of the namespace that is made first and goes last (Kubernetes has no
+        other id of a cluster).
+        """
+        path = "/api/v1/namespaces/kube-system"
+        body = await self._sender.send(
+            requests.Request("GET", path, what="get namespace kube-system", idempotent=True)
+        )
+        metadata = body.get("metadata")
+        return str(metadata.get("uid") or "") if isinstance(metadata, dict) else ""
+
     async def discover(self, *, refresh: bool = False) -> discovery.Catalog:
         """Return the kinds served; asked once, and again with `refresh`.
 

@@ -1,13 +1,15 @@
 """The clients of a whole fleet: opened when first used, closed together.
 
-A cluster that cannot be used is a value, `Unavailable`, and never harms another.
+A cluster that cannot be used is a value, `Unavailable`, and never harms another. The fleet may
+change while clients are in use: a run that is pinned to a cluster which left still reaches it,
+until `Pool.release` says that nobody does.
 """
 
 import os
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from volary.clusters import client as clients
 from volary.clusters import kubeconfig, transport
@@ -61,6 +63,51 @@ class Pool:
         self._chance = chance
         self._reader = kubeconfig.Reader()
         self._clients: dict[str, clients.Client] = {}
+        #: What closes each client, and those that are not handed out any more.
+        self._closers: dict[str, AsyncExitStack] = {}
+        self._retired: list[AsyncExitStack] = []
+
+    @property
+    def clock(self) -> clocks.Clock:
+        """Tells when something was read."""
+        return self._clock
+
+    def change(self, members: fleet.Fleet) -> None:
+        """Take another fleet from now on.
+
+        A cluster that is reached in another way gets a new client with its next use. One that
+        left keeps the client it has.
+        """
+        for cluster in members.clusters:
+            before = self._members.get(cluster.name)
+            if before is not None and _way(before) != _way(cluster):
+                self._retire(cluster.name)
+        self._members.update({cluster.name: cluster for cluster in members.clusters})
+        self.fleet = members
+
+    @property
+    def former(self) -> tuple[str, ...]:
+        """Clusters that left the fleet and can still be reached."""
+        return tuple(name for name in self._members if name not in set(self.fleet.names))
+
+    def release(self, names: Iterable[str]) -> None:
+        """Let go of clusters that left and that nothing is done in any more."""
+        for name in set(names) & set(self.former):
+            self._retire(name)
+            del self._members[name]
+
+    async def sweep(self) -> None:
+        """Close clients that are not handed out any more; who still holds one is broken off.
+
+        So it is called long after `change` and `release`.
+        """
+        retired, self._retired = self._retired, []
+        for closer in retired:
+            await closer.aclose()
+
+    def _retire(self, name: str) -> None:
+        if self._clients.pop(name, None) is not None:
+            self._retired.append(self._closers.pop(name))
 
     def member(self, name: str) -> fleet.Cluster | None:
         """Return the cluster as the fleet describes it."""
@@ -78,12 +125,27 @@ class Pool:
             connection = kubeconfig.load(member, environment=self._environment, reader=self._reader)
         except errors.UserError as error:
             return Unavailable(name, error.problems[0].message, error.problems)
-        client = await self._stack.enter_async_context(
+        closer = await self._stack.enter_async_context(AsyncExitStack())
+        client = await closer.enter_async_context(
             clients.open_client(
                 connection, clock=self._clock, limits=self._limits, chance=self._chance
             )
         )
-        return self._clients.setdefault(name, client)
+        if name in self._clients:
+            self._retired.append(closer)
+            return self._clients[name]
+        self._clients[name], self._closers[name] = client, closer
+        return client
+
+
+def _way(cluster: fleet.Cluster) -> fleet.Cluster:
+    """Return what decides how a cluster is reached."""
+    return replace(
+        fleet.Cluster(cluster.name),
+        kubeconfig=cluster.kubeconfig,
+        context=cluster.context,
+        in_cluster=cluster.in_cluster,
+    )
 
 
 @asynccontextmanager

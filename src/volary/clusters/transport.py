@@ -123,6 +123,29 @@ class Transport:
         async with self._slots, self._answer(request, self._timeout) as answer:
             return _decode(await self._read(answer, request.what), request.what)
 
+    async def check(self, request: requests.Request, *, timeout: float) -> None:
+        """Send a request once and return when it is answered with success, whatever it says.
+
+        It goes past the queue and the circuit: it is what finds out whether a cluster that is
+        left alone is back, and its answer counts for the circuit too.
+
+        Raises:
+            errors.VolaryError: One of `clusters.errors`, or UserError about credentials.
+        """
+        admission = breaker.Admission()
+        limits = aiohttp.ClientTimeout(
+            total=timeout, sock_connect=min(timeout, self.limits.connect_timeout)
+        )
+        try:
+            exchange = await self._accepted(request, limits, admission)
+            try:
+                await _head(exchange.answer)
+            finally:
+                await self._end(exchange)
+        except (aiohttp.ClientError, TimeoutError, OSError) as failure:
+            self._breaker.failed(admission, _now(), unreachable.words(failure))
+            raise unreachable.translate(failure, self.connection, request.what) from failure
+
     @asynccontextmanager
     async def stream(
         self, request: requests.Request, *, silence: float
