@@ -32,21 +32,24 @@ async def probe(clusters: pool.Pool, name: str, patience: timedelta) -> attendan
             await _check(found, seconds)
     except TimeoutError:
         return attendance.Probe(_State.UNREACHABLE, f"no answer within {seconds:g} s")
-    except cluster_errors.Forbidden:
-        return attendance.Probe(_State.READY)
-    except cluster_errors.Unreachable as error:
-        state = _State.NOT_READY if error.silence in _ANSWERED else _State.UNREACHABLE
-        return attendance.Probe(state, str(error))
-    except cluster_errors.ServerError as error:
-        state = _State.UNREACHABLE if error.status in _GATEWAY else _State.NOT_READY
-        return attendance.Probe(state, str(error))
-    except errors.UserError as error:
-        return attendance.Probe(
-            _State.NOT_READY, f"it cannot be asked: {error.problems[0].message}"
-        )
     except errors.VolaryError as error:
-        return attendance.Probe(_State.NOT_READY, str(error))
+        return _judge(error)
     return attendance.Probe(_State.READY)
+
+
+def _judge(error: errors.VolaryError) -> attendance.Probe:
+    """Tell a cluster that does not answer from one that says no."""
+    match error:
+        case cluster_errors.Forbidden():
+            return attendance.Probe(_State.READY)
+        case cluster_errors.Unreachable():
+            answered = error.silence in _ANSWERED
+        case cluster_errors.ServerError():
+            answered = error.status not in _GATEWAY
+        case _:
+            answered = True
+    reason = error.problems[0].message if isinstance(error, errors.UserError) else str(error)
+    return attendance.Probe(_State.NOT_READY if answered else _State.UNREACHABLE, reason)
 
 
 async def identity(clusters: pool.Pool, name: str, patience: timedelta) -> str:
