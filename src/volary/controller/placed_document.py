@@ -1,0 +1,81 @@
+"""Where an application is, and what is moving, as it is kept in the application's standing."""
+
+from datetime import datetime, timedelta
+
+from volary.model import failover as words
+from volary.model import json
+from volary.placement import clocks, failover
+
+
+def to_document(placed: failover.Standing) -> json.JsonObject:
+    """Return it as JSON."""
+    return {
+        "chosen": list(placed.chosen),
+        "away": dict(placed.away),
+        "leaving": [_leaving(each) for each in placed.leaving],
+        "clocks": {key: _clock(each) for key, each in placed.clocks.items()},
+        "waiting": dict(placed.waiting),
+    }
+
+
+def from_document(document: json.JsonObject | None) -> failover.Standing:
+    """Read it; what an earlier version did not write is empty."""
+    read = document or {}
+    return failover.Standing(
+        tuple(read.get("chosen", ())),
+        dict(read.get("away", {})),
+        tuple(map(_read_leaving, read.get("leaving", ()))),
+        {key: _read_clock(each) for key, each in read.get("clocks", {}).items()},
+        dict(read.get("waiting", {})),
+    )
+
+
+def _leaving(each: failover.Leaving) -> json.JsonObject:
+    return {
+        "cluster": each.cluster,
+        "cause": each.cause.value,
+        "reason": each.reason,
+        "since": each.since.isoformat(),
+        "purge": each.purge.value,
+        "grace": None if each.grace is None else each.grace.total_seconds(),
+        "replacements": list(each.replacements),
+        "replaced": each.replaced,
+        "lost": each.lost,
+        "waited": None if each.waited is None else _clock(each.waited),
+        "tried": None if each.tried is None else each.tried.isoformat(),
+        "attempts": each.attempts,
+    }
+
+
+def _read_leaving(document: json.JsonObject) -> failover.Leaving:
+    grace, waited, tried = (document.get(key) for key in ("grace", "waited", "tried"))
+    return failover.Leaving(
+        cluster=document["cluster"],
+        cause=failover.Cause(document["cause"]),
+        reason=document.get("reason", ""),
+        since=datetime.fromisoformat(document["since"]),
+        purge=words.Purge(document.get("purge", words.Purge.GRACEFULLY)),
+        grace=None if grace is None else timedelta(seconds=grace),
+        replacements=tuple(document.get("replacements", ())),
+        replaced=bool(document.get("replaced")),
+        lost=bool(document.get("lost")),
+        waited=None if waited is None else _read_clock(waited),
+        tried=None if tried is None else datetime.fromisoformat(tried),
+        attempts=int(document.get("attempts", 0)),
+    )
+
+
+def _clock(clock: clocks.Clock) -> json.JsonObject:
+    return {
+        "since": clock.since.isoformat(),
+        "last": clock.last.isoformat(),
+        "lasted": clock.lasted.total_seconds(),
+    }
+
+
+def _read_clock(document: json.JsonObject) -> clocks.Clock:
+    return clocks.Clock(
+        datetime.fromisoformat(document["since"]),
+        datetime.fromisoformat(document["last"]),
+        timedelta(seconds=document.get("lasted", 0)),
+    )
