@@ -5,7 +5,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from volary.config import made, ordering, routing, sections, shape, strategies, values, yaml
+from volary.config import (
+    made,
+    ordering,
+    routing,
+    sections,
+    service_targets,
+    shape,
+    strategies,
+    values,
+    yaml,
+)
 from volary.model import application, stage, variant
 
 _VARIANT_KINDS = ("", "Deployment", "StatefulSet")
@@ -24,7 +34,10 @@ def check(
     made.check(reading, app, base)
     _check_names(reading, app.quick_sync_targets, (*base, "quickSync", "multiTargets"))
     _check_variant_label(reading, app, (*base, "variantLabel"))
-    _check_workloads(reading, app, (*base, "workloads"))
+    if service_targets.is_meant(app):
+        service_targets.check(reading, app, base)
+    else:
+        _check_workloads(reading, app, (*base, "workloads"))
     _check_routing(reading, app, base)
     _check_expressions(reading, app)
     for path, stages in strategies.lists(app):

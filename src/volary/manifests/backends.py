@@ -82,7 +82,9 @@ def _options_suffix(app: application.Application, which: variant.Variant) -> str
 
 
 def _copies_primary(app: application.Application) -> bool:
-    return app.traffic_routing.create or any(
+    if app.traffic_routing.create or any(each.kind == "Service" for each in app.workloads):
+        return True
+    return any(
         isinstance(each.options, stage.PrimaryRolloutOptions) and each.options.create_service
         for each in app.pipeline
     )

@@ -7,7 +7,14 @@ the traffic stages'.
 
 from collections.abc import Sequence
 
-from volary.manifests import backends, ingresses, objects, services, virtual_services
+from volary.manifests import (
+    backends,
+    ingresses,
+    objects,
+    service_targets,
+    services,
+    virtual_services,
+)
 from volary.model import application, errors, json, manifest, problem, variant
 
 #: On objects that no file holds.
@@ -29,6 +36,8 @@ def is_made(item: manifest.Manifest) -> bool:
 def makes_services(app: application.Application) -> bool:
     """Say whether each variant gets a Service of its own for the routes."""
     routing = app.traffic_routing
+    if service_targets.is_target(app):
+        return True
     return routing.create and routing.method not in (_Method.POD_SELECTOR, _Method.ISTIO)
 
 
@@ -49,12 +58,14 @@ def add(
         UserError: when they are to be made, and the Service that they are for is not there.
     """
     routing = app.traffic_routing
-    if not routing.create or routing.method is _Method.POD_SELECTOR:
+    makes_routes = routing.create and routing.method is not _Method.POD_SELECTOR
+    if not makes_routes and not service_targets.is_target(app):
         return list(manifests)
     service = _service(manifests, app)
-    made = [
-        _manifest(body, service) for body in _bodies(app, service) if not _has(manifests, app, body)
-    ]
+    made: list[manifest.Manifest] = []
+    if makes_routes:
+        bodies = (body for body in _bodies(app, service) if not _has(manifests, app, body))
+        made += [_manifest(body, service) for body in bodies]
     if makes_services(app):
         made += _primary_service(manifests, app, service)
     return [*manifests, *made]
@@ -134,7 +145,10 @@ def _istio(app: application.Application, service: manifest.Manifest) -> list[jso
         for each in variant.Variant
     ]
     name = options.virtual_service.name or service.name
+    is_target = service_targets.is_target(app)
     destination = {"host": host, "subset": label.primary_value}
+    if is_target:
+        destination = {"host": backends.of(app).primary}
     spec: json.JsonObject = {
         "hosts": list(options.hosts) or [host],
         "http": [{"name": "main", "route": [{"destination": destination, "weight": _ALL}]}],
@@ -142,10 +156,11 @@ def _istio(app: application.Application, service: manifest.Manifest) -> list[jso
     if options.gateways:
         spec["gateways"] = list(options.gateways)
     version = f"{_ISTIO}/{virtual_services.VERSIONS[0]}"
-    return [
-        _body(version, "DestinationRule", service.name, {"host": host, "subsets": subsets}),
-        _body(version, virtual_services.KIND, name, spec),
-    ]
+    route = _body(version, virtual_services.KIND, name, spec)
+    if is_target:
+        return [route]
+    rule = _body(version, "DestinationRule", service.name, {"host": host, "subsets": subsets})
+    return [rule, route]
 
 
 def _route(app: application.Application, service: manifest.Manifest) -> json.JsonObject:
@@ -216,6 +231,9 @@ def _primary_service(
     label, name = app.variant_label, backends.of(app).primary
     if any(item.name == name for item in manifests if item.kind == "Service" and not item.group):
         return []
+    if service_targets.is_target(app):
+        own = service_targets.copy(service, app, variant.Variant.PRIMARY)
+        return [manifest.Manifest(own.body, _ORIGIN)]
     suffix = backends.suffix(app, variant.Variant.PRIMARY)
     copy = services.variant(service, suffix=suffix, key=label.key, value=label.primary_value)
     return [manifest.Manifest(named(copy, app, variant.Variant.PRIMARY).body, _ORIGIN)]

@@ -41,12 +41,21 @@ def find(
 def variant(item: manifest.Manifest, *, suffix: str, key: str, value: str) -> manifest.Manifest:
     """Return a copy that is reached inside the cluster only and selects one variant.
 
+    Raises:
+        UserError: For a Service without pods of its own (no selector, ``ExternalName``),
+            whose copy would select every application's variant.
+    """
+    return selectors.select(duplicate(item, suffix=suffix), key, value)
+
+
+def duplicate(item: manifest.Manifest, *, suffix: str) -> manifest.Manifest:
+    """Return a copy that is reached inside the cluster only and selects the same pods.
+
     A headless Service stays headless. Node ports, cluster IPs, load balancer fields and
     the status are left out, PipeCD keeps some of them.
 
     Raises:
-        UserError: For a Service without pods of its own (no selector, ``ExternalName``),
-            whose copy would select every application's variant.
+        UserError: For a Service without pods of its own (no selector, ``ExternalName``).
     """
     if not objects.mapping(item.body, "spec", "selector"):
         raise errors.user_error(
@@ -54,7 +63,7 @@ def variant(item: manifest.Manifest, *, suffix: str, key: str, value: str) -> ma
             hint="name the Service that leads to the workload in service.name",
             where=item.origin,
         )
-    copy = selectors.select(names.add_suffix(item, suffix), key, value)
+    copy = names.add_suffix(item, suffix)
     spec = {
         field: content
         for field, content in objects.mapping(copy.body, "spec").items()

@@ -20,6 +20,7 @@ from volary.manifests import (
     references,
     replicas,
     selectors,
+    service_targets,
     services,
     workloads,
 )
@@ -41,6 +42,8 @@ def primary(
     """
     label = app.variant_label
     result = list(manifests)
+    if service_targets.is_target(app):
+        return hashing.annotate(result, include_projected=_is_never_pipecds(app))
     if options.add_variant_label_to_selector:
         # PipeCD forgets `workloads` in the primary's rollout.
         chosen = workloads.find(result, app.workloads)
@@ -55,8 +58,11 @@ def primary(
         copies = _services(manifests, app, Variant.PRIMARY, suffix)
         check_free(copies, manifests)
         result += copies
-    never_pipecds = app.dialect is not application.Dialect.PIPECD
-    return hashing.annotate(result, include_projected=never_pipecds)
+    return hashing.annotate(result, include_projected=_is_never_pipecds(app))
+
+
+def _is_never_pipecds(app: application.Application) -> bool:
+    return app.dialect is not application.Dialect.PIPECD
 
 
 def canary(
@@ -73,6 +79,8 @@ def canary(
             not fit, or a name is taken or too long.
     """
     patched = patches.apply(manifests, options.patches)
+    if service_targets.is_target(app):
+        return _target(patched, app)
     return _copies(patched, app, options, Variant.CANARY)
 
 
@@ -136,6 +144,16 @@ def _copies(
         copy = _workload(item, app, options, variant)
         copies.append(_follow_service(_rename(copy, item, configs, suffix), made, suffix))
     copies += _ingresses(manifests, app, variant)
+    check_free(copies, manifests)
+    return copies
+
+
+def _target(
+    manifests: Sequence[manifest.Manifest], app: application.Application
+) -> list[manifest.Manifest]:
+    """Return the canary of a Service."""
+    copies = service_targets.canary(manifests, app)
+    copies += _ingresses(manifests, app, Variant.CANARY)
     check_free(copies, manifests)
     return copies
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from volary.manifests import diff, images, keys, tracking, workloads
+from volary.manifests import diff, images, keys, service_targets, tracking, workloads
 from volary.model import application, manifest, plan
 
 Manifests = Sequence[manifest.Manifest]
@@ -19,6 +19,7 @@ NOTHING_SPECIAL = "Quick sync by applying all manifests"
 
 _IMAGE = re.compile(r"spec\.template\.spec\.containers\.[0-9]+\.image")
 _CONFIGURATION = ("ConfigMap", "Secret")
+_SELECTOR = "spec.selector"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,11 @@ def compare(
             "new manifests"
         )
     pairs = _pairs(old, new)
-    reason = _changed_template(pairs) or _changed_configuration(running, target)
+    reason = (
+        _changed_template(pairs)
+        or _changed_service(pairs)
+        or _changed_configuration(running, target)
+    )
     if reason:
         return Decision(plan.Strategy.PIPELINE, f"Sync progressively because {reason}")
     return _quick(_scaling(pairs) or NOTHING_SPECIAL)
@@ -80,6 +85,19 @@ def _changed_template(pairs: Sequence[_Pair]) -> str:
             return f"of updating {', '.join(updates)}"
         if items:
             return f"pod template of workload {new.name} was changed"
+    return ""
+
+
+def _changed_service(pairs: Sequence[_Pair]) -> str:
+    """Say what is new about a Service that is rolled out (Flagger: its whole specification)."""
+    for old, new in pairs:
+        if new.kind != service_targets.KIND:
+            continue
+        changed = diff.below(diff.compare(old.body, new.body), "spec")
+        if any(each.dotted.startswith(_SELECTOR) for each in changed):
+            return f"Service {new.name} leads to other pods"
+        if changed:
+            return f"{changed[0].dotted} of Service {new.name} was changed"
     return ""
 
 

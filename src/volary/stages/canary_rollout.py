@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from volary.manifests import service_targets
 from volary.model import application as applications
 from volary.model import manifest, outcome, stage
 from volary.stages import context as contexts
-from volary.stages import rendering, variant_rollout, work
+from volary.stages import rendering, switching, variant_rollout, work
 
 
 def plan(
@@ -32,6 +33,8 @@ async def _run(doing: work.Work) -> str:
     context = doing.context
     options = variant_rollout.options(context)
     loaded = await doing.load(context.target_source)
+    if service_targets.is_target(context.application):
+        return await switching.bring_canary(doing, loaded, options)
     source = await variant_rollout.sized(doing, loaded, options)
     manifests = plan(source, context.application, options, commit=context.commit)
     return await variant_rollout.roll_out(doing, "canary", manifests)

@@ -6,8 +6,6 @@ Services, workloads and the rest are deleted, each checked to be the variant's r
 its delete.
 """
 
-import asyncio
-import contextlib
 from collections.abc import Sequence
 
 from volary.clusters import prune
@@ -62,7 +60,7 @@ async def remove(doing: work.Work, which: variant.Variant) -> str:
 
     Not sooner after a change of routes than proxies may take to follow.
     """
-    await _settle(doing)
+    await doing.settle()
     doing.check_stop()
     doing.context.progress(f"removing {which.value}")
     result = await prune.delete_variant(
@@ -70,15 +68,6 @@ async def remove(doing: work.Work, which: variant.Variant) -> str:
     )
     doing.record_removal(result)
     return removed(which.value, result.deleted)
-
-
-async def _settle(doing: work.Work) -> None:
-    left = min(doing.context.settling.left, doing.remaining).total_seconds()
-    if not left:
-        return
-    doing.context.progress(f"waiting {left:.1f}s until proxies have followed the routes")
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(doing.context.stop.wait(), left)
 
 
 def removed(title: str, count: int) -> str:

@@ -15,7 +15,8 @@ from typing import Protocol, cast
 from volary.analysis import checks, fleet
 from volary.analysis import verdict as verdicts
 from volary.engine import executor
-from volary.model import analysis, errors, json, stage, variant
+from volary.manifests import service_targets
+from volary.model import analysis, errors, json, manifest, stage, variant
 from volary.model import application as applications
 from volary.model import clock as clocks
 from volary.stages import assembly as assemblies
@@ -307,13 +308,16 @@ async def open_judge(
     """
     source = await context.target_source()
     home = namespace or context.client.namespace
+    running: list[manifest.Manifest] = []
+    if context.running_source and service_targets.is_target(context.application):
+        running = await context.running_source()
     last = await context.memory.recall(LAST)
     started = last.get("started")
     return Judge(
         context=context,
         frame=frame,
         rules=all_rules(options),
-        names=naming.find(context.application, source, namespace=home),
+        names=naming.find(context.application, source, namespace=home, running=running),
         http={each.rule.name: each for each in options.http},
         previous=datetime.fromisoformat(started) if isinstance(started, str) else None,
     )

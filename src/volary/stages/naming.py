@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from volary.manifests import services, workloads
+from volary.manifests import backends, service_targets, services, workloads
 from volary.model import application as applications
 from volary.model import manifest, stage, variant
 
@@ -26,14 +26,19 @@ class Names:
     route: str = ""
     #: What is appended for the other variants.
     suffixes: dict[variant.Variant, str] = field(default_factory=dict)
+    #: Of variants whose workloads are not named after primary's.
+    workloads: dict[variant.Variant, str] = field(default_factory=dict)
+    #: The same for Services.
+    services: dict[variant.Variant, str] = field(default_factory=dict)
 
     def workload_of(self, which: variant.Variant) -> str:
         """Return the workload of a variant."""
-        return self._of(self.workload, which)
+        return self.workloads.get(which) or self._of(self.workload, which)
 
     def service_of(self, which: variant.Variant, given: applications.VariantServices) -> str:
         """Return the Service that leads to a variant."""
-        return str(getattr(given, which.value)) or self._of(self.service, which)
+        own = str(getattr(given, which.value)) or self.services.get(which, "")
+        return own or self._of(self.service, which)
 
     def _of(self, name: str, which: variant.Variant) -> str:
         suffix = self.suffixes.get(which, "")
@@ -45,6 +50,7 @@ def find(
     manifests: Sequence[manifest.Manifest],
     *,
     namespace: str,
+    running: Sequence[manifest.Manifest] = (),
 ) -> Names:
     """Return the names of an application as it is rendered for a cluster.
 
@@ -52,18 +58,46 @@ def find(
         application: Whose names.
         manifests: Of the new version.
         namespace: Of the cluster, where manifests name none.
+        running: Of the running version, where a Service is rolled out: its workloads have names
+            of their own.
     """
     carriers = workloads.find(manifests, application.workloads)
     found = services.find(manifests, application.service)
     home = application.input.namespace or (carriers[0].namespace if carriers else "")
+    own = _behind(application, manifests, running)
     return Names(
         namespace=home or namespace,
-        workload=carriers[0].name if carriers else "",
+        workload=own.get(variant.Variant.PRIMARY) or (carriers[0].name if carriers else ""),
         service=found[0].name if found else application.service.name,
         ingress=_first(manifests, ("Ingress",)),
         route=_first(manifests, _ROUTES),
         suffixes={which: _suffix(application, which) for which in _ROLLOUTS},
+        workloads=own,
+        services=_services(application),
     )
+
+
+def _behind(
+    application: applications.Application,
+    manifests: Sequence[manifest.Manifest],
+    running: Sequence[manifest.Manifest],
+) -> dict[variant.Variant, str]:
+    """Return the workloads that a Service, rolled out itself, leads to in each version."""
+    if not service_targets.is_target(application):
+        return {}
+    sources = {variant.Variant.PRIMARY: running, variant.Variant.CANARY: manifests}
+    found = {
+        which: service_targets.names_of_workloads(each, application)
+        for which, each in sources.items()
+    }
+    return {which: names for which, names in found.items() if names}
+
+
+def _services(application: applications.Application) -> dict[variant.Variant, str]:
+    if not service_targets.is_target(application):
+        return {}
+    known = backends.of(application)
+    return {which: known.name(which) for which in variant.Variant}
 
 
 def _first(manifests: Sequence[manifest.Manifest], kinds: Sequence[str]) -> str:

@@ -9,10 +9,10 @@ last. A sync does the same, and prunes variants that were left over as well.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from volary.manifests import objects, workloads
+from volary.manifests import objects, service_targets, workloads
 from volary.model import application as applications
 from volary.model import errors, manifest, outcome, problem, stage, variant
-from volary.stages import carrying, promotion, rendering, routes, work
+from volary.stages import carrying, promotion, rendering, routes, switching, work
 from volary.stages import context as contexts
 
 _POD_SELECTOR = applications.RoutingMethod.POD_SELECTOR
@@ -96,13 +96,20 @@ async def _run(doing: work.Work) -> str:
     carriers = await carrying.look(doing, planned.routing)
     held = carrying.hold(planned.manifests, carriers, context.application)
     now, late = carrying.apart(held, carriers)
+    services: list[manifest.Manifest] = []
+    if service_targets.is_target(context.application):
+        now, services = service_targets.apart(now, context.application)
     changes = await doing.apply(now)
     seen = await doing.wait_ready(now)
+    if services:
+        seen = f"{seen}; {await switching.switch(doing, services)}"
     if late:
         await doing.apply(late)
     await promotion.step_back(doing, planned.manifests)
     await routes.give_back(doing, carriers, planned.manifests)
     if planned.prune:
+        if services:
+            await doing.settle()
         await _prune(doing, planned)
     return f"primary: {changes.summary}; {seen}"
 

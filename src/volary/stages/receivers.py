@@ -5,8 +5,9 @@ from datetime import timedelta
 
 from volary.clusters import endpoints
 from volary.clusters import pods as cluster_pods
+from volary.manifests import service_targets
 from volary.model import json, manifest, variant
-from volary.stages import carrying
+from volary.stages import carrying, switching
 from volary.stages import work as works
 from volary.stages.routing import interface, pods
 
@@ -26,7 +27,7 @@ async def require_pods(
     Raises:
         StageFailedError: when none of its pods is ready in time.
     """
-    labels = pods.labels(source, work.context.application, which)
+    labels = await _labels(work, carrier, source, which)
     ready = await cluster_pods.wait_ready(
         work.context.client,
         carrier.item.namespace,
@@ -60,7 +61,7 @@ async def has_pods(
     which: variant.Variant,
 ) -> bool:
     """Whether a variant has a ready pod now."""
-    labels = pods.labels(source, work.context.application, which)
+    labels = await _labels(work, carrier, source, which)
     return await cluster_pods.ready(work.context.client, carrier.item.namespace, labels) > 0
 
 
@@ -86,10 +87,25 @@ async def require_services(
             work.context.client,
             carrier.item.namespace,
             names[which],
-            pods.labels(source, application, which),
+            await _labels(work, carrier, source, which),
             timeout=min(PATIENCE, work.remaining),
             stop=work.context.stop.wait,
         )
         work.check_stop()
         if missing:
             raise works.StageFailedError(f"no traffic is sent to {which.value}: {missing}")
+
+
+async def _labels(
+    work: works.Work,
+    carrier: carrying.Carrier,
+    source: Sequence[manifest.Manifest],
+    which: variant.Variant,
+) -> dict[str, str]:
+    """Return labels of the pods behind a variant: as written, or as its live Service says."""
+    application = work.context.application
+    if service_targets.is_target(application):
+        live = await switching.live_selector(work, carrier.item.namespace, which)
+        if live:
+            return live
+    return pods.labels(source, application, which)

@@ -6,7 +6,7 @@ Stages apply exactly this, and ``volary render`` prints exactly this.
 from collections.abc import Sequence
 from typing import assert_never
 
-from volary.manifests import order, services, tracking, variants
+from volary.manifests import order, service_targets, services, tracking, variants
 from volary.model import application as applications
 from volary.model import errors, manifest, stage, variant
 
@@ -61,6 +61,23 @@ def baseline(
     return _marked(copies, application, variant.Variant.BASELINE, commit)
 
 
+def brought(
+    manifests: Sequence[manifest.Manifest],
+    running: Sequence[manifest.Manifest],
+    application: applications.Application,
+    *,
+    commit: str,
+) -> list[manifest.Manifest]:
+    """Return what comes with the canary of a Service: pods that it leads to, as in Git.
+
+    Marked as canary's, so that they go with it, and are primary's once they are promoted.
+    """
+    options = application.quick_sync
+    ready = variants.primary(manifests, application, options)
+    found = service_targets.brought(ready, running, application)
+    return _marked(found, application, variant.Variant.CANARY, commit)
+
+
 def preview(
     manifests: Sequence[manifest.Manifest],
     application: applications.Application,
@@ -82,7 +99,10 @@ def preview(
             hint="add one, name it under service.name, or write preview: false",
         )
     label = application.variant_label
-    copy = services.variant(found[0], suffix=_PREVIEW, key=label.key, value=label.canary_value)
+    if service_targets.is_target(application):
+        copy = services.duplicate(found[0], suffix=_PREVIEW)
+    else:
+        copy = services.variant(found[0], suffix=_PREVIEW, key=label.key, value=label.canary_value)
     if options.preview_service:
         metadata = {**copy.metadata, "name": options.preview_service}
         copy = copy.with_body({**copy.body, "metadata": metadata})
@@ -125,7 +145,12 @@ def of_variant(
 def variant_of(name: stage.StageName) -> variant.Variant | None:
     """Return the variant that a stage applies; None when it applies none."""
     match name:
-        case stage.StageName.SYNC | stage.StageName.PRIMARY_ROLLOUT | stage.StageName.ROLLBACK:
+        case (
+            stage.StageName.SYNC
+            | stage.StageName.PRIMARY_ROLLOUT
+            | stage.StageName.ROLLBACK
+            | stage.StageName.PLACEMENT_SYNC
+        ):
             return variant.Variant.PRIMARY
         case stage.StageName.CANARY_ROLLOUT:
             return variant.Variant.CANARY
@@ -143,6 +168,7 @@ def variant_of(name: stage.StageName) -> variant.Variant | None:
             | stage.StageName.WAIT_APPROVAL
             | stage.StageName.ANALYSIS
             | stage.StageName.WAVE_GATE
+            | stage.StageName.PLACEMENT_REMOVE
         ):
             return None
         case _:

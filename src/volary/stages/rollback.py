@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 from volary.clusters import live as reading
 from volary.clusters import placing, removal, steps, unchanged
-from volary.manifests import tracking, workloads
+from volary.manifests import service_targets, tracking, workloads
 from volary.model import application as applications
 from volary.model import json, manifest, outcome, stage, variant
-from volary.stages import carrying, clean, receivers, rendering, routes, work
+from volary.stages import carrying, clean, receivers, rendering, routes, switching, work
 from volary.stages import context as contexts
 
 _VARIANTS = (variant.Variant.CANARY, variant.Variant.BASELINE)
@@ -81,10 +81,20 @@ async def _run(doing: work.Work) -> str:
         commit=context.running_commit,
     )
     carriers = await carrying.look(doing, carrying.candidates(rendered, context.application))
-    waiting = await _give_back_now(doing, carriers, rendered)
+    services: list[manifest.Manifest] = []
+    if service_targets.is_target(context.application):
+        # Primary has to be what ran before it gets anything back.
+        services = await switching.switch_back(doing, rendered)
+    if services:
+        waiting = carrying.leading_away(carriers, context.application)
+    else:
+        waiting = await _give_back_now(doing, carriers, rendered)
     held = carrying.hold(rendered, waiting, context.application)
-    changes = await doing.apply(held)
-    seen = await doing.wait_ready(held)
+    now = [item for item in held if item not in services]
+    changes = await doing.apply(now)
+    seen = await doing.wait_ready(now)
+    if services:
+        await switching.switch(doing, services)
     await routes.give_back(doing, waiting, rendered)
     gone = [await clean.remove(doing, which) for which in _VARIANTS]
     await doing.prune_away(rendered, doing.scope(allow_mass_deletion=True), brought(context.commit))

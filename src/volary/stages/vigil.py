@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import TypeVar
 
 from volary.clusters import discovery, readiness, selectors, watching
-from volary.manifests import health, tracking, workloads
+from volary.manifests import health, objects, service_targets, tracking, workloads
 from volary.model import errors, json, manifest, variant
 from volary.stages import beside, routes, work
 from volary.stages.routing import pods
@@ -118,6 +118,8 @@ class Vigil:
         Raises:
             StageFailedError: when they have been too few for too long, or cannot become more.
         """
+        if service_targets.is_target(self.doing.context.application):
+            return await self._look_behind()
         live = await self._workloads()
         counts = [readiness.counts(each) for each in live]
         ready, total = sum(each[0] for each in counts), sum(each[1] for each in counts)
@@ -128,6 +130,22 @@ class Vigil:
         sentence = f"{ready} of {total} canary pods ready" if live else "there is no canary"
         self._check_deadline(sentence, enough=enough)
         return Sight(ready, total, enough, sentence)
+
+    async def _look_behind(self) -> Sight:
+        """Say whether enough of the pods are ready that a Service, rolled out itself, leads to."""
+        application = self.doing.context.application
+        labels = pods.labels(self.source, application, variant.Variant.CANARY)
+        listed = await self.doing.context.client.list(
+            await self._kind("", "Pod"),
+            namespace=self.namespace,
+            label_selector=selectors.exact(labels),
+        )
+        live = [each for each in listed.items if _counts(each)]
+        ready = sum(readiness.is_ready_pod(each) for each in live)
+        enough = bool(live) and ready > 0 and ready * 100 >= len(live) * self.threshold
+        sentence = f"{ready} of {len(live)} pods behind canary ready"
+        self._check_deadline(sentence, enough=enough)
+        return Sight(ready, len(live), enough, sentence)
 
     def _check_deadline(self, sentence: str, *, enough: bool) -> None:
         now = asyncio.get_running_loop().time()
@@ -234,6 +252,12 @@ class Vigil:
                 f"cluster {self.doing.context.client.name} does not serve {kind}"
             )
         return found
+
+
+def _counts(pod: json.JsonObject) -> bool:
+    """Say whether a pod is meant to be ready: it has not ended, and nobody ends it."""
+    is_leaving = bool(objects.text(pod, "metadata", "deletionTimestamp"))
+    return not is_leaving and objects.text(pod, "status", "phase") not in ("Succeeded", "Failed")
 
 
 async def _returned(waiting: object) -> None:

@@ -6,6 +6,7 @@ in one place, together with what had been done by then.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -86,6 +87,15 @@ class Work:
         except TimeoutError:
             return
         raise StoppedError(f"{self.stop_reason}; no longer waiting")
+
+    async def settle(self) -> None:
+        """Wait until proxies have had time to follow the last change of routes, or to stop."""
+        left = min(self.context.settling.left, self.remaining).total_seconds()
+        if not left:
+            return
+        self.context.progress(f"waiting {left:.1f}s until proxies have followed the routes")
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.context.stop.wait(), left)
 
     async def unless_stopped(self, doing: Coroutine[object, object, T]) -> T:
         """Do something that may be broken off at any moment, as a question to somebody.

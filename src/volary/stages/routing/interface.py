@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from volary.manifests import ingresses
+from volary.manifests import ingresses, service_targets
 from volary.model import application as applications
 from volary.model import json, manifest, variant
 from volary.stages.routing import (
@@ -11,6 +11,7 @@ from volary.stages.routing import (
     finding,
     gateway_api,
     istio,
+    istio_services,
     nginx,
     podselector,
     smi,
@@ -93,7 +94,10 @@ class Router(Protocol):
 
 def choose(application: applications.Application) -> Router:
     """Return the router that the application asks for."""
-    return _ROUTERS[application.traffic_routing.method]
+    method = application.traffic_routing.method
+    if method is _Method.ISTIO and service_targets.is_target(application):
+        return istio_services
+    return _ROUTERS[method]
 
 
 def find(
@@ -109,6 +113,9 @@ def find(
     item = router.find(manifests, application)
     method = application.traffic_routing.method
     if method in (_Method.POD_SELECTOR, _Method.ISTIO):
+        return item
+    if service_targets.is_target(application):
+        # Its variants are told apart by their Services alone.
         return item
     main = ingresses.find(manifests, application) if method is _Method.NGINX else None
     found = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from volary.manifests import istio_hosts, objects, services
+from volary.manifests import istio_hosts, objects, service_targets, services
 from volary.model import application as applications
 from volary.model import errors, manifest, variant
 
@@ -16,12 +16,16 @@ def labels(
 ) -> dict[str, str]:
     """Return labels that every pod behind `which` carries.
 
+    Of a Service that is rolled out, those that `manifests` say: what runs may be others.
+
     The Service's selector narrows; the variant label, or with Istio the DestinationRule's
     subset, chooses.
 
     Raises:
         UserError: when the Service can never lead to the subset's pods.
     """
+    if service_targets.is_target(application):
+        return _selector(manifests, application)
     subset = _subset(manifests, application, which)
     if application.traffic_routing.method is not applications.RoutingMethod.ISTIO:
         return {**_selector(manifests, application), **subset}

@@ -26,8 +26,9 @@ def translate(read: source.Source, method: str) -> timedelta:
     deadline = f"{spec.progress_deadline_seconds}s" if spec.progress_deadline_seconds else ""
     at = ("spec", "progressDeadlineSeconds") if deadline else ("spec", "targetRef")
     rollout = pipeline.begin(stage.StageName.CANARY_ROLLOUT, at, timeout=deadline)
-    _size(read, rollout)
-    rollout.set("createService", True, ("spec", "service"))
+    if not read.is_service:
+        _size(read, rollout)
+        rollout.set("createService", True, ("spec", "service"))
     length = timedelta(0)
     if spec.skip_analysis or read.analysis is None:
         _without_analysis(read)
@@ -108,7 +109,7 @@ def _progression(read: source.Source, pipeline: steps.Steps, *, can_divide: bool
     if found.session_affinity is not None:
         cookie = found.session_affinity.model_dump(by_alias=True, exclude_unset=True, mode="json")
         step.set("sessionAffinity", cookie, (*at, "sessionAffinity"))
-    if read.spec.autoscaler_ref is not None:
+    if read.spec.autoscaler_ref is not None and not read.is_service:
         step.set("scaleCanary", True, ("spec", "autoscalerRef"))
     metrics.translate(read, step)
     checks.webhooks(read, step, _GATES)

@@ -93,13 +93,8 @@ def _query(read: source.Source, each: schema.Metric, at: yaml.Path) -> str:
 def _adapted(read: source.Source, each: schema.Metric, query: str, at: yaml.Path) -> str:
     """Return the query for our names: the target is primary here, and canary in Flagger."""
     target = read.spec.target_ref.name
-    literal = re.search(rf"(?<![\w-]){re.escape(target)}(?![\w-])", _PLACEHOLDER.sub("", query))
-    if literal:
-        message = f"the query names {target}, which is canary in Flagger and primary here"
-        read.reading.warn(at, message, "write {{ target }} where canary is meant")
-    if _PODS_OF_PRIMARY.search(query):
-        message = "the query means primary's pods by how their names begin; canary's begin so too"
-        read.reading.warn(at, message, f"choose them by the label {source.VARIANT}=primary")
+    if not read.is_service:
+        _warn(read, target, query, at)
     found = _renamed(read, query)
     for name in _VARIABLE.findall(found):
         if name not in each.template_variables:
@@ -108,13 +103,27 @@ def _adapted(read: source.Source, each: schema.Metric, query: str, at: yaml.Path
     return _VARIABLE.sub(lambda part: each.template_variables.get(part[1], ""), found)
 
 
+def _warn(read: source.Source, target: str, query: str, at: yaml.Path) -> None:
+    """Note names that mean other pods here than in Flagger."""
+    literal = re.search(rf"(?<![\w-]){re.escape(target)}(?![\w-])", _PLACEHOLDER.sub("", query))
+    if literal:
+        message = f"the query names {target}, which is canary in Flagger and primary here"
+        read.reading.warn(at, message, "write {{ target }} where canary is meant")
+    if _PODS_OF_PRIMARY.search(query):
+        message = "the query means primary's pods by how their names begin; canary's begin so too"
+        read.reading.warn(at, message, f"choose them by the label {source.VARIANT}=primary")
+
+
 def _renamed(read: source.Source, query: str) -> str:
     """Return the query with our names in place of Flagger's where they mean something else.
 
     Our `target` is canary's workload with the suffix in it, `primary` is primary's, and our
-    `service` is the variant's.
+    `service` is the variant's. Where a Service is the target, its variants are Services of those
+    names, as Flagger's are, and our words mean the pods behind them.
     """
     service = (read.spec.service.name if read.spec.service else "") or read.spec.target_ref.name
+    if read.is_service:
+        return re.sub(f"{_TARGET}|{_SERVICE}", service, query)
     query = re.sub(f"{_TARGET}-primary", "{{ primary }}", query)
     query = re.sub(f"{_TARGET}-canary", "{{ target }}", query)
     return re.sub(_SERVICE, service, query)

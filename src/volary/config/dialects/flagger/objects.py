@@ -67,7 +67,8 @@ def translate(read: source.Source, method: str) -> None:
             read.reading.warn((*_SERVICE, name), message, "remove it")
     service = found.name or read.spec.target_ref.name
     if method == "istio":
-        for i, made in enumerate((_virtual_service(read, found, service), _rule(found, service))):
+        rules = _rules(found, service) if read.is_service else [_rule(found, service)]
+        for i, made in enumerate((_virtual_service(read, found, service), *rules)):
             read.put((*_OBJECTS, i), made, _SERVICE)
     elif method == "gatewayapi":
         made = httproute.make(read, found, service)
@@ -86,7 +87,10 @@ def _virtual_service(read: source.Source, found: schema.Service, service: str) -
             if "*" not in found.hosts
             else (list(found.gateways) or ["mesh"])
         )
-    route = [{"destination": {"host": service, "subset": "primary"}, "weight": _ALL}]
+    destination = {"host": service, "subset": "primary"}
+    if read.is_service:
+        destination = {"host": f"{service}-primary"}
+    route = [{"destination": destination, "weight": _ALL}]
     rewrite = found.rewrite.model_dump(exclude_defaults=True) if found.rewrite else {}
     rewrite.pop("type", None)
     fields = {
@@ -108,6 +112,21 @@ def _rule(found: schema.Service, service: str) -> dict[str, Any]:
     if found.traffic_policy:
         spec["trafficPolicy"] = found.traffic_policy
     return _object("networking.istio.io/v1", "DestinationRule", service, spec)
+
+
+def _rules(found: schema.Service, service: str) -> list[dict[str, Any]]:
+    """Return what is said about connections to the Services of the variants, if anything is."""
+    if not found.traffic_policy:
+        return []
+    return [
+        _object(
+            "networking.istio.io/v1",
+            "DestinationRule",
+            f"{service}-{variant}",
+            {"host": f"{service}-{variant}", "trafficPolicy": found.traffic_policy},
+        )
+        for variant in ("primary", "canary")
+    ]
 
 
 def _with(names: list[str], needed: str) -> list[str]:

@@ -40,6 +40,10 @@ def translate(read: source.Source) -> str:
         read.reading.error(at, f"the provider {provider} is not carried out", hint)
         return provider
     method = METHODS[provider]
+    if read.is_service and method == "podselector":
+        message = "nothing divides the traffic of a Service with the provider kubernetes"
+        hint = "name the mesh or the gateway that does: istio, linkerd, gatewayapi:v1, traefik …"
+        read.reading.error(at, message, hint)
     _service(read)
     _written_service(read, method)
     read.put(("spec", "trafficRouting", "method"), method, at)
@@ -80,6 +84,9 @@ def _service(read: source.Source) -> None:
     name = (found.name if found else "") or read.spec.target_ref.name
     at = ("spec", "service", "name") if found and found.name else ("spec", "targetRef", "name")
     read.put(("spec", "service", "name"), name, at)
+    if read.is_service:
+        _target_service(read)
+        return
     read.put(("spec", "variantLabel", "onPods"), True, ("spec", "targetRef"))
     if found is None:
         message = "is required: it says which port leads to the workload"
@@ -108,8 +115,33 @@ def _service(read: source.Source) -> None:
     _unused(read)
 
 
+def _target_service(read: source.Source) -> None:
+    """Name what of ``spec.service`` is in the target itself, which is in Git."""
+    found, target, at = read.spec.service, read.spec.target_ref.name, ("spec", "service")
+    if found is None:
+        return
+    if found.name not in ("", target):
+        message = f"is another than the target {target}, whose traffic is divided"
+        read.reading.error((*at, "name"), message, f"write {target}, or remove it")
+    fields = {
+        "portName": found.port_name != "http",
+        "targetPort": bool(found.target_port),
+        "appProtocol": bool(found.app_protocol),
+        "portDiscovery": found.port_discovery,
+        "headless": found.headless,
+        "trafficDistribution": bool(found.traffic_distribution),
+        "apex": found.apex is not None,
+    }
+    for name in (name for name, is_set in fields.items() if is_set):
+        message = f"has no effect: the Service {target} in Git says it"
+        read.reading.warn((*at, name), message, "remove it")
+    _unused(read)
+
+
 def _written_service(read: source.Source, method: str) -> None:
     """Note a Service of the name in Git that leads to other pods than the router needs."""
+    if read.is_service:
+        return
     found = read.spec.service
     name = (found.name if found else "") or read.spec.target_ref.name
     written = read.find("Service", name)
@@ -136,7 +168,7 @@ def _unused(read: source.Source) -> None:
     for variant, metadata in (("primary", found.primary), ("canary", found.canary)):
         if metadata is not None:
             message = "labels and annotations of a variant's Service are not written"
-            hint = f"the Service of {variant} carries those of apex"
+            hint = f"the Service of {variant} carries those of {_apex(read)}"
             read.reading.warn((*at, variant), message, hint)
     if found.unmanaged_metadata is not None:
         message = "has no effect: only what is written here is ever changed"
@@ -144,6 +176,10 @@ def _unused(read: source.Source) -> None:
     for name in ("meshName", "backends"):
         if found.mesh_name if name == "meshName" else found.backends:
             read.reading.warn((*at, name), "is about App Mesh and has no effect", "remove it")
+
+
+def _apex(read: source.Source) -> str:
+    return read.spec.target_ref.name if read.is_service else "apex"
 
 
 def _nginx(read: source.Source) -> None:

@@ -53,6 +53,12 @@ class Source:
         return text(self.canary.metadata, "namespace")
 
     @property
+    def is_service(self) -> bool:
+        """A Service is the target: what changes is where it leads, not what pods are."""
+        target = self.spec.target_ref
+        return target.kind == "Service" and target.api_version in ("", "v1")
+
+    @property
     def analysis_path(self) -> yaml.Path:
         """Where the analysis is written."""
         return ("spec", "analysis" if self.spec.analysis else "canaryAnalysis")

@@ -9,7 +9,6 @@ _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml")
 _REASONS = {
     "DaemonSet": "a DaemonSet runs one pod per node, so a canary would need nodes of its own: "
     "there is no share of pods or traffic to give it",
-    "Service": "a Service as target has no pods of its own that could be tried beside the others",
 }
 #: Comma separated names of clusters, or labels as key=value; read from the Canary.
 TARGETS_ANNOTATION = "volary.dev/targets"
@@ -20,17 +19,16 @@ def translate(read: source.Source) -> None:
     spec = read.spec
     at = ("spec", "targetRef")
     target = spec.target_ref
-    if target.kind == "Deployment":
-        workload = {"kind": "Deployment", "name": target.name}
-        read.put((*_WORKLOAD, 0), workload, at)
+    knative = target.kind == "Service" and target.api_version.startswith("serving.knative.dev")
+    if target.kind in ("Deployment", "Service") and not knative:
+        read.put((*_WORKLOAD, 0), {"kind": target.kind, "name": target.name}, at)
     else:
-        knative = target.kind == "Service" and target.api_version.startswith("serving.knative.dev")
         name = "a Knative Service" if knative else target.kind or "a target without kind"
         reason = "Knative routes to its own revisions" if knative else _REASONS.get(target.kind, "")
         read.reading.error(
             (*at, "kind"),
             f"{name} is not carried out" + (f": {reason}" if reason else ""),
-            "only a Deployment can be the target",
+            "only a Deployment or a Service can be the target",
         )
     _scaler(read)
     _clusters(read)
@@ -44,6 +42,10 @@ def _scaler(read: source.Source) -> None:
     if scaler is None:
         return
     at = ("spec", "autoscalerRef")
+    if read.is_service:
+        message = f"has no effect: {scaler.name} goes on scaling its own workload"
+        read.reading.warn(at, message, "remove it")
+        return
     if scaler.kind not in ("HorizontalPodAutoscaler", "ScaledObject"):
         message = f"a {scaler.kind or 'scaler without kind'} is not known"
         read.reading.error(
@@ -97,7 +99,7 @@ def _namespace(read: source.Source) -> None:
         for each in read.neighbours
         if isinstance(each.value, dict) and not source.is_flaggers(each)
     }
-    workload = read.find("Deployment", read.spec.target_ref.name)
+    workload = read.find(read.spec.target_ref.kind, read.spec.target_ref.name)
     own = source.text(workload.value.get("metadata"), "namespace") if workload else ""
     if own and own != read.namespace:
         message = f"the target is in the namespace {own}, not {read.namespace}"
@@ -146,8 +148,8 @@ def _refused(read: source.Source) -> None:
     if spec.revert_on_deletion:
         reading.warn(
             ("spec", "revertOnDeletion"),
-            "has no effect: the Deployment stays what serves traffic, so there is nothing to "
-            "give back",
+            f"has no effect: the {spec.target_ref.kind} stays what serves traffic, so there is "
+            "nothing to give back",
             "remove it",
         )
     if spec.route_ref is not None:

@@ -1,0 +1,165 @@
+"""Applications whose new version is another Service, not other pods (Flagger: Service targets).
+
+``workloads: [{kind: Service, name: app}]``. Pods of both versions may run all the time; which of
+them users reach is what the Service's selector and ports say. So the variants are Services too:
+``app-canary`` is what Git says now, ``app-primary`` what runs, and promotion changes the latter
+to the former (Flagger: service controller). Pods that only the new Service leads to come with
+canary, under their own names, since nobody reaches them before.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from volary.manifests import backends, objects, references, services, tracking, workloads
+from volary.model import application, errors, manifest, variant
+
+KIND = "Service"
+#: On the copies, whose names are Flagger's: what it made is taken over.
+_TAKEN_OVER = {"volary.dev/force-conflicts": "enabled"}
+_SCALER = "HorizontalPodAutoscaler"
+#: What pods need to start; brought with them where they are new.
+_NEEDS = frozenset(
+    {
+        references.CONFIG_MAP,
+        references.SECRET,
+        "PersistentVolumeClaim",
+        "Role",
+        "RoleBinding",
+        "ServiceAccount",
+    }
+)
+
+
+def is_target(app: application.Application) -> bool:
+    """Say whether it is a Service that is rolled out."""
+    return any(each.kind == KIND for each in app.workloads)
+
+
+def find(
+    manifests: Sequence[manifest.Manifest], app: application.Application
+) -> manifest.Manifest | None:
+    """Return the Service that is rolled out; None when it is not among the manifests."""
+    names = [each.name for each in app.workloads if each.kind == KIND]
+    found = services.find(manifests, application.ObjectReference(name=names[0]))
+    return found[0] if found else None
+
+
+def copy(
+    item: manifest.Manifest, app: application.Application, which: variant.Variant
+) -> manifest.Manifest:
+    """Return the Service of a variant: it leads where `item` does, inside the cluster only.
+
+    Raises:
+        UserError: when the Service has no selector, so that nothing is known of its pods.
+    """
+    made = services.duplicate(item, suffix=backends.suffix(app, which))
+    annotations = {**objects.mapping(made.metadata, "annotations"), **_TAKEN_OVER}
+    name = backends.of(app).name(which)
+    metadata = {**made.metadata, "name": name, "annotations": annotations}
+    return made.with_body({**made.body, "metadata": metadata})
+
+
+def canary(
+    manifests: Sequence[manifest.Manifest], app: application.Application
+) -> list[manifest.Manifest]:
+    """Return canary's Service; `manifests` are the target source's.
+
+    Raises:
+        UserError: when the Service is not there, or has no selector.
+    """
+    found = find(manifests, app)
+    if found is None:
+        raise errors.user_error(
+            f"there is no Service {app.workloads[0].name} among the manifests to make a canary of",
+            hint="put it into the application's directory: its selector says what the new "
+            "version is",
+        )
+    return [copy(found, app, variant.Variant.CANARY)]
+
+
+def brought(
+    manifests: Sequence[manifest.Manifest],
+    running: Sequence[manifest.Manifest],
+    app: application.Application,
+) -> list[manifest.Manifest]:
+    """Return what has to be there for the new Service to lead anywhere, and harms nobody.
+
+    Workloads that it selects and the running one does not, their autoscalers, and what pods
+    need, where it is new. What serves the running version is left for the promotion.
+
+    Args:
+        manifests: Of the new commit.
+        running: Of the running commit; empty: there is none.
+        app: Of the new commit.
+    """
+    now, before = find(manifests, app), find(running, app)
+    known = {item.key for item in running}
+    chosen = [item for item in selected(manifests, now) if not _selects(before, item)]
+    names = {(item.kind, item.name) for item in chosen}
+    return [
+        item
+        for item in manifests
+        if item in chosen
+        or (item.kind in _NEEDS and item.key not in known)
+        or (item.kind == _SCALER and _scales(item) in names)
+    ]
+
+
+def late(
+    manifests: Sequence[manifest.Manifest],
+    running: Sequence[manifest.Manifest],
+    app: application.Application,
+) -> list[manifest.Manifest]:
+    """Return changed workloads that are not tried: the running Service leads to their pods too."""
+    now, before = find(manifests, app), find(running, app)
+    old = {item.key: tracking.unmark(item).body for item in running}
+    return [
+        item
+        for item in selected(manifests, now)
+        if _selects(before, item) and old.get(item.key, item.body) != tracking.unmark(item).body
+    ]
+
+
+def selected(
+    manifests: Sequence[manifest.Manifest], service: manifest.Manifest | None
+) -> list[manifest.Manifest]:
+    """Return the workloads among `manifests` whose pods a Service leads to."""
+    return [item for item in manifests if _selects(service, item)]
+
+
+def apart(
+    manifests: Sequence[manifest.Manifest], app: application.Application
+) -> tuple[list[manifest.Manifest], list[manifest.Manifest]]:
+    """Return what is applied at once, and the Services that follow once their pods are ready."""
+    names = {app.workloads[0].name, backends.of(app).primary}
+    followers = [
+        item
+        for item in manifests
+        if item.kind == KIND and not item.group and item.name in names and selector(item)
+    ]
+    return [item for item in manifests if item not in followers], followers
+
+
+def selector(item: manifest.Manifest) -> Mapping[str, str]:
+    """Return what a Service selects."""
+    return objects.mapping(item.body, "spec", "selector")
+
+
+def names_of_workloads(manifests: Sequence[manifest.Manifest], app: application.Application) -> str:
+    """Return the workloads that the Service leads to, for a pattern in a query; may be empty."""
+    return "|".join(sorted(each.name for each in selected(manifests, find(manifests, app))))
+
+
+def _selects(service: manifest.Manifest | None, item: manifest.Manifest) -> bool:
+    wanted = selector(service) if service is not None else {}
+    if not wanted or item.kind == "Pod" or not workloads.template_path(item.body):
+        return False
+    if service is not None and len({service.namespace, item.namespace} - {""}) > 1:
+        return False
+    template = workloads.pod_template(item.body) or {}
+    labels = objects.mapping(template, "metadata", "labels")
+    return all(labels.get(key) == value for key, value in wanted.items())
+
+
+def _scales(item: manifest.Manifest) -> tuple[str, str]:
+    target = objects.mapping(item.body, "spec", "scaleTargetRef")
+    return str(target.get("kind")), str(target.get("name"))

@@ -1,0 +1,175 @@
+"""A Service is rolled out: what it leads to is tried, promoted, and given back without a loss."""
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
+
+import pytest
+from aiohttp import web
+
+import release_world
+import stage_world
+from release_world import hook, weights
+from stage_world import KEY, NEW, OLD
+from volary.manifests import made
+from volary.model import application as applications
+from volary.model import json, stage, webhook
+from volary.model.status import RunStatus
+from volary.sandbox import crds
+from volary.stages import executor as stage_executor
+
+Name = stage.StageName
+Options = stage.ProgressiveTrafficOptions
+FAST = timedelta(seconds=0.15)
+ISTIO, GATEWAY_API = applications.RoutingMethod.ISTIO, applications.RoutingMethod.GATEWAY_API
+V1, V2 = {"app": "shop", "version": "v1"}, {"app": "shop", "version": "v2"}
+
+
+def application(method: applications.RoutingMethod) -> applications.Application:
+    return applications.Application(
+        name="shop",
+        workloads=(applications.ObjectReference("Service", "shop"),),
+        service=applications.ObjectReference(name="shop"),
+        traffic_routing=applications.TrafficRouting(method=method, create=True),
+    )
+
+
+def pods(version: str, image: str = "") -> json.JsonObject:
+    labels = {"app": "shop", "version": version}
+    return stage_world.deployment(image or f"shop:{version}", name=f"shop-{version}", **labels)
+
+
+@contextlib.asynccontextmanager
+async def given(
+    *names: str,
+    method: applications.RoutingMethod = ISTIO,
+    new: tuple[json.JsonObject, ...] = (),
+) -> AsyncIterator[release_world.Releases]:
+    """The Service leads to the pods of v1; the new commit lets it lead to those of v2."""
+    app = application(method)
+    definitions = crds.gateway_api() if method is GATEWAY_API else crds.istio()
+    async with stage_world.world(*names, application=app, definitions=definitions) as world:
+        new = new or (pods("v2"), stage_world.config("settings-v2"))
+        world.sources = {
+            commit: made.add([stage_world.made(each) for each in bodies], app)
+            for commit, bodies in {
+                OLD: (stage_world.service(**V1), pods("v1"), stage_world.config()),
+                NEW: (stage_world.service(**V2), stage_world.config(), *new),
+            }.items()
+        }
+        await world.deployed()
+        yield release_world.Releases(world)
+
+
+def pipeline(options: Options) -> list[stage.Stage]:
+    limit = timedelta(seconds=20)
+    return [
+        release_world.step(Name.CANARY_ROLLOUT, stage.VariantRolloutOptions(), timeout=limit),
+        release_world.step(Name.PROGRESSIVE_TRAFFIC, options, timeout=limit),
+        release_world.step(Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(prune=True)),
+        release_world.step(Name.CANARY_CLEAN, stage.CleanOptions()),
+    ]
+
+
+def refusing_after(
+    gate: release_world.Gate, count: int
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=200 if gate.paths.count(request.path) <= count else 500)
+
+    return answer
+
+
+def leads_to(releases: release_world.Releases, target: str, name: str) -> dict[str, str]:
+    body = releases.world.get(target, "Service", name)
+    return dict(body["spec"]["selector"])
+
+
+@pytest.mark.parametrize("method", [ISTIO, GATEWAY_API])
+async def test_the_new_service_is_tried_and_promoted(method: applications.RoutingMethod) -> None:
+    options = Options(interval=FAST, step_weight=25, max_weight=50)
+    async with (
+        given("us", "eu", method=method) as releases,
+        releases.world.watched_traffic("us") as lost,
+    ):
+        assert releases.world.traffic("us").by_label("version") == {"v1": 1.0}
+        assert leads_to(releases, "us", "shop-primary") == V1
+
+        run = await releases.carry_out(releases.planned(pipeline(options)))
+
+        assert run.status is RunStatus.SUCCEEDED, run.reason
+        assert weights(releases, "us") == weights(releases, "eu") == [25, 50]
+        assert lost == []
+        for target in ("us", "eu"):
+            assert releases.world.traffic(target).by_label("version") == {"v2": 1.0}
+            assert leads_to(releases, target, "shop-primary") == V2
+            assert leads_to(releases, target, "shop") == V2
+            assert releases.world.find(target, "Service", "shop-canary") is None
+            assert releases.world.find(target, "Deployment", "shop-v1") is None
+            assert releases.world.images(target, "shop-v2") == "shop:v2 2/2"
+            labels = releases.world.get(target, "Deployment", "shop-v2")["metadata"]["labels"]
+            assert labels[KEY] == "primary"
+
+
+async def test_a_refusal_brings_users_back_and_takes_the_new_pods_away() -> None:
+    async with (
+        release_world.gate() as gate,
+        given("us") as releases,
+        releases.world.watched_traffic("us") as lost,
+    ):
+        gate.behaviours["/check"] = refusing_after(gate, 1)
+        hooks = (hook(f"{gate.url}/check", webhook.WebhookType.ROLLOUT),)
+        options = Options(interval=FAST, step_weight=25, max_weight=50, webhooks=hooks, threshold=1)
+
+        run = await releases.carry_out(releases.planned(pipeline(options)))
+
+        assert run.status is RunStatus.ROLLED_BACK, run.reason
+        assert max(weights(releases, "us")) > 0
+        assert lost == []
+        assert releases.world.traffic("us").by_label("version") == {"v1": 1.0}
+        assert leads_to(releases, "us", "shop") == leads_to(releases, "us", "shop-primary") == V1
+        assert releases.world.find("us", "Service", "shop-canary") is None
+        assert releases.world.find("us", "Deployment", "shop-v2") is None
+        assert releases.world.find("us", "ConfigMap", "settings-v2") is None
+        assert releases.world.images("us", "shop-v1") == "shop:v1 2/2"
+
+
+async def test_a_service_that_leads_nowhere_gets_no_traffic() -> None:
+    async with (
+        given("us", new=(pods("v3"),)) as releases,
+        releases.world.watched_traffic("us") as lost,
+    ):
+        world = releases.world
+        options = stage.VariantRolloutOptions()
+        found = (await world.run(Name.CANARY_ROLLOUT, options, limit=0.5))["us"]
+
+        assert found.status == "failed"
+        assert (
+            "shop-canary has no ready endpoint among the pods app=shop,version=v2" in found.reason
+        )
+        assert lost == []
+        assert releases.world.traffic("us").by_label("version") == {"v1": 1.0}
+
+
+async def test_a_promotion_that_fails_halfway_goes_back() -> None:
+    """The Services are switched already when the run is cancelled; v1 is still there."""
+    async with given("us") as releases, releases.world.watched_traffic("us") as lost:
+        world = releases.world
+        world.options = stage_executor.Options(settle=timedelta(0))
+        async with world.one_run():
+            for name, options in (
+                (Name.CANARY_ROLLOUT, stage.VariantRolloutOptions()),
+                (Name.TRAFFIC_ROUTING, stage.TrafficOptions(50, 50)),
+                (Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions()),
+            ):
+                found = (await world.run(name, options))["us"]
+                assert found.status == "succeeded", found
+            assert leads_to(releases, "us", "shop-primary") == V2
+
+            found = (await world.run(Name.ROLLBACK, stage.RollbackOptions()))["us"]
+
+        assert found.status == "succeeded", found
+        assert lost == []
+        assert world.traffic("us").by_label("version") == {"v1": 1.0}
+        assert leads_to(releases, "us", "shop-primary") == V1
+        assert world.find("us", "Deployment", "shop-v2") is None
