@@ -1,11 +1,20 @@
 """Status conditions, and the sentences around them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from volary.manifests import objects
 from volary.model import health, json, status
 
 _LONGEST_MESSAGE = 300
+_LONGEST_NUMBER = 18
+#: Reasons of a condition that is false only for now.
+_WAITS = frozenset(
+    {
+        *("Progressing", "ProgressingWithRetry", "DependencyNotReady", "Pending", "Reconciling"),
+        *("Creating", "Provisioning", "Issuing", "Waiting", "Initializing", "InProgress"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +26,8 @@ class Condition:
     status: str
     reason: str = ""
     message: str = ""
+    #: The generation it speaks of; None: it does not say.
+    generation: int | None = None
 
     @property
     def is_true(self) -> bool:
@@ -28,6 +39,11 @@ class Condition:
         """The condition does not hold; unknown is neither."""
         return self.status == "False"
 
+    @property
+    def waits(self) -> bool:
+        """Its reason says that the controller goes on by itself, or waits for another object."""
+        return self.reason in _WAITS
+
     def explain(self, otherwise: str = "") -> str:
         """Return reason and message in one sentence, `otherwise` when there is neither."""
         parts = [part for part in (self.reason, shorten(self.message)) if part]
@@ -36,20 +52,38 @@ class Condition:
 
 def find(body: json.JsonObject, kind: str) -> Condition | None:
     """Return the condition of a type that speaks of the current generation; None without."""
-    for entry in objects.mappings(body, "status", "conditions"):
+    return find_in(body, objects.mapping(body, "status"), kind)
+
+
+def find_in(body: json.JsonObject, part: json.JsonObject, kind: str) -> Condition | None:
+    """Return the like of a part of the status that has conditions of its own."""
+    for entry in objects.mappings(part, "conditions"):
         if entry.get("type") == kind and not _is_stale(body, entry):
             return Condition(
                 kind,
                 objects.text(entry, "status"),
                 objects.text(entry, "reason"),
                 objects.text(entry, "message"),
+                _generation(entry.get("observedGeneration")),
             )
     return None
 
 
-def has_any(body: json.JsonObject) -> bool:
-    """Say whether there are conditions at all, stale ones too."""
-    return bool(objects.sequence(body, "status", "conditions"))
+def has_stale(body: json.JsonObject, kinds: Iterable[str]) -> bool:
+    """Say whether there is a condition of a type that speaks of an older generation."""
+    known = frozenset(kinds)
+    return any(
+        entry.get("type") in known and _is_stale(body, entry)
+        for entry in objects.mappings(body, "status", "conditions")
+    )
+
+
+def observed_generation(body: json.JsonObject) -> int | None:
+    """Return the generation that the status speaks of; None when it does not say.
+
+    Argo Rollouts writes it as text.
+    """
+    return _generation(objects.value(body, "status", "observedGeneration"))
 
 
 def unobserved(body: json.JsonObject) -> health.Health | None:
@@ -58,8 +92,8 @@ def unobserved(body: json.JsonObject) -> health.Health | None:
     Only where the kind tells: without an observed generation nothing can be said.
     """
     generation = objects.number(body, "metadata", "generation")
-    observed = objects.value(body, "status", "observedGeneration")
-    if isinstance(observed, int) and observed < generation:
+    observed = observed_generation(body)
+    if observed is not None and observed < generation:
         return progressing(f"generation {generation} is not observed yet, only {observed}")
     return None
 
@@ -91,5 +125,11 @@ def suspended(reason: str) -> health.Health:
 
 
 def _is_stale(body: json.JsonObject, entry: json.JsonObject) -> bool:
-    seen = entry.get("observedGeneration")
-    return isinstance(seen, int) and seen < objects.number(body, "metadata", "generation")
+    seen = _generation(entry.get("observedGeneration"))
+    return seen is not None and seen < objects.number(body, "metadata", "generation")
+
+
+def _generation(value: object) -> int | None:
+    if isinstance(value, str) and value.isdecimal():
+        return int(value[:_LONGEST_NUMBER])
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

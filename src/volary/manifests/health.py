@@ -4,14 +4,26 @@ Nothing is fetched here (kstatus: Compute). Healthy means observed: where a kind
 a status, the status speaks of the newest generation.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from volary.manifests import conditions, health_others, health_pods, health_workloads, objects
+from volary.manifests import (
+    conditions,
+    health_customs,
+    health_gateways,
+    health_others,
+    health_pods,
+    health_rollouts,
+    health_rules,
+    health_toolkits,
+    health_workloads,
+    objects,
+)
 from volary.model import health, json, manifest, status
 
 _Rule = Callable[[json.JsonObject], health.Health]
 
-_RULES: Mapping[tuple[str, str], _Rule] = {
+#: Kinds that Kubernetes brings along.
+_BUILT_IN: Mapping[tuple[str, str], _Rule] = {
     ("apps", "Deployment"): health_workloads.deployment,
     ("apps", "StatefulSet"): health_workloads.stateful_set,
     ("apps", "DaemonSet"): health_workloads.daemon_set,
@@ -29,23 +41,104 @@ _RULES: Mapping[tuple[str, str], _Rule] = {
     ("autoscaling", "HorizontalPodAutoscaler"): health_others.horizontal_pod_autoscaler,
     ("policy", "PodDisruptionBudget"): health_others.pod_disruption_budget,
 }
+#: Kinds of others that many clusters have; an empty kind: every other of the group.
+_KNOWN: Mapping[tuple[str, str], _Rule] = {
+    ("argoproj.io", "Rollout"): health_rollouts.rollout,
+    ("argoproj.io", "Application"): health_toolkits.argo_application,
+    ("argoproj.io", "AnalysisTemplate"): health_customs.at_once,
+    ("argoproj.io", "ClusterAnalysisTemplate"): health_customs.at_once,
+    ("apps.kruise.io", "CloneSet"): health_rollouts.clone_set,
+    ("apps.kruise.io", "StatefulSet"): health_rollouts.stateful_set,
+    ("apps.kruise.io", "DaemonSet"): health_rollouts.daemon_set,
+    ("flagger.app", "Canary"): health_rollouts.canary,
+    ("flagger.app", "MetricTemplate"): health_customs.at_once,
+    ("flagger.app", "AlertProvider"): health_customs.at_once,
+    ("kustomize.toolkit.fluxcd.io", ""): health_customs.ready,
+    ("helm.toolkit.fluxcd.io", ""): health_customs.ready,
+    ("source.toolkit.fluxcd.io", ""): health_customs.ready,
+    ("image.toolkit.fluxcd.io", ""): health_customs.ready,
+    ("notification.toolkit.fluxcd.io", "Receiver"): health_customs.ready,
+    # Since v1beta3 these are only read.
+    ("notification.toolkit.fluxcd.io", ""): health_customs.at_once,
+    ("cert-manager.io", "Certificate"): health_toolkits.certificate,
+    ("cert-manager.io", ""): health_customs.ready,
+    ("keda.sh", "ScaledObject"): health_toolkits.scaled,
+    ("keda.sh", "ScaledJob"): health_toolkits.scaled,
+    ("keda.sh", ""): health_customs.at_once,
+    ("serving.knative.dev", ""): health_customs.ready,
+    ("eventing.knative.dev", ""): health_customs.ready,
+    ("messaging.knative.dev", ""): health_customs.ready,
+    ("gateway.networking.k8s.io", "GatewayClass"): health_gateways.gateway_class,
+    ("gateway.networking.k8s.io", "Gateway"): health_gateways.gateway,
+    ("gateway.networking.k8s.io", "HTTPRoute"): health_gateways.route,
+    ("gateway.networking.k8s.io", "GRPCRoute"): health_gateways.route,
+    ("gateway.networking.k8s.io", "TLSRoute"): health_gateways.route,
+    ("gateway.networking.k8s.io", "TCPRoute"): health_gateways.route,
+    ("gateway.networking.k8s.io", "UDPRoute"): health_gateways.route,
+    ("gateway.networking.k8s.io", "ReferenceGrant"): health_customs.at_once,
+    # What proxies and collectors read; nobody writes a status that tells more.
+    ("traefik.io", ""): health_customs.at_once,
+    ("split.smi-spec.io", ""): health_customs.at_once,
+    ("networking.istio.io", ""): health_customs.at_once,
+    ("security.istio.io", ""): health_customs.at_once,
+    ("telemetry.istio.io", ""): health_customs.at_once,
+    ("monitoring.coreos.com", "ServiceMonitor"): health_customs.at_once,
+    ("monitoring.coreos.com", "PodMonitor"): health_customs.at_once,
+    ("monitoring.coreos.com", "Probe"): health_customs.at_once,
+    ("monitoring.coreos.com", "PrometheusRule"): health_customs.at_once,
+    ("monitoring.coreos.com", "ScrapeConfig"): health_customs.at_once,
+    ("monitoring.coreos.com", "AlertmanagerConfig"): health_customs.at_once,
+}
+#: Groups of Kubernetes itself, whose other kinds are as they should be once they are written.
+_OWN_GROUPS = frozenset(
+    {
+        *("", "apps", "batch", "autoscaling", "policy", "extensions"),
+        *("admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"),
+        *("authentication.k8s.io", "authorization.k8s.io", "certificates.k8s.io"),
+        *("coordination.k8s.io", "discovery.k8s.io", "events.k8s.io"),
+        *("flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "networking.k8s.io"),
+        *("node.k8s.io", "rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io"),
+        *("storage.k8s.io", "storagemigration.k8s.io"),
+    }
+)
 
 MISSING = health.Health(status.HealthStatus.MISSING, "does not exist")
 
 
-def assess(body: json.JsonObject | None) -> health.Health:
+def assess(body: json.JsonObject | None, rules: Sequence[health.Rule] = ()) -> health.Health:
     """Return the health of a live object; "missing" for None.
 
-    Kinds without a rule of their own are judged by the usual conditions, and are
-    healthy once they exist when they have none (ConfigMaps, roles and the like).
+    The user's `rules` come first, then ours for the kind. Kubernetes' own kinds without one
+    are healthy once they exist (ConfigMaps, roles and the like). Custom kinds are judged by
+    the usual conditions; without any they are "unknown", and no rule says more.
     """
     if body is None:
         return MISSING
     if objects.value(body, "metadata", "deletionTimestamp"):
         return conditions.progressing(_deleting(body))
     item = manifest.Manifest(body)
-    rule = _RULES.get((item.group, item.kind), health_others.custom_resource)
-    return rule(body)
+    if (rule := health_rules.find(rules, item)) is not None:
+        return health_rules.assess(body, rule)
+    return _known(item)(body)
+
+
+def is_ruled(item: manifest.Manifest, rules: Sequence[health.Rule] = ()) -> bool:
+    """Say whether a rule of the user's or of ours is for this kind.
+
+    Others may have the usual conditions all the same; only a live object shows that.
+    """
+    if health_rules.find(rules, item) is not None:
+        return True
+    return _known(item) is not health_customs.by_conditions
+
+
+def _known(item: manifest.Manifest) -> _Rule:
+    if built_in := _BUILT_IN.get((item.group, item.kind)):
+        return built_in
+    if item.group in _OWN_GROUPS:
+        return health_customs.at_once
+    of_kind = _KNOWN.get((item.group, item.kind)) or _KNOWN.get((item.group, ""))
+    return of_kind or health_customs.by_conditions
 
 
 def pod_trouble(body: json.JsonObject) -> health_pods.Trouble | None:

@@ -121,34 +121,5 @@ def pod_disruption_budget(body: json.JsonObject) -> health.Health:
     return conditions.healthy(f"{allowed} disruptions allowed" if allowed else "exists")
 
 
-def custom_resource(body: json.JsonObject) -> health.Health:
-    """Judge a kind that is not built in by the usual conditions (kstatus: generic rules)."""
-    if waiting := conditions.unobserved(body):
-        return waiting
-    stalled = conditions.find(body, "Stalled")
-    if stalled and stalled.is_true:
-        return conditions.degraded(stalled.explain())
-    reconciling = conditions.find(body, "Reconciling")
-    if reconciling and reconciling.is_true:
-        return conditions.progressing(reconciling.explain())
-    return _by_readiness(body)
-
-
-def _by_readiness(body: json.JsonObject) -> health.Health:
-    ready = conditions.find(body, "Ready")
-    if ready:
-        if ready.is_true:
-            return conditions.healthy("ready")
-        return conditions.progressing(ready.explain())
-    if _has_stale_ready(body):
-        return conditions.progressing("the newest generation is not judged yet")
-    return conditions.healthy("exists")
-
-
-def _has_stale_ready(body: json.JsonObject) -> bool:
-    entries = objects.mappings(body, "status", "conditions")
-    return any(entry.get("type") == "Ready" for entry in entries)
-
-
 def _address(point: object) -> str:
     return objects.text(point, "hostname") or objects.text(point, "ip") or "an unknown address"

@@ -14,7 +14,7 @@ def deployment(body: json.JsonObject) -> health.Health:
     """Judge a Deployment as ``kubectl rollout status`` does."""
     if objects.value(body, "spec", "paused") is True:
         return conditions.suspended("paused, pods are not updated until it is resumed")
-    if waiting := _unobserved(body):
+    if waiting := unobserved(body):
         return waiting
     deadline = conditions.find(body, "Progressing")
     if deadline and deadline.reason == "ProgressDeadlineExceeded":
@@ -22,7 +22,7 @@ def deployment(body: json.JsonObject) -> health.Health:
     failure = conditions.find(body, "ReplicaFailure")
     if failure and failure.is_true:
         return conditions.degraded(failure.explain())
-    return _counts(
+    return counts(
         wanted=workloads.replicas(body),
         updated=objects.number(body, "status", "updatedReplicas"),
         total=objects.number(body, "status", "replicas"),
@@ -32,7 +32,7 @@ def deployment(body: json.JsonObject) -> health.Health:
 
 def replica_set(body: json.JsonObject) -> health.Health:
     """Judge a ReplicaSet."""
-    if waiting := _unobserved(body):
+    if waiting := unobserved(body):
         return waiting
     failure = conditions.find(body, "ReplicaFailure")
     if failure and failure.is_true:
@@ -40,12 +40,12 @@ def replica_set(body: json.JsonObject) -> health.Health:
     total = objects.number(body, "status", "replicas")
     available = objects.number(body, "status", "availableReplicas")
     wanted = workloads.replicas(body)
-    return _counts(wanted=wanted, updated=total, total=total, available=available)
+    return counts(wanted=wanted, updated=total, total=total, available=available)
 
 
 def stateful_set(body: json.JsonObject) -> health.Health:
     """Judge a StatefulSet, with a partition or without."""
-    if waiting := _unobserved(body):
+    if waiting := unobserved(body):
         return waiting
     wanted = workloads.replicas(body)
     ready = objects.number(body, "status", "readyReplicas")
@@ -79,7 +79,7 @@ def _not_updated(
 
 def daemon_set(body: json.JsonObject) -> health.Health:
     """Judge a DaemonSet."""
-    if waiting := _unobserved(body):
+    if waiting := unobserved(body):
         return waiting
     wanted = objects.number(body, "status", "desiredNumberScheduled")
     updated = objects.number(body, "status", "updatedNumberScheduled")
@@ -95,14 +95,15 @@ def daemon_set(body: json.JsonObject) -> health.Health:
     return conditions.healthy(f"{available} of {wanted} pods available")
 
 
-def _unobserved(body: json.JsonObject) -> health.Health | None:
-    """Return "progressing" as well when there is no status at all yet."""
+def unobserved(body: json.JsonObject) -> health.Health | None:
+    """Return "progressing" until the newest generation was seen, also without any status yet."""
     if not objects.number(body, "status", "observedGeneration"):
         return conditions.progressing("not observed by its controller yet")
     return conditions.unobserved(body)
 
 
-def _counts(*, wanted: int, updated: int, total: int, available: int) -> health.Health:
+def counts(*, wanted: int, updated: int, total: int, available: int) -> health.Health:
+    """Judge by how many pods there are of the new revision, of all, and can be used."""
     if updated < wanted:
         return conditions.progressing(f"{updated} of {wanted} pods updated")
     if total > updated:

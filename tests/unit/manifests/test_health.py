@@ -4,6 +4,7 @@ import pytest
 
 from volary.config import yaml
 from volary.manifests import health
+from volary.model import health as healths
 from volary.model import status
 
 CASES = sorted((pathlib.Path(__file__).parents[2] / "cases" / "health").iterdir())
@@ -15,16 +16,25 @@ def read(path: pathlib.Path) -> dict[str, object]:
     return document.value
 
 
+def rule_of(written: dict[str, object]) -> healths.Rule:
+    texts = {key: str(value) for key, value in written.items() if key != "treat_as"}
+    word = written.get("treat_as")
+    return healths.Rule(**texts, treat_as=status.HealthStatus(word) if word else None)
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_cases(case: pathlib.Path) -> None:
     """One live object and its health; add a case by adding a folder."""
-    found = health.assess(read(case / "object.yaml"))
+    rule = case / "rule.yaml"
+    rules = [rule_of(read(rule))] if rule.exists() else []
+    found = health.assess(read(case / "object.yaml"), rules)
 
-    expected = {"permanent": False, **read(case / "expected.yaml")}
+    expected = {"permanent": False, "ruled": True, **read(case / "expected.yaml")}
     assert {
         "status": found.status.value,
         "reason": found.reason,
         "permanent": found.permanent,
+        "ruled": found.ruled,
     } == expected
 
 
