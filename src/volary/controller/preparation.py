@@ -9,10 +9,11 @@ from datetime import timedelta
 from volary.clusters import kubeconfig, pool
 from volary.config import application as application_files
 from volary.config import lint, strategies
-from volary.controller import last_success, projects, running_commit, waving
+from volary.controller import destinations, last_success, projects, running_commit, waving
 from volary.engine import state
 from volary.model import application as applications
 from volary.model import errors, fleet, manifest, plan, problem
+from volary.placement import failover
 from volary.planner import plan as plans
 from volary.planner import skipping
 from volary.planner import targets as target_choice
@@ -46,6 +47,8 @@ class Wish:
     remembered: str | None = None
     #: What single clusters run instead, likewise.
     kept: Mapping[str, str] = field(default_factory=dict)
+    #: Where the application is, as the caller remembers it; nothing: the fleet alone decides.
+    placed: failover.Standing = field(default_factory=failover.Standing)
     #: How long a cluster may take to say what runs there, or what it would take.
     patience: timedelta = running_commit.PATIENCE
 
@@ -129,6 +132,7 @@ async def prepare(
     selection = target_choice.select(
         application, clusters.fleet, document=loaded.document, base=loaded.base
     )
+    selection = destinations.narrow(application, selection, wish.placed)
     names = tuple(each.name for each in selection.require())
     sides = {project.commit: _side(project)}
     rendering = Rendering(sides, renderer or renderers.Renderer(), clusters.fleet)
