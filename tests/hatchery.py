@@ -15,6 +15,7 @@ import importlib
 import json
 import os
 import pkgutil
+import re
 import runpy
 import signal
 import socket
@@ -34,6 +35,7 @@ _LENGTH = struct.Struct("!I")
 _LIMIT = 1 << 22
 #: Nobody has more files open than that here.
 _FILES = 4096
+_SKIPPED = re.compile(r"\.__main__$|\.migrations\.")
 #: What commands import only when they need it.
 _LATE = (
     "aiosqlite",
@@ -267,11 +269,11 @@ def _begin(order: _Order, files: Sequence[int]) -> None:
 def _import_everything() -> None:
     import volary
 
-    for found in pkgutil.walk_packages(volary.__path__, "volary."):
-        if "__main__" not in found.name and ".migrations." not in found.name:
-            importlib.import_module(found.name)
-    for late in _LATE:
-        importlib.import_module(late)
+    found = [each.name for each in pkgutil.walk_packages(volary.__path__, "volary.", print)]
+    for name in (*(each for each in found if not _SKIPPED.search(each)), *_LATE):
+        # What cannot be imported fails the command that needs it, and only that.
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
 
 
 def _carry_out(order: _Order) -> None:

@@ -1,11 +1,14 @@
-"""Commands as a user types them, in a process of their own."""
+"""Commands as a user types them, in a process of their own, and how they start from nothing."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import command_world
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted(
@@ -15,66 +18,75 @@ EXAMPLES = sorted(
 )
 
 
-def volary(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "volary", *arguments],
+async def volary(*words: str) -> command_world.Ended:
+    shell = command_world.Shell(ROOT, dict(os.environ))
+    return await shell.volary(*words)
+
+
+def test_a_command_starts_from_nothing() -> None:
+    """All other tests have processes of `hatchery`, where everything was imported before."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "volary", "render", "examples/simple", "--target", "us"],
         capture_output=True,
         text=True,
-        cwd=cwd,
+        cwd=ROOT,
         check=False,
         timeout=60,
     )
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "kind: Deployment" in ended.stdout
 
 
 def test_there_are_at_least_five_examples() -> None:
     assert len(EXAMPLES) >= 5
 
 
-def test_every_example_is_clean() -> None:
-    ended = volary("lint", "examples")
+async def test_every_example_is_clean() -> None:
+    ended = await volary("lint", "examples")
 
-    assert (ended.returncode, ended.stdout) == (0, "")
+    assert (ended.code, ended.out) == (0, "")
 
 
 @pytest.mark.parametrize("example", [name for name in EXAMPLES if name != "helm"])
-def test_every_example_renders(example: str) -> None:
+async def test_every_example_renders(example: str) -> None:
     fleet = Path(f"examples/{example}/fleet.yaml")
     known = ["--fleet", str(fleet)] if (ROOT / fleet).exists() else []
-    ended = volary("render", f"examples/{example}", "--target", "us", "-o", "json", *known)
+    ended = await volary("render", f"examples/{example}", "--target", "us", "-o", "json", *known)
 
-    assert ended.returncode == 0, ended.stderr
-    items = json.loads(ended.stdout)
+    assert ended.code == 0, ended.err
+    items = json.loads(ended.out)
     assert items
 
 
-def test_lint_shows_all_problems_at_once_with_line_and_hint(tmp_path: Path) -> None:
+async def test_lint_shows_all_problems_at_once_with_line_and_hint(tmp_path: Path) -> None:
     (tmp_path / "volary.yaml").write_text(
         "apiVersion: volary.dev/v1\nkind: Application\nmetadata: {name: shop}\nspec:\n"
         "  pipelin: {}\n  pipeline:\n    stages:\n    - name: K8S_CANARY_ROLLOUT\n"
         "      with: {replicas: abc}\n"
     )
 
-    ended = volary("lint", str(tmp_path), "--output", "json")
+    ended = await volary("lint", str(tmp_path), "--output", "json")
 
-    found = {each["path"]: each for each in json.loads(ended.stdout)}
-    assert ended.returncode == 2
+    found = {each["path"]: each for each in json.loads(ended.out)}
+    assert ended.code == 2
     assert found["spec.pipelin"]["line"] == 5
     assert "pipeline" in found["spec.pipelin"]["hint"]
     assert found["spec.pipeline.stages[0].with.replicas"]["line"] == 9
 
 
-def test_a_missing_path_is_a_clear_error_without_traceback() -> None:
-    ended = volary("lint", "nowhere")
+async def test_a_missing_path_is_a_clear_error_without_traceback() -> None:
+    ended = await volary("lint", "nowhere")
 
-    assert ended.returncode == 2
-    assert ended.stderr == "error: nowhere does not exist\n"
-
-
-def test_schema_is_json_schema() -> None:
-    ended = volary("schema", "fleet")
-
-    assert json.loads(ended.stdout)["$schema"].startswith("https://json-schema.org/")
+    assert ended.code == 2
+    assert ended.err == "error: nowhere does not exist\n"
 
 
-def test_an_unknown_command_is_wrong_usage() -> None:
-    assert volary("relase").returncode == 2
+async def test_schema_is_json_schema() -> None:
+    ended = await volary("schema", "fleet")
+
+    assert json.loads(ended.out)["$schema"].startswith("https://json-schema.org/")
+
+
+async def test_an_unknown_command_is_wrong_usage() -> None:
+    assert (await volary("relase")).code == 2
