@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from volary.config import (
+    health_sections,
     notices,
     paths,
     provider_reading,
@@ -89,6 +90,7 @@ def _convert(
         supersede=read.supersede,
         scripts=read.scripts == "allow",
         local_webhooks=read.local_webhooks == "allow",
+        cluster_health=health_sections.convert(reading, read.cluster_health),
         retention=controller.Retention(read.retention.runs, timedelta(days=read.retention.days)),
         auth=_auth(reading, read.auth, directory),
         roles=tuple(_role(reading, each, i) for i, each in enumerate(read.roles)),

@@ -8,7 +8,7 @@ import annotated_types
 import pydantic
 from pydantic import Field
 
-from volary.config import providers, sections, values
+from volary.config import health_sections, providers, sections, values
 from volary.model import controller
 
 Count = Annotated[pydantic.StrictInt, Field(ge=1, le=1_000_000)]
@@ -259,6 +259,9 @@ class ControllerFile(sections.Section):
     local_webhooks: Literal["allow", "deny"] = Field(
         default="deny",
         description="Whether webhooks of applications may reach this machine itself (loopback).",
+    )
+    cluster_health: health_sections.ClusterHealth = Field(
+        default_factory=health_sections.ClusterHealth, description="How clusters are watched."
     )
     retention: Retention = Field(default_factory=Retention, description="How much history is kept.")
     auth: Auth = Field(default_factory=Auth, description="Who is let in.")

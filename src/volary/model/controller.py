@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
-from volary.model import application, provider
+from volary.model import application, attendance, provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +239,8 @@ class Settings:
     scripts: bool = False
     #: Let webhooks of applications reach this machine itself.
     local_webhooks: bool = False
+    #: How clusters are watched.
+    cluster_health: attendance.Rules = field(default_factory=attendance.Rules)
     retention: Retention = field(default_factory=Retention)
     auth: Auth = field(default_factory=Auth)
     roles: tuple[RoleBinding, ...] = ()
