@@ -39,6 +39,8 @@ OPTIONS: Mapping[stages.StageName, type[stages.StageOptions]] = {
     stages.StageName.TRAFFIC_ROUTING: stages.TrafficOptions,
     stages.StageName.ROLLBACK: stages.RollbackOptions,
     stages.StageName.WAVE_GATE: stages.WaveGateOptions,
+    stages.StageName.PLACEMENT_SYNC: stages.PlacementOptions,
+    stages.StageName.PLACEMENT_REMOVE: stages.PlacementOptions,
     stages.StageName.WAIT: stages.WaitOptions,
     stages.StageName.WAIT_APPROVAL: stages.ApprovalOptions,
     stages.StageName.ANALYSIS: stages.AnalysisOptions,
@@ -64,6 +66,9 @@ EVENTS: Mapping[str, type[events.Event]] = {
         events.Retry,
         events.Approve,
         events.Reject,
+        events.Withdraw,
+        events.PromoteWave,
+        events.Unfreeze,
     )
 }
 #: Kinds of commands, likewise.

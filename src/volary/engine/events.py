@@ -130,6 +130,35 @@ class Reject:
     comment: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Somebody takes back their yes, before anything came of it."""
+
+    at: datetime
+    by: str
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromoteWave:
+    """End what the current wave waits for at its end: soak, webhook, analysis."""
+
+    at: datetime
+    by: str
+    reason: str
+    #: The wave that is meant; empty: the current one.
+    wave: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfreeze:
+    """Let this run change clusters whose windows are closed."""
+
+    at: datetime
+    by: str
+    reason: str
+
+
 Event = (
     Start
     | TaskProgressed
@@ -143,4 +172,7 @@ Event = (
     | Retry
     | Approve
     | Reject
+    | Withdraw
+    | PromoteWave
+    | Unfreeze
 )

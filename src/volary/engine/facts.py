@@ -62,6 +62,8 @@ def conclude(run: state.Run, task: state.TaskState, event: events.TaskFinished) 
         ended = replace(
             ended, status=words.TaskStatus.WAITING, reason=said, finished=None, deadline=again
         )
+    if task.stop_cause is state.StopCause.AGAIN and status is words.TaskStatus.CANCELLED:
+        ended = state.TaskState(task.target, attempt=task.attempt, reason=task.stop_reason)
     run = _with_task(run, ended)
     if outcome.touched and not task.returning:
         run = update.touch(run, task.target)

@@ -8,7 +8,17 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine import failures, limits, openings, roster, state, tally, update, wording
+from volary.engine import (
+    failures,
+    limits,
+    openings,
+    permits,
+    roster,
+    state,
+    tally,
+    update,
+    wording,
+)
 from volary.model import status as words
 
 
@@ -43,12 +53,8 @@ def ask_approval(run: state.Run, now: datetime) -> state.Run:
     asked = replace(group, asked=now, expires=now + group.rule.timeout)
     stage = update.group(run.current, group, asked)
     status = words.TaskStatus.WAITING
-    reason = f"waiting for approval ({group.rule.count} of {_people(group.rule)})"
+    reason = wording.wanted_approval(group.rule.count, group.rule.approvers)
     return update.current(run, replace(stage, status=status, reason=reason))
-
-
-def _people(rule: state.ApprovalRule) -> str:
-    return wording.names(rule.approvers) or "anybody"
 
 
 def begin_stage(run: state.Run, now: datetime) -> state.Run:
@@ -183,6 +189,8 @@ def _finished(run: state.Run, now: datetime) -> state.Run:
     else:
         status = words.RunStatus.SUCCEEDED
         reason = f"every stage is done on {done}"
+    before_time = permits.promotions(run)
+    reason += f" ({before_time})" if before_time else ""
     return replace(run, status=status, reason=reason, finished=now, pause=None, clock_stopped=None)
 
 
@@ -200,7 +208,8 @@ def reason(run: state.Run) -> str:
     if limits.waiting_group(run):
         return f"{where}: {stage.reason}"
     closed = next((group.closed for group in stage.groups if group.closed), "")
-    return f"{where}: {closed}" if closed else where
+    said = [closed, permits.of_now(run)]
+    return ": ".join([where, *[each for each in said if each]])
 
 
 def _paused(run: state.Run, pause: state.Pause) -> str:

@@ -34,6 +34,9 @@ The rules, in words:
     or everything, the last wave first.
 12. While a window is closed, no stage that changes a cluster starts on it (`openings`): what runs
     finishes, limits stand still when nothing does, and the way back is never held up.
+13. People let a run do something before its time (`permits`), by name and reason: end the soak of a
+    wave, whose clusters are seen healthy once more; go through closed windows. An approval is
+    taken back for as long as nothing came of it. What was let happen is told at the end.
 
 The table says which events are taken in which status, by which function, and which
 statuses may follow. After the function wrote down the event, `settle` decides everything
@@ -44,7 +47,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from volary.engine import commands, events, facts, limits, orders, requests, settle, state
+from volary.engine import (
+    commands,
+    events,
+    facts,
+    limits,
+    orders,
+    permits,
+    requests,
+    settle,
+    state,
+)
 from volary.model.status import RunStatus
 
 #: In the order they are to be carried out.
@@ -86,6 +99,9 @@ _RECORDS: Mapping[type[events.Event], Callable[[state.Run, Any], requests.Answer
     events.Retry: requests.retry,
     events.Approve: requests.approve,
     events.Reject: requests.reject,
+    events.Withdraw: permits.withdraw,
+    events.PromoteWave: permits.promote,
+    events.Unfreeze: permits.unfreeze,
 }
 
 #: Status → event → the statuses that may follow. What is not listed is not taken.
@@ -116,6 +132,11 @@ _LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] =
         events.PauseAsked: (RunStatus.WAITING,),
         events.SkipCluster: (RunStatus.RUNNING, RunStatus.WAITING, *_FAILED),
         events.SkipStage: (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.SUCCEEDED, *_FAILED),
+        # Some clusters may wait for a window, or have begun, while others go on.
+        events.PromoteWave: (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.SUCCEEDED),
+        events.Unfreeze: (RunStatus.RUNNING,),
+        # Only to be told that it comes too late.
+        events.Withdraw: (RunStatus.RUNNING,),
     },
     # Waiting for a person: paused (tasks may still be finishing), held, or asked to approve; or
     # for a window.
@@ -136,6 +157,9 @@ _LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] =
         events.Retry: (RunStatus.RUNNING, RunStatus.WAITING),
         events.Approve: (RunStatus.RUNNING, RunStatus.WAITING),
         events.Reject: (RunStatus.WAITING, *_FAILED),
+        events.Withdraw: (RunStatus.WAITING,),
+        events.PromoteWave: (RunStatus.WAITING,),
+        events.Unfreeze: (RunStatus.RUNNING, RunStatus.WAITING),
     },
     RunStatus.ROLLING_BACK: {
         events.TaskProgressed: (RunStatus.ROLLING_BACK,),
@@ -217,6 +241,9 @@ _REQUESTS: Mapping[type[events.Event], str] = {
     events.Retry: "tried again",
     events.Approve: "approved",
     events.Reject: "rejected",
+    events.Withdraw: "unapproved",
+    events.PromoteWave: "promoted",
+    events.Unfreeze: "unfrozen",
 }
 
 

@@ -41,7 +41,8 @@ def next_group(run: state.Run) -> state.GroupState | None:
 def closed(run: state.Run, group: state.GroupState, now: datetime) -> Mapping[str, windows.Closure]:
     """Return the clusters with a queued task that must not be changed at `now`."""
     name = run.current.stage.name
-    if not run.windows or run.rollback or name in _CHANGES_NOTHING or not _pending(group):
+    is_free = not run.windows or run.rollback or run.unfrozen
+    if is_free or name in _CHANGES_NOTHING or not _pending(group):
         return {}
     return _closures(run, [task.target for task in group.tasks if _is_pending(task)], now)
 
@@ -64,7 +65,7 @@ def watch(run: state.Run, now: datetime) -> state.Run:
         opens = min((closure.opens for closure in found.values()), default=None)
         said = _sentence(found) if found else ""
         if (opens, said) != (each.opens, each.closed):
-            has_opened = each.opens is not None and now >= each.opens
+            has_opened = each.opens is not None and (now >= each.opens or bool(run.unfrozen))
             stage = update.group(stage, each, replace(each, opens=opens, closed=said))
             stage = _afresh(run, stage, now) if has_opened else stage
     return update.current(run, stage)

@@ -98,6 +98,8 @@ class StopCause(StrEnum):
     ENDING = "ending"
     #: A person left the cluster out: it is skipped.
     SKIP = "skip"
+    #: What it has to do is less now: it begins again.
+    AGAIN = "again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +269,8 @@ class StageState:
     deadline: datetime | None = None
     #: Name of the wave it is a step of; empty: of none.
     wave: str = ""
+    #: Who ended before its time what it waits for, and why; empty: nobody did.
+    promoted: str = ""
 
     @property
     def tasks(self) -> Iterator[TaskState]:
@@ -340,6 +344,15 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
+class Unfreezing:
+    """Somebody let the run change clusters while their windows are closed."""
+
+    by: str
+    at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One execution of a plan, pinned to a commit and to its clusters."""
 
@@ -372,6 +385,8 @@ class Run:
     waves: tuple[WaveRule, ...] = ()
     #: When its clusters may be changed; empty: at any time.
     windows: tuple[WindowRule, ...] = ()
+    #: Windows do not hold it up any more; None: they do.
+    unfrozen: Unfreezing | None = None
 
     @property
     def is_final(self) -> bool:

@@ -9,8 +9,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
 
-from volary.engine import codec, commands, events, feed, limits, machine, narration, state
+from volary.engine import (
+    codec,
+    commands,
+    events,
+    feed,
+    machine,
+    narration,
+    openings,
+    state,
+)
 from volary.model import json, record
+
+#: What a person decides about a group.
+_DECISIONS = (events.Approve, events.Reject, events.Withdraw)
 
 
 def of_new(run: state.Run, origin: json.JsonObject, at: datetime) -> record.Transition:
@@ -200,15 +212,18 @@ def _approvals(
 ) -> Iterable[record.ApprovalRecord]:
     """Return what a person decided, with the group it was about; nothing comes with it."""
     event = happened[0] if len(happened) == 1 else None
-    if before is None or not isinstance(event, events.Approve | events.Reject):
+    if before is None or not isinstance(event, _DECISIONS):
         return
-    waiting = limits.waiting_group(before)
-    if before is not after and waiting is not None:
+    group = openings.next_group(before)
+    if before is not after and group is not None:
+        comment = event.comment
+        if isinstance(event, events.Withdraw):
+            comment = f"withdrawn: {comment}" if comment else "withdrawn"
         yield record.ApprovalRecord(
             stage=before.current.id,
-            group=waiting.name,
+            group=group.name,
             by=event.by,
             at=event.at,
             approved=isinstance(event, events.Approve),
-            comment=event.comment,
+            comment=comment,
         )

@@ -15,6 +15,11 @@ def names(several: Sequence[str]) -> str:
     return f"{', '.join(several[:-1])} and {several[-1]}"
 
 
+def wanted_approval(count: int, approvers: Sequence[str]) -> str:
+    """Return that so many people have to agree, and who may."""
+    return f"waiting for approval ({count} of {names(approvers) or 'anybody'})"
+
+
 def span(length: timedelta) -> str:
     """Return ``1h30m``, ``45s``, ``0.5s``: the largest units first, zeroes left out."""
     seconds = length.total_seconds()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from volary.engine import commands, events, limits, machine, orders, plan, state
-from volary.model import freeze, outcome, stage
+from volary.model import freeze, outcome, stage, webhook
 from volary.model.status import RunStatus, TaskStatus
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
@@ -32,6 +32,24 @@ STAGES = (
         timeout=timedelta(minutes=20),
     ),
 )
+#: What a wave goes through at its end.
+GATES = (
+    stage.Stage(
+        stage.StageName.WAVE_GATE,
+        stage.WaveGateOptions(timedelta(minutes=5)),
+        timeout=timedelta(minutes=15),
+    ),
+    stage.Stage(
+        stage.StageName.WEBHOOK_GATE,
+        stage.WebhookGateOptions(webhook.Webhook("ask", "http://ask")),
+        timeout=timedelta(minutes=15),
+    ),
+    stage.Stage(
+        stage.StageName.WAIT_APPROVAL,
+        stage.ApprovalOptions(("ana", "bo", "cy"), 2),
+        timeout=timedelta(hours=1),
+    ),
+)
 RULE = state.ApprovalRule(count=2, timeout=timedelta(hours=1))
 GROUPS = (
     (plan.Group(NAMES),),
@@ -50,6 +68,9 @@ REPORTS = (
     TaskStatus.ROLLED_BACK,
 )
 
+GOOD = (TaskStatus.SUCCEEDED, TaskStatus.SKIPPED)
+PROMOTING = (stage.StageName.PRIMARY_ROLLOUT,)
+
 Key = tuple[str, str, int]
 
 
@@ -65,6 +86,8 @@ class Conversation(RuleBasedStateMachine):
         self.wrote: set[str] = set()
         self.back: set[str] = set()
         self.releases = 0
+        #: Who said yes to which group, as far as they have not taken it back: our own books.
+        self.agreed: dict[tuple[str, str], set[str]] = {}
 
     def send(self, event: events.Event) -> machine.Step:
         before = self.run
@@ -105,7 +128,10 @@ class Conversation(RuleBasedStateMachine):
 
     def may_be_changed(self, command: commands.StartTask) -> bool:
         """Say so by the definition: a minute is in a window when one began not long before."""
-        if command.returning or command.stage == state.ROLLBACK_ID or "WAIT" in command.stage:
+        changes_nothing = any(word in command.stage for word in ("WAIT", "WAVE_GATE", "WEBHOOK"))
+        if command.returning or command.stage == state.ROLLBACK_ID or changes_nothing:
+            return True
+        if self.run.unfrozen:
             return True
         minutes = self.now.hour * 60 + self.now.minute
         within = {"office": minutes % 120 < 70, "freeze": minutes % 30 < 20}
@@ -209,7 +235,43 @@ class Conversation(RuleBasedStateMachine):
 
     @rule(by=st.sampled_from(("ana", "bo", "cy")))
     def approve(self, by: str) -> None:
-        self.send(events.Approve(self.now, by))
+        place = self.waiting_place()
+        step = self.send(events.Approve(self.now, by))
+        if not step.refusal:
+            self.agreed.setdefault(place, set()).add(by)
+
+    @rule(by=st.sampled_from(("ana", "bo", "cy")))
+    def withdraw(self, by: str) -> None:
+        place = self.waiting_place()
+        step = self.send(events.Withdraw(self.now, by))
+        if not step.refusal:
+            self.agreed[place].remove(by)
+
+    def waiting_place(self) -> tuple[str, str]:
+        group = next((each for each in self.run.current.groups if not each.is_final), None)
+        return self.run.current.id, group.name if group else ""
+
+    @rule(wave=st.sampled_from(("", "wave-0", "wave-1", "nowhere")))
+    def promote(self, wave: str) -> None:
+        before = self.run
+        step = self.send(events.PromoteWave(self.now, "ana", "hurry", wave))
+        if not step.refusal:
+            gates = ("WAVE_GATE", "ANALYSIS", "K8S_WEBHOOK_GATE")
+            assert before.current.stage.name.value in gates, "a rollout is not a gate"
+
+    @rule()
+    def unfreeze(self) -> None:
+        waited = " until " in self.run.reason
+        step = self.send(events.Unfreeze(self.now, "ana", "fire"))
+        assert step.refusal or waited or self.run.pause, "nobody waited for a window"
+
+    @invariant()
+    def nothing_starts_without_enough_people(self) -> None:
+        for stage_ in self.run.stages:
+            for group in stage_.groups:
+                if group.rule is not None and any(task.attempt for task in group.tasks):
+                    agreed = self.agreed.get((stage_.id, group.name), set())
+                    assert len(agreed) >= group.rule.count
 
     @rule()
     def reject(self) -> None:
@@ -388,10 +450,12 @@ class AnyWaves(Conversation):
             for position, (first, last) in enumerate(pairwise(edges))
         )
         numbered = [replace(each, index=index) for index, each in enumerate(STAGES)]
+        gates = [replace(each, index=len(STAGES) + place) for place, each in enumerate(GATES)]
         pairs = (
-            [(each, wave) for each in numbered for wave in rules]
+            [(each, wave) for each in numbered[:-1] for wave in rules]
+            + [(each, wave) for wave in rules for each in (numbered[-1], *gates)]
             if over_stages
-            else [(each, wave) for wave in rules for each in numbered]
+            else [(each, wave) for wave in rules for each in (*numbered, *gates)]
         )
         steps = tuple(
             plan.Step(
@@ -434,6 +498,30 @@ class AnyWaves(Conversation):
                     cluster = self.run.cluster(task.target)
                     assert cluster is not None
                     assert task.status in good or cluster.left_out
+
+    @invariant()
+    def a_promotion_skips_no_proof(self) -> None:
+        """A wave holds when each cluster still with the run was seen healthy on this release."""
+        names = [each.name for each in self.run.waves]
+        for earlier, later in pairwise(names):
+            begun = {
+                task.target
+                for each in self.run.stages
+                if each.wave == later and each.stage.name in PROMOTING
+                for task in each.tasks
+                if task.attempt
+            }
+            for wave in self.run.waves:
+                if not begun or wave.name != earlier:
+                    continue
+                for name in wave.targets:
+                    proof = next(
+                        each.task(name)
+                        for each in self.run.stages
+                        if each.wave == earlier and each.stage.name is stage.StageName.WAVE_GATE
+                    )
+                    left_out = (cluster := self.run.cluster(name)) and cluster.left_out
+                    assert left_out or (proof and proof.status in GOOD), name
 
     @invariant()
     def a_rollback_of_one_wave_leaves_the_others_alone(self) -> None:
