@@ -8,11 +8,11 @@ What cannot be known is never guessed: of a cluster that cannot be read only the
 counts, and it keeps that.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from volary.model import errors, fleet, overrides, resource
+from volary.model import errors, fleet, json, overrides, resource
 from volary.placement import capacity as estimates
 from volary.placement import dividend, division
 
@@ -71,6 +71,11 @@ class Assignment:
         found = self.find(key)
         return found.replicas if found else {}
 
+    def taken_over(self, other: "Assignment", clusters: Iterable[str]) -> "Assignment":
+        """Return this one with what another says of some clusters."""
+        names = set(clusters)
+        return replace(self, workloads=tuple(_taken_over(self, other, names)))
+
     def moved(self, key: resource.ResourceKey, earlier: "Assignment") -> dict[str, int]:
         """Return by how much each cluster's number differs from an earlier assignment's."""
         now, before = self.replicas(key), earlier.replicas(key)
@@ -99,6 +104,18 @@ class _Situation:
     fresh: bool
 
 
+def _taken_over(mine: Assignment, other: Assignment, names: set[str]) -> Iterator[Divided]:
+    for key in dict.fromkeys(each.key for each in (*mine.workloads, *other.workloads)):
+        here, there = mine.find(key), other.find(key)
+        shares = dict(here.shares) if here else {}
+        found = there.shares if there else {}
+        shares = {name: share for name, share in shares.items() if name not in names}
+        shares |= {name: share for name, share in found.items() if name in names}
+        known = here or there
+        if known and shares:
+            yield replace(known, shares=shares)
+
+
 def assign(
     policy: overrides.ReplicaDivision,
     workloads: Sequence[dividend.Workload],
@@ -117,9 +134,10 @@ def assign(
         workloads: What is divided, see `dividend.find`.
         clusters: Those that may get some, in the fleet's order. What was on others is placed anew.
         previous: What they have.
-        capacity: What was free, by cluster; looked at only by free capacity.
-        unavailable: Clusters that keep what they have and get no more, with the reason of each. By
-            static weights they are divided over like the others.
+        capacity: What was free, by cluster; looked at only by free capacity. Whoever is not here
+            gets no more.
+        unavailable: Clusters that keep what they have, with the reason of each: one that cannot be
+            read or written. By static weights they are divided over like the others.
         uid: Decides ties, see `division.webster`.
         fresh: Place everything anew instead of the difference only: `volary rebalance`.
 
@@ -128,21 +146,13 @@ def assign(
     """
     if policy.division is not overrides.Division.DIVIDED:
         return NOTHING
-    silent = {
-        each.name: unavailable.get(each.name, "its free capacity is not known")
-        for each in clusters
-        if policy.needs_capacity and (each.name in unavailable or each.name not in capacity)
-    }
+    by_capacity = policy.needs_capacity
+    names = {each.name for each in clusters}
+    silent = {name: why for name, why in unavailable.items() if by_capacity and name in names}
     situation = _Situation(policy, clusters, previous, capacity, silent, uid, fresh)
     divided = tuple(_divide(each, situation) for each in workloads)
-    names = {each.name for each in clusters}
-    read = {name: room.read_at for name, room in capacity.items() if name in names}
-    placed_anew = any(each.room for each in divided)
-    return Assignment(
-        divided,
-        read if policy.needs_capacity else {},
-        {name: why for name, why in silent.items() if placed_anew or name in unavailable},
-    )
+    read = {name: each.read_at for name, each in capacity.items() if name in names and by_capacity}
+    return Assignment(divided, read, silent)
 
 
 def needs_capacity(
@@ -200,7 +210,7 @@ def _by_room(workload: dividend.Workload, situation: _Situation) -> _Decided:
     kept = {name: held.get(name, 0) for name in names if name in situation.unavailable}
     wanted = max(0, workload.total - sum(kept.values()))
     room = {
-        name: estimates.fitting(situation.rooms[name], workload.pods[name])
+        name: _fitting(situation.rooms.get(name), workload.pods[name])
         for name in names
         if name not in kept and name in workload.pods
     }
@@ -213,6 +223,10 @@ def _by_room(workload: dividend.Workload, situation: _Situation) -> _Decided:
     reason = f"{_how(wanted, prior, situation)}: {_listed(shares)}"
     reasons = [reason, *(f"{name} keeps {count}" for name, count in had.items())]
     return shares, "; ".join(reasons), room if grows else {}
+
+
+def _fitting(left: estimates.Room | None, pod: json.JsonObject) -> int:
+    return 0 if left is None else estimates.fitting(left, pod)
 
 
 def _placed(

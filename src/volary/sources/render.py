@@ -18,7 +18,7 @@ from typing import assert_never
 from volary.config import crosscheck
 from volary.manifests import load, made, namespaces
 from volary.model import application, errors, fleet, manifest, overrides, problem
-from volary.placement import differences
+from volary.placement import assignment, differences
 from volary.sources import helm, kustomization, kustomize, plain, programs, tree, workspace
 
 _REMEMBERED = 256
@@ -71,11 +71,13 @@ class Renderer:
         directory: str,
         target: str,
         members: fleet.Fleet | None = None,
+        assigned: assignment.Assignment | None = None,
     ) -> Rendered:
         """Return the manifests of the application in `directory` for `target`.
 
         What the application has different on its clusters (overrides, shares of the replicas)
-        is worked in; `members` says what the clusters are.
+        is worked in; `members` says what the clusters are, `assigned` who gets how many
+        replicas where that was decided before.
 
         The namespace of the input is forced on them; a target's entry in
         ``multiTargets`` takes the place of the input's manifests, and of its kustomize
@@ -88,7 +90,22 @@ class Renderer:
         rendered = await self._rendered(files, described, directory, target)
         if described.differences == overrides.Differences():
             return rendered
-        return _for_cluster(rendered, described, target, members)
+        return _for_cluster(rendered, described, target, members, assigned)
+
+    async def undivided(
+        self,
+        files: tree.Tree,
+        described: application.Application,
+        *,
+        directory: str,
+        target: str,
+    ) -> Rendered:
+        """Return the manifests for `target` before anything in them is made different.
+
+        Raises:
+            UserError: As `render` does.
+        """
+        return await self._rendered(files, described, directory, target)
 
     async def _rendered(
         self, files: tree.Tree, described: application.Application, directory: str, target: str
@@ -243,6 +260,7 @@ def _for_cluster(
     described: application.Application,
     target: str,
     members: fleet.Fleet | None,
+    assigned: assignment.Assignment | None,
 ) -> Rendered:
     """Return the manifests as one cluster of the application's gets them."""
     clusters = crosscheck.deployed(described, members) if members else ()
@@ -252,7 +270,9 @@ def _for_cluster(
             f"what {target} has different cannot be told: no fleet is known that it belongs to",
             hint="name the fleet: --fleet fleet.yaml",
         )
-    found = differences.apply(rendered.manifests, described.differences, cluster, clusters)
+    found = differences.apply(
+        rendered.manifests, described.differences, cluster, clusters, assigned=assigned
+    )
     load.check_unique(found)
     return Rendered(tuple(found), rendered.method, _digest(found))
 

@@ -1,0 +1,198 @@
+"""Who gets how many replicas in a run: asked for once, when it is prepared.
+
+What an application had is known from its last release that succeeded; where nobody remembers, it
+is read from the live objects, unless they carry another application's mark. Free capacity is read only when
+something has to be placed. Neither is guessed.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from volary.clusters import client as clients
+from volary.clusters import free_capacity, live, placing, pool
+from volary.config import admission, crosscheck
+from volary.manifests import autoscalers, objects, tracking
+from volary.model import application as applications
+from volary.model import errors, fleet, manifest, overrides, problem
+from volary.placement import assignment, dividend
+
+Manifests = Mapping[str, Sequence[manifest.Manifest]]
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The assignments of a run."""
+
+    #: What it brings.
+    now: assignment.Assignment = assignment.NOTHING
+    #: What was there before, and is gone back to.
+    before: assignment.Assignment = assignment.NOTHING
+
+
+async def decide(
+    clusters: pool.Pool,
+    application: applications.Application,
+    manifests: Manifests,
+    *,
+    previous: assignment.Assignment | None,
+    patience: timedelta = free_capacity.PATIENCE,
+    fresh: bool = False,
+) -> Numbers:
+    """Return who gets how many replicas, and who had.
+
+    Args:
+        clusters: The clients of the fleet.
+        application: Whose replicas.
+        manifests: By target of the run, before anything is divided.
+        previous: What the application had, as somebody remembers; None: nobody does.
+        patience: How long a cluster may take to answer.
+        fresh: Place everything anew.
+
+    Raises:
+        errors.UserError: There is not enough room, or something cannot be divided like this.
+    """
+    policy = application.differences.replicas
+    if policy.division is not overrides.Division.DIVIDED:
+        return Numbers()
+    dividends = dividend.find(manifests, policy)
+    members = crosscheck.deployed(application, clusters.fleet)
+    away = {each.name: admission.why_not(application, each) for each in members}
+    away = {name: why for name, why in away.items() if why or name not in manifests}
+    if not policy.needs_capacity:
+        made = assignment.assign(policy, dividends, members)
+        return Numbers(made, previous or assignment.NOTHING)
+    before, silent = await _before(
+        clusters, application, manifests, dividends, previous=previous, patience=patience
+    )
+    readings = free_capacity.Readings()
+    if fresh or assignment.needs_capacity(policy, dividends, members, before):
+        readings = await free_capacity.read(clusters, tuple(manifests), patience=patience)
+    unavailable = {**silent, **readings.unreadable, **away}
+    made = assignment.assign(
+        policy, dividends, members, before, readings.rooms, unavailable, fresh=fresh
+    )
+    return Numbers(made, before)
+
+
+def warnings(
+    numbers: Numbers, manifests: Manifests, policy: overrides.ReplicaDivision
+) -> list[str]:
+    """Return what somebody should know about the division of a run."""
+    if policy.division is not overrides.Division.DIVIDED:
+        return []
+    found = [
+        f"{name} gets no more replicas: {why}" for name, why in numbers.now.unavailable.items()
+    ]
+    if policy.autoscaled is overrides.Autoscaled.LEAVE:
+        for listed in manifests.values():
+            found += [
+                f"{item.key.title} is not divided: {scaler.key.title} scales it in each cluster"
+                " (placement.replicas.autoscaled: divideBounds divides its bounds)"
+                for item, scaler in dividend.autoscaled(listed)
+            ]
+    return list(dict.fromkeys(found))
+
+
+def as_problems(lines: Sequence[str]) -> list[problem.Problem]:
+    """Return warnings as problems."""
+    return [problem.Problem(each, severity=problem.Severity.WARNING) for each in lines]
+
+
+async def _before(
+    clusters: pool.Pool,
+    application: applications.Application,
+    manifests: Manifests,
+    dividends: Sequence[dividend.Workload],
+    *,
+    previous: assignment.Assignment | None,
+    patience: timedelta,
+) -> tuple[assignment.Assignment, Mapping[str, str]]:
+    """Return what the clusters have, and those of which nobody knows it."""
+    known = previous or assignment.NOTHING
+    unknown = [each.key for each in dividends if known.find(each.key) is None]
+    if not unknown:
+        return known, {}
+    found, silent = await _observe(clusters, application, manifests, dividends, patience)
+    extra = [each for each in found.workloads if each.key in unknown]
+    return replace(known, workloads=(*known.workloads, *extra)), silent
+
+
+async def _observe(
+    clusters: pool.Pool,
+    application: applications.Application,
+    manifests: Manifests,
+    dividends: Sequence[dividend.Workload],
+    patience: timedelta,
+) -> tuple[assignment.Assignment, Mapping[str, str]]:
+    """Read what the live objects say; those of another application do not count."""
+    keys = {each.key for each in dividends}
+
+    async def look(target: str) -> Mapping[object, assignment.Share] | str:
+        client = await clusters.client(target)
+        if isinstance(client, pool.Unavailable):
+            return client.reason
+        wanted = [item for item in manifests[target] if item.key in keys]
+        try:
+            async with asyncio.timeout(patience.total_seconds()):
+                return await _live(client, application, wanted)
+        except TimeoutError:
+            return f"no answer within {patience.total_seconds():g} s"
+        except errors.VolaryError as error:
+            return str(error)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = {target: group.create_task(look(target)) for target in manifests}
+    seen = {target: task.result() for target, task in tasks.items()}
+    shares = {target: each for target, each in seen.items() if not isinstance(each, str)}
+    divided = tuple(
+        assignment.Divided(
+            each.key,
+            {target: found[each.key] for target, found in shares.items() if each.key in found},
+            "as it was seen live",
+        )
+        for each in dividends
+    )
+    silent = {target: each for target, each in seen.items() if isinstance(each, str)}
+    return assignment.Assignment(divided), silent
+
+
+async def _live(
+    client: clients.Client,
+    application: applications.Application,
+    wanted: Sequence[manifest.Manifest],
+) -> Mapping[object, assignment.Share]:
+    placement = await placing.place(client, wanted)
+    found = await live.read(client, placement.placed)
+    by_name = {(key.kind, key.name): body for key, body in found.items()}
+    shares: dict[object, assignment.Share] = {}
+    for item in wanted:
+        body = by_name.get((item.kind, item.name))
+        if body is None:
+            continue
+        annotations = objects.mapping(body, "metadata", "annotations")
+        if annotations.get(tracking.APPLICATION, application.name) == application.name:
+            shares[item.key] = _share(manifest.Manifest(body))
+    return shares
+
+
+def _share(item: manifest.Manifest) -> assignment.Share:
+    if item.kind in autoscalers.KINDS:
+        least, most = autoscalers.bounds(item)
+        return assignment.Share(most, least=least)
+    key = "parallelism" if item.kind == "Job" else "replicas"
+    completions = objects.value(item.body, "spec", "completions")
+    return assignment.Share(
+        objects.number(item.body, "spec", key, default=1),
+        completions if isinstance(completions, int) and item.kind == "Job" else None,
+    )
+
+
+def targets_of(application: applications.Application, members: fleet.Fleet) -> tuple[str, ...]:
+    """Return the names of the clusters that would be in a run now."""
+    return tuple(
+        each.name
+        for each in crosscheck.deployed(application, members)
+        if not admission.why_not(application, each)
+    )
