@@ -13,7 +13,7 @@ def to_document(placed: failover.Standing) -> json.JsonObject:
         "chosen": list(placed.chosen),
         "away": dict(placed.away),
         "leaving": [_leaving(each) for each in placed.leaving],
-        "clocks": {key: _clock(each) for key, each in placed.clocks.items()},
+        "timers": {key: _clock(each) for key, each in placed.timers.items()},
         "waiting": dict(placed.waiting),
     }
 
@@ -25,7 +25,7 @@ def from_document(document: json.JsonObject | None) -> failover.Standing:
         tuple(read.get("chosen", ())),
         dict(read.get("away", {})),
         tuple(map(_read_leaving, read.get("leaving", ()))),
-        {key: _read_clock(each) for key, each in read.get("clocks", {}).items()},
+        {key: _read_clock(each) for key, each in read.get("timers", {}).items()},
         dict(read.get("waiting", {})),
     )
 

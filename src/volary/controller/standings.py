@@ -5,12 +5,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
-from volary.controller import wants
+from volary.controller import placed_document, wants
 from volary.engine import standing as engine_standing
 from volary.engine import state
 from volary.model import application as applications
 from volary.model import json, placement
 from volary.model import status as words
+from volary.placement import assignment, assignment_document
+from volary.placement import failover
 
 
 class Status(StrEnum):
@@ -52,10 +54,21 @@ class Standing:
     targets: applications.TargetSelector | None = None
     #: Who is named in notifications, as its file said last.
     mentions: tuple[applications.Mention, ...] = ()
+    #: Who else is told, as its file said last.
+    alerts: tuple[applications.Alert, ...] = ()
     #: What clusters run that are not on the last commit that succeeded everywhere.
     kept: Mapping[str, str] = field(default_factory=dict)
+    #: Where it is, and what is moving.
+    placed: failover.Standing = field(default_factory=failover.Standing)
+    #: A move that has not begun; it goes before what is wanted.
+    move: wants.Want | None = None
     #: Nothing of it begins to move (`pinning`); None: it may.
     pause: state.Pause | None = None
+
+    @property
+    def next_want(self) -> wants.Want | None:
+        """What begins next."""
+        return self.move or self.want
 
 
 def after(standing: Standing, run: state.Run) -> Standing:
@@ -98,7 +111,15 @@ def to_document(standing: Standing) -> json.JsonObject:
             {"event": each.event, "users": list(each.users), "groups": list(each.groups)}
             for each in standing.mentions
         ],
+        "alerts": [
+            {"name": each.name, "receiver": each.receiver, "events": list(each.events)}
+            for each in standing.alerts
+        ],
         "kept": dict(standing.kept),
+        "assigned": assignment_document.to_document(standing.assigned),
+        "pinned": assignment_document.to_document(standing.pinned),
+        "placed": placed_document.to_document(standing.placed),
+        "move": wants.to_document(standing.move) if standing.move else None,
         "pause": None
         if standing.pause is None
         else {
@@ -121,6 +142,7 @@ def _read_requirement(document: json.JsonObject) -> placement.Requirement:
 def from_document(document: json.JsonObject) -> Standing:
     """Read a standing; what an earlier version did not write is empty."""
     want, targets = document.get("want"), document.get("targets")
+    move = document.get("move")
     return Standing(
         head=document.get("head", ""),
         looked_at=document.get("lookedAt", ""),
@@ -141,7 +163,15 @@ def from_document(document: json.JsonObject) -> Standing:
             applications.Mention(each["event"], tuple(each["users"]), tuple(each["groups"]))
             for each in document.get("mentions", ())
         ),
+        alerts=tuple(
+            applications.Alert(each["name"], each["receiver"], tuple(each["events"]))
+            for each in document.get("alerts", ())
+        ),
         kept=dict(document.get("kept") or {}),
+        assigned=assignment_document.from_document(document.get("assigned") or {}),
+        pinned=assignment_document.from_document(document.get("pinned") or {}),
+        placed=placed_document.from_document(document.get("placed")),
+        move=wants.from_document(move) if move else None,
         pause=_read_pause(document.get("pause")),
     )
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from volary.engine import state
 from volary.model import json, plan, stage
+from volary.placement import shifts
 
 #: Subjects as `git revert` writes them.
 _REVERT = 'Revert "'
@@ -24,6 +25,8 @@ class Kind(StrEnum):
     COMMIT = "commit"
     COMMAND = "command"
     ROLLBACK = "rollback"
+    #: It moves between clusters; no release comes with it.
+    PLACEMENT = "placement"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,8 @@ class Want:
     strategy: plan.Strategy | None = None
     #: The run that this commit takes back; when its rollback succeeds, nothing is left to do.
     undoes: str = ""
+    #: What moves where; of a `PLACEMENT` only.
+    shift: shifts.Shift | None = None
 
 
 def reason_of(want: Want, subject: str) -> str:
@@ -80,12 +85,22 @@ def to_document(want: Want) -> json.JsonObject:
         "author": want.author,
         "strategy": want.strategy.value if want.strategy else "",
         "undoes": want.undoes,
+        "shift": None if want.shift is None else _shift(want.shift),
+    }
+
+
+def _shift(shift: shifts.Shift) -> json.JsonObject:
+    return {
+        "first": list(shift.first),
+        "place": list(shift.place),
+        "reduce": list(shift.reduce),
+        "last": list(shift.last),
     }
 
 
 def from_document(document: json.JsonObject) -> Want:
     """Read a want; keys that are missing have their defaults."""
-    strategy = document.get("strategy", "")
+    strategy, shift = document.get("strategy", ""), document.get("shift")
     return Want(
         id=document["id"],
         commit=document["commit"],
@@ -96,4 +111,7 @@ def from_document(document: json.JsonObject) -> Want:
         author=document.get("author", ""),
         strategy=plan.Strategy(strategy) if strategy else None,
         undoes=document.get("undoes", ""),
+        shift=None
+        if shift is None
+        else shifts.Shift(*(tuple(shift[key]) for key in ("first", "place", "reduce", "last"))),
     )

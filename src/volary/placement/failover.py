@@ -72,7 +72,7 @@ class Standing:
     away: Mapping[str, str] = field(default_factory=dict)
     leaving: tuple[Leaving, ...] = ()
     #: By what goes on, such as ``eu/volary.dev/unreachable``.
-    clocks: Mapping[str, clocks.Clock] = field(default_factory=dict)
+    timers: Mapping[str, clocks.Clock] = field(default_factory=dict)
     #: Why nothing moves although there is a reason, by cluster, one sentence each.
     waiting: Mapping[str, str] = field(default_factory=dict)
 
@@ -116,7 +116,7 @@ class Decision:
     leaving: tuple[Leaving, ...]
     #: The clusters it is on afterwards.
     chosen: tuple[str, ...]
-    clocks: Mapping[str, clocks.Clock]
+    timers: Mapping[str, clocks.Clock]
     #: By cluster: why nothing moves although there is a reason.
     waiting: Mapping[str, str]
 
@@ -299,7 +299,7 @@ def _ill(
 
 
 def _tick(situation: Situation, key: str, kept: dict[str, clocks.Clock]) -> clocks.Clock:
-    before = situation.standing.clocks.get(key)
+    before = situation.standing.timers.get(key)
     kept[key] = clocks.tick(before, situation.now, situation.rules.longest_gap)
     return kept[key]
 
