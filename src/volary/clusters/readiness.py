@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from volary.clusters import selectors
-from volary.manifests import health, objects
+from volary.manifests import conditions, health, objects
+from volary.model import health as healths
 from volary.model import json, manifest, resource, status
 
 #: Reasons for which the kubelet waits that another try seldom mends.
@@ -22,6 +23,8 @@ IMAGE_TROUBLE = frozenset(
     }
 )
 _SHOWN = 3
+#: Kinds whose suspension holds an update back; of others it is a state like any other.
+_UPDATED = ("Deployment", "Rollout", "CloneSet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,10 @@ class Readiness:
     hopeless: str = ""
     #: What seldom mends by itself, such as an image that cannot be pulled; empty: nothing.
     stuck: str = ""
+    #: Objects that no rule is for, and that count as ready for that reason alone.
+    unruled: tuple[str, ...] = ()
+    #: One of those has a controller that may still say more.
+    silent: bool = False
 
 
 @dataclass(slots=True)
@@ -48,6 +55,8 @@ class Seen:
     objects: dict[resource.ResourceKey, json.JsonObject] = field(default_factory=dict)
     #: By namespace and name.
     pods: dict[tuple[str, str], json.JsonObject] = field(default_factory=dict)
+    #: Objects whose kind has a status of its own, which a controller writes.
+    telling: frozenset[resource.ResourceKey] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +68,15 @@ class _Part:
     missing: str = ""
     hopeless: str = ""
     stuck: str = ""
+    unruled: str = ""
+    silent: bool = False
 
 
-def judge(wanted: Sequence[manifest.Manifest], seen: Seen) -> Readiness:
-    """Say how far `wanted` is, given what was seen."""
-    parts = [_part(item, seen) for item in wanted]
+def judge(
+    wanted: Sequence[manifest.Manifest], seen: Seen, rules: Sequence[healths.Rule] = ()
+) -> Readiness:
+    """Say how far `wanted` is, given what was seen and the user's `rules` of health."""
+    parts = [_part(item, seen, rules) for item in wanted]
     missing = [part.missing for part in parts if part.missing]
     hopeless = [part.hopeless for part in parts if part.hopeless]
     ready, total = sum(part.ready for part in parts), sum(part.total for part in parts)
@@ -74,6 +87,8 @@ def judge(wanted: Sequence[manifest.Manifest], seen: Seen) -> Readiness:
         is_complete=not missing,
         hopeless=listed(hopeless),
         stuck=listed(part.stuck for part in parts if part.stuck),
+        unruled=tuple(part.unruled for part in parts if part.unruled),
+        silent=any(part.silent for part in parts),
     )
 
 
@@ -87,11 +102,10 @@ def listed(sentences: Iterable[str]) -> str:
 def counts(body: json.JsonObject) -> tuple[int, int]:
     """Return how many pods of the newest revision are ready, and how many are wanted."""
     state = objects.mapping(body, "status")
-    current = objects.number(state, "observedGeneration") >= objects.number(
-        body, "metadata", "generation"
-    )
+    observed = conditions.observed_generation(body) or 0
+    current = observed >= objects.number(body, "metadata", "generation")
     match body.get("kind"):
-        case "Deployment":
+        case "Deployment" | "Rollout" | "CloneSet":
             wanted = objects.number(body, "spec", "replicas", default=1)
             names = ("updatedReplicas", "availableReplicas")
         case "StatefulSet":
@@ -109,26 +123,55 @@ def counts(body: json.JsonObject) -> tuple[int, int]:
     return min(ready, wanted), wanted
 
 
-def _part(item: manifest.Manifest, seen: Seen) -> _Part:
+def _part(item: manifest.Manifest, seen: Seen, rules: Sequence[healths.Rule]) -> _Part:
     body = seen.objects.get(item.key)
     if body is None:
         return _Part(0, 1, f"{item.name}: is gone", hopeless=f"{item.key.title} is gone")
-    judged = health.assess(body)
+    judged = health.assess(body, rules)
     ready, total = counts(body)
-    if judged.status in (status.HealthStatus.HEALTHY, status.HealthStatus.UNKNOWN):
+    if not judged.ruled:
+        # Nothing more will be known about it: it is there, and that is all that can be said.
+        waits = item.key in seen.telling and not objects.mapping(body, "status")
+        return _Part(1, 1, unruled=f"{item.key.title}: {judged.reason}", silent=waits)
+    if judged.status is status.HealthStatus.HEALTHY or _is_as_written(item, judged, rules):
         return _Part(ready, total) if total else _Part(1, 1)
-    if judged.status is status.HealthStatus.SUSPENDED and item.kind != "Deployment":
-        return _Part(1, 1)
     trouble, stuck = _pod_trouble(body, seen.pods)
+    if not stuck and "." in item.group and judged.status is status.HealthStatus.DEGRADED:
+        stuck = judged.reason
     missing = "; ".join(filter(None, (f"{item.name}: {judged.reason}", trouble)))
-    is_final = judged.permanent or judged.status is status.HealthStatus.SUSPENDED
+    is_final = judged.permanent or _is_stopped(item, judged)
     return _Part(
         ready,
         total or 1,
         missing,
         hopeless=missing if is_final else "",
-        stuck=f"{item.name}: {judged.reason}; {stuck}" if stuck else "",
+        stuck=_stuck(item, judged, stuck),
     )
+
+
+def _stuck(item: manifest.Manifest, judged: healths.Health, stuck: str) -> str:
+    if not stuck:
+        return ""
+    also = f"; {stuck}" if stuck != judged.reason else ""
+    return f"{item.name}: {judged.reason}{also}"
+
+
+def _is_as_written(
+    item: manifest.Manifest, judged: healths.Health, rules: Sequence[healths.Rule]
+) -> bool:
+    """Whether something suspended was meant to be: waiting for it would never end."""
+    if judged.status is not status.HealthStatus.SUSPENDED or item.kind in _UPDATED:
+        return False
+    if "." not in item.group:
+        return True
+    return health.assess(item.body, rules).status is status.HealthStatus.SUSPENDED
+
+
+def _is_stopped(item: manifest.Manifest, judged: healths.Health) -> bool:
+    """Whether its pods are not updated because the manifest says so."""
+    if judged.status is not status.HealthStatus.SUSPENDED or item.kind not in _UPDATED:
+        return False
+    return item.kind == "Deployment" or objects.value(item.body, "spec", "paused") is True
 
 
 def _pod_trouble(

@@ -14,14 +14,16 @@ from enum import StrEnum
 
 from volary.clusters import client as clients
 from volary.clusters import discovery, placing, readiness, selectors, watching
-from volary.manifests import objects
-from volary.model import json, manifest, resource
+from volary.manifests import health_rules, objects
+from volary.model import health, json, manifest, resource
 
 #: Groups whose kinds are what they should be once they are written.
 _AT_ONCE = (".k8s.io", ".istio.io")
 #: Groups whose kinds have something to wait for; custom kinds count as well.
 _WAITED = (("apps", ""), ("batch", "Job"), ("", "Pod"), ("apiextensions.k8s.io", ""))
 _IMAGE_GRACE = timedelta(seconds=20)
+#: How long a controller that has said nothing yet may take to say something.
+_STATUS_GRACE = timedelta(seconds=5)
 
 
 class End(StrEnum):
@@ -43,6 +45,8 @@ class WaitResult:
     sentence: str
     ready: int = 0
     total: int = 0
+    #: Objects that count as ready only because no rule says when they are.
+    unruled: tuple[str, ...] = ()
 
 
 async def never() -> None:
@@ -59,21 +63,27 @@ async def wait_ready(
     manifests: Sequence[manifest.Manifest],
     *,
     timeout: timedelta,
+    rules: Sequence[health.Rule] = (),
     image_grace: timedelta = _IMAGE_GRACE,
     progress: Callable[[readiness.Readiness], None] = _silent,
     stop: Callable[[], Awaitable[None]] = never,
 ) -> WaitResult:
     """Wait until every one of `manifests` is ready in its newest generation.
 
-    Only kinds that can be waited for are watched: workloads, Jobs, pods, definitions
-    and custom kinds. What needs no waiting counts as ready.
+    Only kinds that can be waited for are watched: workloads, Jobs, pods, definitions,
+    custom kinds and those that a user's rule is for. What needs no waiting counts as ready.
+
+    A custom object of whose health nobody knows anything is ready once it is there, and is
+    said to be (`WaitResult.unruled`): waiting longer would never end. Where its kind has a
+    status of its own, the controller first gets a moment to write one.
 
     Args:
         client: Of the cluster.
         manifests: What was applied.
         timeout: How long to wait at most.
+        rules: The user's, of health.
         image_grace: How long an image that cannot be pulled, or another trouble that
-            seldom mends, may last before the wait gives up.
+            seldom mends, as a custom object that is degraded, may last before the wait gives up.
         progress: Is told after every change what is still missing.
         stop: Returns when the wait is to end early.
 
@@ -81,15 +91,15 @@ async def wait_ready(
         VolaryError: when the cluster refuses to be watched, or cannot be reached.
     """
     placement = await placing.place(client, manifests)
-    waited = [each for each in placement.placed if _is_waited(each.item)]
+    waited = [each for each in placement.placed if _is_waited(each.item, rules)]
     items = [each.item for each in waited]
-    seen = readiness.Seen()
+    seen = readiness.Seen(telling=_telling(waited))
     if not waited:
         return WaitResult(End.READY, "nothing to wait for")
     sources = [*_object_sources(waited, seen.objects), *await _pod_sources(client, waited, seen)]
-    judge = _Judge(items, seen, image_grace, progress)
+    judge = _Judge(items, seen, rules, image_grace, progress)
     ended = await watching.watch_until(client, sources, judge.decide, timeout=timeout, stop=stop)
-    last = readiness.judge(items, seen)
+    last = readiness.judge(items, seen, rules)
     match ended:
         case watching.End.TIMED_OUT:
             return WaitResult(End.TIMED_OUT, judge.late(last, timeout), last.ready, last.total)
@@ -98,7 +108,8 @@ async def wait_ready(
             return WaitResult(End.STOPPED, said, last.ready, last.total)
         case watching.End.DECIDED:
             end = End.READY if last.is_complete else End.FAILED
-            return WaitResult(end, judge.verdict or last.sentence, last.ready, last.total)
+            said = judge.verdict or last.sentence
+            return WaitResult(end, said, last.ready, last.total, last.unruled)
 
 
 async def stay_ready(
@@ -106,6 +117,7 @@ async def stay_ready(
     manifests: Sequence[manifest.Manifest],
     *,
     duration: timedelta,
+    rules: Sequence[health.Rule] = (),
     stop: Callable[[], Awaitable[None]] = never,
 ) -> WaitResult:
     """Watch objects that are ready stay so for `duration`; end at once when one is not.
@@ -116,16 +128,16 @@ async def stay_ready(
         VolaryError: when the cluster refuses to be watched, or cannot be reached.
     """
     placement = await placing.place(client, manifests)
-    waited = [each for each in placement.placed if _is_waited(each.item)]
+    waited = [each for each in placement.placed if _is_waited(each.item, rules)]
     items = [each.item for each in waited]
     seen = readiness.Seen()
     sources = [*_object_sources(waited, seen.objects), *await _pod_sources(client, waited, seen)]
 
     def is_broken() -> bool:
-        return not readiness.judge(items, seen).is_complete
+        return not readiness.judge(items, seen, rules).is_complete
 
     ended = await watching.watch_until(client, sources, is_broken, timeout=duration, stop=stop)
-    last = readiness.judge(items, seen)
+    last = readiness.judge(items, seen, rules)
     ends = {
         watching.End.TIMED_OUT: End.READY,
         watching.End.STOPPED: End.STOPPED,
@@ -185,21 +197,24 @@ class _Judge:
         self,
         items: Sequence[manifest.Manifest],
         seen: readiness.Seen,
+        rules: Sequence[health.Rule],
         grace: timedelta,
         progress: Callable[[readiness.Readiness], None],
     ) -> None:
         self._items = items
         self._seen = seen
+        self._rules = rules
         self._grace = grace.total_seconds()
         self._progress = progress
         self._stuck_since: float | None = None
+        self._silent_since: float | None = None
         self._told: readiness.Readiness | None = None
         #: Why it can never be ready; empty while it can.
         self.verdict = ""
 
     def decide(self) -> bool:
         """Whether waiting is over."""
-        state = readiness.judge(self._items, self._seen)
+        state = readiness.judge(self._items, self._seen, self._rules)
         if state != self._told:
             self._progress(state)
             self._told = state
@@ -212,7 +227,17 @@ class _Judge:
             self.verdict = state.hopeless
         elif self._stuck_since is not None and now - self._stuck_since >= self._grace:
             self.verdict = state.stuck
-        return state.is_complete or bool(self.verdict)
+        if self.verdict:
+            return True
+        return state.is_complete and not self._may_say_more(state, now)
+
+    def _may_say_more(self, state: readiness.Readiness, now: float) -> bool:
+        """Whether a controller that has said nothing yet still gets its moment."""
+        if not state.silent:
+            return False
+        if self._silent_since is None:
+            self._silent_since = now
+        return now - self._silent_since < _STATUS_GRACE.total_seconds()
 
     @property
     def has_looked(self) -> bool:
@@ -224,7 +249,13 @@ class _Judge:
         return f"not ready after {int(timeout.total_seconds())} s: {state.sentence}"
 
 
-def _is_waited(item: manifest.Manifest) -> bool:
+def _telling(waited: Iterable[placing.Placed]) -> frozenset[resource.ResourceKey]:
+    return frozenset(each.item.key for each in waited if "status" in each.resource.subresources)
+
+
+def _is_waited(item: manifest.Manifest, rules: Sequence[health.Rule]) -> bool:
+    if health_rules.find(rules, item) is not None:
+        return True
     if any(item.group == group and kind in ("", item.kind) for group, kind in _WAITED):
         return True
     return "." in item.group and not item.group.endswith(_AT_ONCE)

@@ -7,14 +7,14 @@ same manifests (DESIGN.md: a run is pinned).
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from volary.clusters import pool
 from volary.engine import executor
 from volary.model import application as applications
 from volary.model import clock as clocks
-from volary.model import manifest, outcome, status
+from volary.model import fleet, manifest, outcome, status
 from volary.stages import assembly as assemblies
 from volary.stages import circumstances, meters, once, registry, settling
 from volary.stages import context as contexts
@@ -22,6 +22,8 @@ from volary.stages import memory as memories
 
 #: Renders the application for a target at a commit: (commit, target) -> manifests.
 Render = Callable[[str, str], Awaitable[list[manifest.Manifest]]]
+#: Commit, target, and whether it is rendered as it is to be.
+_Key = tuple[str, str, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,11 @@ class ClusterExecutor:
     run: circumstances.Circumstances = field(default_factory=circumstances.Circumstances)
     keeper: memories.Keeper = field(default_factory=memories.InProcess)
     meter: meters.Meter = field(default_factory=meters.NoMeter)
+    #: How the running source is rendered; None: like the target source.
+    render_before: Render | None = None
     _once: once.Once = field(default_factory=once.Once, init=False)
-    _locks: dict[tuple[str, str], asyncio.Lock] = field(default_factory=dict, init=False)
-    _known: dict[tuple[str, str], list[manifest.Manifest]] = field(default_factory=dict, init=False)
+    _locks: dict[_Key, asyncio.Lock] = field(default_factory=dict, init=False)
+    _known: dict[_Key, list[manifest.Manifest]] = field(default_factory=dict, init=False)
     #: By target.
     _settling: dict[str, settling.Settling] = field(default_factory=dict, init=False)
     #: By the id of the stage.
@@ -84,7 +88,7 @@ class ClusterExecutor:
         place = memories.Place(task.run_id, task.stage_id, task.target, task.attempt)
         return await registry.run(
             contexts.StageContext(
-                application=self.application,
+                application=with_rules(self.application, self.clients.fleet),
                 stage=task.stage,
                 target=task.target,
                 client=client,
@@ -92,7 +96,7 @@ class ClusterExecutor:
                 target_source=self._loader(task.commit, task.target),
                 report=report,
                 running_commit=running,
-                running_source=self._loader(running, task.target) if running else None,
+                running_source=self._loader(running, task.target, before=True) if running else None,
                 timeout=max(task.deadline - self.clock.now(), timedelta()),
                 stop=task.stop,
                 namespaces=member.namespaces if member else (),
@@ -120,12 +124,23 @@ class ClusterExecutor:
             )
         )
 
-    def _loader(self, commit: str, target: str) -> contexts.Loader:
+    def _loader(self, commit: str, target: str, *, before: bool = False) -> contexts.Loader:
+        render = self.render_before if before and self.render_before else self.render
+
         async def load() -> list[manifest.Manifest]:
-            key = (commit, target)
+            key = (commit, target, render is self.render)
             async with self._locks.setdefault(key, asyncio.Lock()):
                 if key not in self._known:
-                    self._known[key] = await self.render(commit, target)
+                    self._known[key] = await render(commit, target)
                 return self._known[key]
 
         return load
+
+
+def with_rules(
+    application: applications.Application, members: fleet.Fleet
+) -> applications.Application:
+    """Return the application with the fleet's rules of health after its own."""
+    if not members.health:
+        return application
+    return replace(application, health=(*application.health, *members.health))

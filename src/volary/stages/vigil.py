@@ -123,7 +123,9 @@ class Vigil:
         live = await self._workloads()
         counts = [readiness.counts(each) for each in live]
         ready, total = sum(each[0] for each in counts), sum(each[1] for each in counts)
-        hopeless = next((each for each in map(health.assess, live) if each.permanent), None)
+        rules = self.doing.context.application.health
+        judged = (health.assess(each, rules) for each in live)
+        hopeless = next((each for each in judged if each.permanent), None)
         if hopeless is not None:
             raise work.StageFailedError(f"canary cannot become ready: {hopeless.reason}")
         enough = bool(live) and all(got * 100 >= wanted * self.threshold for got, wanted in counts)

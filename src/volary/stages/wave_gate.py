@@ -66,7 +66,11 @@ async def _soak(
             f"healthy on this release; {wording.span(left)} of {wording.span(soak)} to go"
         )
         seen = await wait.stay_ready(
-            context.client, manifests, duration=left, stop=context.stop.wait
+            context.client,
+            manifests,
+            duration=left,
+            rules=context.application.health,
+            stop=context.stop.wait,
         )
         if seen.end is wait.End.STOPPED:
             raise work.StoppedError(f"{doing.stop_reason}; no longer soaking")

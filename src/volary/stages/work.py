@@ -177,6 +177,7 @@ class Work:
             self.context.client,
             manifests,
             timeout=self.remaining,
+            rules=self.context.application.health,
             image_grace=self.context.image_grace,
             progress=lambda seen: self.context.progress(seen.sentence, seen.ready, seen.total),
             stop=self.context.stop.wait,
@@ -185,6 +186,10 @@ class Work:
             raise StoppedError(f"{self.stop_reason}; no longer waiting: {result.sentence}")
         if result.end is not wait.End.READY:
             raise StageFailedError(result.sentence)
+        for each in result.unruled:
+            line = f"{each}: it was applied and is there, more is not known"
+            if line not in self.lines:
+                self.caution(line)
         return result.sentence
 
     def scope(

@@ -3,7 +3,7 @@
 import pytest
 
 from volary.clusters import readiness
-from volary.model import json, manifest
+from volary.model import health, json, manifest
 
 
 def deployment(**status: object) -> json.JsonObject:
@@ -130,3 +130,95 @@ def test_a_paused_deployment_never_gets_there() -> None:
 
 def test_many_sentences_are_cut() -> None:
     assert readiness.listed(["a", "b", "c", "d", "e"]) == "a; b; c; and 2 more"
+
+
+def thing(status: json.JsonObject | None = None, **spec: object) -> json.JsonObject:
+    body = {
+        "apiVersion": "example.com/v1",
+        "kind": "Thing",
+        "metadata": {"name": "gear", "namespace": "web", "generation": 1},
+        "spec": spec,
+    }
+    return body if status is None else {**body, "status": status}
+
+
+def judge_thing(
+    live: json.JsonObject,
+    *rules: health.Rule,
+    wanted: json.JsonObject | None = None,
+    tells: bool = False,
+) -> readiness.Readiness:
+    item = manifest.Manifest(wanted or thing())
+    seen = readiness.Seen(telling=frozenset({item.key} if tells else ()))
+    seen.objects[item.key] = live
+    return readiness.judge([item], seen, rules)
+
+
+RULE = health.Rule(
+    "example.com",
+    "Thing",
+    healthy="object.status.phase == 'Up'",
+    degraded="object.status.phase == 'Broken'",
+    suspended="has(object.spec.paused) && object.spec.paused",
+)
+UNRULED = ("Thing gear: no rule says when a Thing (example.com) is healthy",)
+
+
+def test_a_kind_without_a_rule_holds_nobody_up_and_is_named() -> None:
+    found = judge_thing(thing())
+
+    assert (found.is_complete, found.silent, found.unruled) == (True, False, UNRULED)
+
+
+def test_a_controller_that_has_said_nothing_yet_may_still_say_something() -> None:
+    assert judge_thing(thing(), tells=True).silent
+    assert not judge_thing(thing({"phase": "Up"}), tells=True).silent
+
+
+def test_a_users_rule_decides() -> None:
+    building = judge_thing(thing({"phase": "Building"}), RULE)
+    up = judge_thing(thing({"phase": "Up"}), RULE)
+
+    assert (building.is_complete, building.unruled) == (False, ())
+    assert building.sentence == "gear: not yet: object.status.phase == 'Up'"
+    assert up.is_complete
+
+
+def test_a_rule_that_cannot_be_evaluated_is_never_ready() -> None:
+    found = judge_thing(thing(), RULE)
+
+    assert not found.is_complete
+    assert found.sentence == "gear: degraded cannot be told: there is no status"
+
+
+def test_a_degraded_custom_object_seldom_mends() -> None:
+    found = judge_thing(thing({"phase": "Broken"}), RULE)
+
+    assert (found.is_complete, found.hopeless) == (False, "")
+    assert found.stuck == "gear: object.status.phase == 'Broken'"
+
+
+def test_what_is_suspended_as_written_is_not_waited_for_and_what_somebody_stopped_is() -> None:
+    stopped = thing({"phase": "Up"}, paused=True)
+
+    assert judge_thing(stopped, RULE, wanted=thing({"phase": "Up"}, paused=True)).is_complete
+    assert not judge_thing(stopped, RULE).is_complete
+
+
+def rollout(phase: str, **spec: object) -> json.JsonObject:
+    body = deployment(
+        replicas=2, updatedReplicas=1, availableReplicas=2, phase=phase, message="CanaryPauseStep"
+    )
+    body["status"]["observedGeneration"] = "2"
+    body["spec"].update(spec)
+    return {**body, "apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}
+
+
+def test_a_rollout_that_waits_for_a_person_is_waited_for_and_one_paused_in_git_is_not() -> None:
+    waiting = judge_thing(rollout("Paused"), wanted=rollout(""))
+    paused = judge_thing(rollout("Paused", paused=True), wanted=rollout("", paused=True))
+
+    assert (waiting.is_complete, waiting.hopeless) == (False, "")
+    assert waiting.sentence == "shop-canary: paused: CanaryPauseStep"
+    assert (waiting.ready, waiting.total) == (1, 2)
+    assert paused.hopeless
