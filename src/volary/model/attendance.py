@@ -81,6 +81,27 @@ class Attendance:
 
 
 @dataclass(frozen=True, slots=True)
+class Roll:
+    """All clusters of the fleet at one moment, after every one was looked at."""
+
+    at: datetime
+    clusters: tuple[Attendance, ...] = ()
+    #: Why this moment is no evidence of anything that fails: this process was asleep, or its
+    #: clock was changed; empty: it is.
+    doubt: str = ""
+
+    @property
+    def failing(self) -> tuple[Attendance, ...]:
+        """Clusters that are not ready or do not answer, and those that are about to count so."""
+        bad = (ClusterState.NOT_READY, ClusterState.UNREACHABLE)
+        return tuple(
+            each
+            for each in self.clusters
+            if each.state in bad or (each.pending is not None and each.pending.state in bad)
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class TaintRule:
     """A mark for clusters that stay in a state (Karmada: ClusterTaintPolicy).
 

@@ -113,6 +113,20 @@ def untaint(
     return replace(known, taints=left)
 
 
+def with_hand_made(
+    found: attendance.Attendance, before: attendance.Attendance
+) -> attendance.Attendance:
+    """Return what a look found with the marks by hand as they are by now."""
+    by_hand = (each for each in before.taints if each.by != taints.RULE)
+    by_rule = (each for each in found.taints if each.by == taints.RULE)
+    return replace(found, taints=taints.merge(by_hand, by_rule))
+
+
+def restart(known: attendance.Attendance) -> attendance.Attendance:
+    """Return what is known as if this process had just begun: what it saw is no evidence."""
+    return replace(known, observed=None, steady=None, pending=None)
+
+
 def is_kept_same(one: attendance.Attendance, other: attendance.Attendance) -> bool:
     """Say whether two differ in nothing that is kept."""
     return _kept(one) == _kept(other)
@@ -139,9 +153,8 @@ def _kept(known: attendance.Attendance) -> attendance.Attendance:
 def _settled(
     known: attendance.Attendance, state: State, now: datetime, reason: str
 ) -> attendance.Attendance:
-    return replace(
-        known, state=state, since=now, reason=reason, observed=None, steady=None, pending=None
-    )
+    left = tuple(each for each in known.taints if each.by != taints.RULE)
+    return replace(restart(known), state=state, since=now, reason=reason, taints=left)
 
 
 def _is_gap(known: attendance.Attendance, now: datetime, rules: attendance.Rules) -> bool:

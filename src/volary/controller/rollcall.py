@@ -1,0 +1,120 @@
+"""Looks at every cluster again and again, and tells what follows.
+
+In each round every cluster is asked once, at its own moment of the first half of the interval.
+What fails in a round in which this process was not awake is no evidence and is passed over; so
+are the streaks that led there.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from volary.clusters import probing
+from volary.controller import register, vigilance
+from volary.model import attendance as words
+from volary.model import fleet, record
+from volary.placement import attendance
+
+#: Clusters asked at the same time.
+_TOGETHER = 64
+#: Rounds between two questions whether a cluster is still the same one.
+_IDENTITY_ROUNDS = 60
+#: How long a cluster that left is remembered.
+_MEMORY = timedelta(days=90)
+
+Listener = Callable[[words.Roll], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    probe: words.Probe
+    at: datetime
+
+
+@dataclass(slots=True)
+class RollCall:
+    """One tenure's."""
+
+    register: register.Register
+    fence: record.Fence | None
+    #: Told after each round, one after another.
+    listeners: tuple[Listener, ...] = ()
+    chance: Callable[[], float] = random.random
+    _rounds: int = field(default=0, init=False)
+    _slots: asyncio.Semaphore = field(
+        default_factory=lambda: asyncio.Semaphore(_TOGETHER), init=False
+    )
+
+    async def keep_calling(self) -> None:
+        """Look until cancelled."""
+        watch = vigilance.Vigilance(self.register.clock)
+        await self.register.load()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(watch.keep_beating(), name="vigilance")
+            while True:
+                began = asyncio.get_running_loop().time()
+                await self.register.enter(self.register.members, fence=self.fence)
+                roll = await self._round(watch)
+                for each in self.listeners:
+                    await each(roll)
+                spent = asyncio.get_running_loop().time() - began
+                await asyncio.sleep(max(self._interval() - spent, 0.0))
+
+    async def _round(self, watch: vigilance.Vigilance) -> words.Roll:
+        members = [each for each in self.register.members.clusters if not each.suspended]
+        async with asyncio.TaskGroup() as group:
+            tasks = {
+                each.name: group.create_task(self._look(each.name, len(members)))
+                for each in members
+            }
+        self._rounds += 1
+        doubt = watch.doubt()
+        await self._take(members, {name: task.result() for name, task in tasks.items()}, doubt)
+        await self._forget()
+        now = self.register.clock.now()
+        return words.Roll(now, tuple(map(self.register.of, self.register.members.names)), doubt)
+
+    async def _look(self, name: str, many: int) -> _Seen:
+        rules, known = self.register.rules, self.register.of(name)
+        if many > 1:
+            await asyncio.sleep(self.chance() * rules.interval.total_seconds() / 2)
+        async with self._slots:
+            found = await probing.probe(self.register.clusters, name, rules.patience)
+            if found.state is words.ClusterState.READY and self._asks_identity(known):
+                identity = await probing.identity(self.register.clusters, name, rules.patience)
+                found = words.Probe(found.state, found.reason, identity)
+        return _Seen(found, self.register.clock.now())
+
+    def _asks_identity(self, known: words.Attendance) -> bool:
+        """Say whether it is time to ask: once in a while, and whenever it was away."""
+        away = known.state is not words.ClusterState.READY or known.observed is None
+        return away or self._rounds % _IDENTITY_ROUNDS == 0
+
+    async def _take(
+        self, members: list[fleet.Cluster], seen: Mapping[str, _Seen], doubt: str
+    ) -> None:
+        rules, found = self.register.rules, []
+        for member in members:
+            known, look = self.register.of(member.name), seen[member.name]
+            if doubt:
+                known = attendance.restart(known)
+            if not doubt or look.probe.state is words.ClusterState.READY:
+                known = attendance.observe(known, look.probe, look.at, rules)
+            found.append(attendance.mark(known, member, look.at, rules))
+        await self.register.take(found, fence=self.fence)
+
+    async def _forget(self) -> None:
+        before = self.register.clock.now() - _MEMORY
+        old = [
+            name
+            for name, each in self.register.known.items()
+            if each.left is not None and each.left < before
+        ]
+        if old:
+            await self.register.forget(old, fence=self.fence)
+
+    def _interval(self) -> float:
+        """Return the seconds from one round to the next, give or take a tenth."""
+        return self.register.rules.interval.total_seconds() * (0.9 + 0.2 * self.chance())
