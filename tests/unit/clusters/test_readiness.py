@@ -161,7 +161,7 @@ RULE = health.Rule(
     degraded="object.status.phase == 'Broken'",
     suspended="has(object.spec.paused) && object.spec.paused",
 )
-UNRULED = ("Thing gear: no rule says when a Thing (example.com) is healthy",)
+UNRULED = ("Thing web/gear: no rule says when a Thing (example.com) is healthy",)
 
 
 def test_a_kind_without_a_rule_holds_nobody_up_and_is_named() -> None:
