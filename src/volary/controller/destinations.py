@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from volary.config import crosscheck
 from volary.model import application as applications
-from volary.model import problem
+from volary.model import fleet, problem
 from volary.placement import destinations, failover
 from volary.planner import targets as target_choice
 
@@ -12,9 +13,20 @@ def narrow(
     app: applications.Application,
     selection: target_choice.Selection,
     standing: failover.Standing,
+    members: fleet.Fleet,
 ) -> target_choice.Selection:
-    """Return the selection with the clusters that the application is on, and who is left out."""
-    choice = destinations.choose(app, selection.targets, standing)
+    """Return the selection with the clusters that the application is on, and who is left out.
+
+    One that it is on and that takes nothing new at the moment keeps its place: nobody takes over
+    from it because of that.
+    """
+    names = set(selection.names) | set(standing.chosen)
+    there = [
+        each
+        for each in crosscheck.deployed(app, members)
+        if each.name in names and not each.suspended
+    ]
+    choice = destinations.choose(app, there, standing)
     if choice.failure:
         error = problem.Problem(
             f"the spread cannot be met: {choice.failure}",
@@ -25,4 +37,26 @@ def narrow(
     if not told:
         return selection
     warning = problem.Problem(told, severity=problem.Severity.WARNING)
-    return replace(selection, targets=choice.clusters, problems=(*selection.problems, warning))
+    targets = tuple(each for each in selection.targets if each.name in choice.names)
+    return replace(selection, targets=targets, problems=(*selection.problems, warning))
+
+
+def sharing(
+    app: applications.Application,
+    selection: target_choice.Selection,
+    standing: failover.Standing,
+    members: fleet.Fleet,
+) -> tuple[fleet.Cluster, ...]:
+    """Return the clusters that divided replicas are shared by, whatever their marks are now.
+
+    Args:
+        app: The application.
+        selection: As `narrow` returned it.
+        standing: What is remembered of where it is.
+        members: The fleet.
+    """
+    there = crosscheck.deployed(app, members)
+    if not app.spread:
+        return tuple(each for each in there if each.name not in standing.away)
+    names = {*selection.names, *standing.chosen} - set(standing.away)
+    return tuple(each for each in there if each.name in names)
