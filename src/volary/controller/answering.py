@@ -8,8 +8,8 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 
-from volary.controller import driving, insistence, lanes, pulse, releases, wants
-from volary.engine import codec, events, machine
+from volary.controller import driving, insistence, lanes, pausing, pulse, releases, wants
+from volary.engine import codec, events, machine, state
 from volary.gitops import triggers
 from volary.model import errors, plan
 from volary.model import status as words
@@ -69,6 +69,13 @@ class Answers:
             return f"there is no application {request.application}"
         if request.kind == "rollback":
             return await self._rollback(lane, request)
+        if request.kind == "pause":
+            pause = state.Pause(
+                request.by, self._tenure.desk.clock.now(), request.document.get("reason", "")
+            )
+            return await pausing.pause(lane, pause)
+        if request.kind == "resume":
+            return await pausing.resume(lane, request.by, self._tenure.desk.clock.now())
         return await self._sync(lane, request)
 
     async def _of_run(self, request: records.RequestRecord) -> str:
@@ -147,6 +154,9 @@ def _event(request: records.RequestRecord, now: datetime) -> events.Event:
     make: dict[str, Callable[[], events.Event]] = {
         "approve": lambda: events.Approve(now, by, comment),
         "reject": lambda: events.Reject(now, by, comment),
+        "withdraw": lambda: events.Withdraw(now, by, comment),
+        "promote": lambda: events.PromoteWave(now, by, reason, said.get("wave", "")),
+        "unfreeze": lambda: events.Unfreeze(now, by, reason),
         "pause": lambda: events.PauseAsked(now, by, reason),
         "resume": lambda: events.Resume(now, by),
         "cancel": lambda: events.Cancel(

@@ -11,7 +11,7 @@ any want becomes a run; so a want of a new kind is pinned without doing anything
 outside of a lane asks as `why(lane.standing, lane.run_under_way)`.
 """
 
-from volary.controller import standings
+from volary.controller import standings, wants
 from volary.engine import state
 
 
@@ -27,6 +27,16 @@ def why(standing: standings.Standing, run: state.Run | None) -> str:
     if run is not None and run.pause is not None and not run.is_final:
         return f"run {run.id} is {said(run.pause)}"
     return ""
+
+
+def of_want(standing: standings.Standing) -> str:
+    """Return why what is wanted may not become a run, one sentence; empty: it may.
+
+    Going back is never held up: who rolls a paused application back knows what they do.
+    """
+    if standing.want is not None and standing.want.kind is wants.Kind.ROLLBACK:
+        return ""
+    return why(standing, None)
 
 
 def said(pause: state.Pause) -> str:

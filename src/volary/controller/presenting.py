@@ -1,7 +1,7 @@
 """From what is kept to what people see. Pure."""
 
-from volary.controller import origins, preview, preview_json, standings, views, wants
-from volary.engine import codec, describe, limits, state
+from volary.controller import origins, pinning, preview, preview_json, standings, views, wants
+from volary.engine import codec, describe, limits, permits, state
 from volary.model import record
 from volary.store import records
 
@@ -21,6 +21,7 @@ def of_application(known: records.ApplicationRecord) -> views.ApplicationView:
         head=standing.head,
         run=standing.run,
         waiting=_waiting(standing.want, standing.why_waiting) if standing.want else None,
+        paused=pinning.said(standing.pause) if standing.pause else "",
         updated=known.updated,
         removed=known.removed,
         version=known.version,
@@ -82,6 +83,7 @@ def of_run(stored: record.StoredRun, approvals: tuple[record.ApprovalRecord, ...
         ),
         wanted_approval=_wanted_approval(run),
         paused_by=run.pause.by if run.pause else "",
+        unfrozen=permits.said(run.unfrozen) if run.unfrozen else "",
         held=run.held,
         deadline=run.deadline,
         why_waiting=describe.why_waiting(run),
@@ -100,6 +102,8 @@ def _stage(stage: state.StageState) -> views.StageView:
         started=stage.started,
         finished=stage.finished,
         deadline=stage.deadline,
+        wave=stage.wave,
+        promoted=stage.promoted,
         tasks=tuple(_task(task, group.name) for group in stage.groups for task in group.tasks),
     )
 

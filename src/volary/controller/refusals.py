@@ -23,3 +23,10 @@ def not_found(what: str, name: str) -> NotFound:
 def conflict(reason: str) -> Conflict:
     """Return the refusal with its sentence."""
     return Conflict(problem.Problem(reason))
+
+
+def sentence(error: errors.UserError) -> str:
+    """Return the problems as one sentence for lists; the first three, and how many more."""
+    texts = [str(each).replace("\n", "; ") for each in error.problems]
+    more = f" (and {len(texts) - 3} more)" if len(texts) > 3 else ""
+    return "; ".join(texts[:3]) + more

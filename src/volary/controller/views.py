@@ -58,6 +58,8 @@ class ApplicationView:
     #: Id of the run under way, or of the last one.
     run: str
     waiting: WaitingView | None
+    #: Who paused it and why; empty: it is not paused.
+    paused: str
     updated: datetime | None
     removed: datetime | None
     #: Grows with each change.
@@ -121,6 +123,10 @@ class StageView:
     started: datetime | None
     finished: datetime | None
     deadline: datetime | None
+    #: The wave it is a step of; empty: of none.
+    wave: str
+    #: Who ended before its time what it waits for, and why; empty: nobody did.
+    promoted: str
     tasks: tuple[TaskView, ...]
 
 
@@ -175,6 +181,8 @@ class RunView:
     approvals: tuple[ApprovalView, ...]
     wanted_approval: WantedApprovalView | None
     paused_by: str
+    #: Who opened closed windows to it, and why; empty: nobody did.
+    unfrozen: str
     #: A failure came to rest and a person decides: retry, skip or cancel.
     held: bool
     deadline: datetime | None
