@@ -170,6 +170,7 @@ async def carry_out(
             checkout=prepared.rendering.checkout,
         ),
         keeper=local_memory.LocalKeeper(key=prepared.memory_key),
+        render_before=prepared.rendering.render_before,
     )
     approver = approving.Approver(chosen.approve_as, clock)
     observers: tuple[feed.Observer, ...] = (masked.Masked(masker, (view,)), approver)
@@ -230,6 +231,7 @@ def _remember(prepared: preparation.Prepared, ended: state.Run, talk: rich_conso
     try:
         if ended.status is words.RunStatus.SUCCEEDED:
             last_success.write(where, key, prepared.project.commit)
+            last_success.write_assignment(where, key, prepared.numbers.now)
         elif kept := standing.kept(ended):
             last_success.write_kept(where, key, dict.fromkeys(kept, ended.commit))
     except OSError as error:

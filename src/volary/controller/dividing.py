@@ -1,8 +1,8 @@
 """Who gets how many replicas in a run: asked for once, when it is prepared.
 
-What an application had is known from its last release that succeeded; where nobody remembers, it
-is read from the live objects, unless they carry another application's mark. Free capacity is read only when
-something has to be placed. Neither is guessed.
+What an application had is known from its last release that succeeded; where nobody remembers,
+it is read from the live objects, unless they carry another application's mark. Free capacity is
+read only when something has to be placed. Neither is guessed.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from volary.config import admission, crosscheck
 from volary.manifests import autoscalers, objects, tracking
 from volary.model import application as applications
 from volary.model import errors, fleet, manifest, overrides, problem
-from volary.placement import assignment, dividend
+from volary.placement import assignment, dividend, failover
 
 Manifests = Mapping[str, Sequence[manifest.Manifest]]
 
@@ -29,14 +29,48 @@ class Numbers:
     now: assignment.Assignment = assignment.NOTHING
     #: What was there before, and is gone back to.
     before: assignment.Assignment = assignment.NOTHING
+    #: What somebody should know about it.
+    warnings: tuple[problem.Problem, ...] = ()
+
+
+def divides(application: applications.Application) -> bool:
+    """Say whether clusters share the application's replicas."""
+    return application.differences.replicas.division is overrides.Division.DIVIDED
+
+
+def members(
+    application: applications.Application,
+    known: fleet.Fleet,
+    targets: Sequence[str],
+    placed: failover.Standing,
+) -> tuple[fleet.Cluster, ...]:
+    """Return the clusters that replicas are divided over, in the order of the fleet.
+
+    Those of the run, and those that are left out of it for now (suspended, cordoned) without
+    having been left: what they have of the application is still there.
+    """
+    return tuple(
+        each
+        for each in crosscheck.deployed(application, known)
+        if each.name in targets or _is_still_there(application, each, placed)
+    )
+
+
+def _is_still_there(
+    application: applications.Application, cluster: fleet.Cluster, placed: failover.Standing
+) -> bool:
+    if not admission.why_not(application, cluster) or cluster.name in placed.away:
+        return False
+    return not placed.chosen or cluster.name in placed.chosen
 
 
 async def decide(
     clusters: pool.Pool,
     application: applications.Application,
     manifests: Manifests,
-    *,
+    members: Sequence[fleet.Cluster],
     previous: assignment.Assignment | None,
+    *,
     patience: timedelta = free_capacity.PATIENCE,
     fresh: bool = False,
 ) -> Numbers:
@@ -46,6 +80,7 @@ async def decide(
         clusters: The clients of the fleet.
         application: Whose replicas.
         manifests: By target of the run, before anything is divided.
+        members: What is divided over, see `members`.
         previous: What the application had, as somebody remembers; None: nobody does.
         patience: How long a cluster may take to answer.
         fresh: Place everything anew.
@@ -54,18 +89,19 @@ async def decide(
         errors.UserError: There is not enough room, or something cannot be divided like this.
     """
     policy = application.differences.replicas
-    if policy.division is not overrides.Division.DIVIDED:
-        return Numbers()
     dividends = dividend.find(manifests, policy)
-    members = crosscheck.deployed(application, clusters.fleet)
-    away = {each.name: admission.why_not(application, each) for each in members}
-    away = {name: why for name, why in away.items() if why or name not in manifests}
     if not policy.needs_capacity:
         made = assignment.assign(policy, dividends, members)
-        return Numbers(made, previous or assignment.NOTHING)
+        told = _warnings(made, manifests, policy)
+        return Numbers(made, previous or assignment.NOTHING, told)
     before, silent = await _before(
         clusters, application, manifests, dividends, previous=previous, patience=patience
     )
+    away = {
+        each.name: admission.why_not(application, each)
+        for each in members
+        if each.name not in manifests
+    }
     readings = free_capacity.Readings()
     if fresh or assignment.needs_capacity(policy, dividends, members, before):
         readings = await free_capacity.read(clusters, tuple(manifests), patience=patience)
@@ -73,31 +109,26 @@ async def decide(
     made = assignment.assign(
         policy, dividends, members, before, readings.rooms, unavailable, fresh=fresh
     )
-    return Numbers(made, before)
+    return Numbers(made, before, _warnings(made, manifests, policy))
 
 
-def warnings(
-    numbers: Numbers, manifests: Manifests, policy: overrides.ReplicaDivision
-) -> list[str]:
-    """Return what somebody should know about the division of a run."""
-    if policy.division is not overrides.Division.DIVIDED:
-        return []
-    found = [
-        f"{name} gets no more replicas: {why}" for name, why in numbers.now.unavailable.items()
-    ]
+def _warnings(
+    made: assignment.Assignment, manifests: Manifests, policy: overrides.ReplicaDivision
+) -> tuple[problem.Problem, ...]:
+    """Return what somebody should know about a division."""
+    lines = [f"{name} gets no more replicas: {why}" for name, why in made.unavailable.items()]
     if policy.autoscaled is overrides.Autoscaled.LEAVE:
         for listed in manifests.values():
-            found += [
-                f"{item.key.title} is not divided: {scaler.key.title} scales it in each cluster"
-                " (placement.replicas.autoscaled: divideBounds divides its bounds)"
-                for item, scaler in dividend.autoscaled(listed)
-            ]
-    return list(dict.fromkeys(found))
+            lines += [_left_alone(*pair) for pair in dividend.autoscaled(listed)]
+    warning = problem.Severity.WARNING
+    return tuple(problem.Problem(each, severity=warning) for each in dict.fromkeys(lines))
 
 
-def as_problems(lines: Sequence[str]) -> list[problem.Problem]:
-    """Return warnings as problems."""
-    return [problem.Problem(each, severity=problem.Severity.WARNING) for each in lines]
+def _left_alone(item: manifest.Manifest, scaler: manifest.Manifest) -> str:
+    return (
+        f"{item.key.title} is not divided: {scaler.key.title} scales it on each cluster by itself"
+        " (placement.replicas.autoscaled: divideBounds divides its least and most replicas)"
+    )
 
 
 async def _before(
@@ -186,13 +217,4 @@ def _share(item: manifest.Manifest) -> assignment.Share:
     return assignment.Share(
         objects.number(item.body, "spec", key, default=1),
         completions if isinstance(completions, int) and item.kind == "Job" else None,
-    )
-
-
-def targets_of(application: applications.Application, members: fleet.Fleet) -> tuple[str, ...]:
-    """Return the names of the clusters that would be in a run now."""
-    return tuple(
-        each.name
-        for each in crosscheck.deployed(application, members)
-        if not admission.why_not(application, each)
     )

@@ -286,7 +286,7 @@ class Lane:
         try:
             async with self._tenure.planners:
                 prepared = await releases.prepare(
-                    desk, place, want, self.record.running_commit, self.standing.kept
+                    desk, place, want, self.record.running_commit, self.standing
                 )
                 masker = releases.masker(desk, prepared.manifests, prepared.old_manifests)
                 release = await releases.release(desk, place, want, prepared)
@@ -313,7 +313,7 @@ class Lane:
             )
             subject = release.masker.clean(release.origin.subject)
             reason = release.masker.clean(release.origin.reason)
-            await self._ledger.note_running(release.run, reason, subject=subject)
+            await self._ledger.note_running(release.run, reason, release.origin, subject)
             announcing.planned(
                 self._tenure.notifier, release, self.record, self._tenure.desk.clock.now()
             )
@@ -336,7 +336,7 @@ class Lane:
             self._left_behind = None
             self._carried = carried = self._carry(release, stored.version)
             self._taken_up.set()
-            await self._ledger.note_running(run, origin.reason)
+            await self._ledger.note_running(run, origin.reason, origin)
         await self._carry_out(carried)
         return ""
 

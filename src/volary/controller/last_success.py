@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from volary.placement import assignment, assignment_document
+
 _MOST_ENTRIES = 1000
 
 
@@ -37,6 +39,25 @@ def read_kept(where: Path, wanted: str) -> dict[str, str]:
     return _clusters(_load(where), wanted)
 
 
+def read_assignment(where: Path, wanted: str) -> assignment.Assignment | None:
+    """Return who got how many replicas with the commit under a key; None: nobody remembers."""
+    try:
+        document = text.loads(_load(where).get(_assigned(wanted), ""))
+        return assignment_document.from_document(document)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def write_assignment(where: Path, wanted: str, made: assignment.Assignment) -> None:
+    """Remember who got how many replicas.
+
+    Raises:
+        OSError: The directory cannot be written to.
+    """
+    document = assignment_document.to_document(made)
+    _replace(where, {**_load(where), _assigned(wanted): text.dumps(document)}, _assigned(wanted))
+
+
 def write(where: Path, wanted: str, commit: str) -> None:
     """Remember a commit that succeeded on all clusters.
 
@@ -61,6 +82,10 @@ def write_kept(where: Path, wanted: str, clusters: Mapping[str, str]) -> None:
 
 def _kept(wanted: str) -> str:
     return f"{wanted}\nclusters"
+
+
+def _assigned(wanted: str) -> str:
+    return f"{wanted}\nassignment"
 
 
 def _clusters(entries: Mapping[str, str], wanted: str) -> dict[str, str]:

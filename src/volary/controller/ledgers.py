@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from volary.controller import driving, insistence, standings, wants
+from volary.controller import driving, insistence, origins, standings, wants
 from volary.engine import state
 from volary.store import records
 
@@ -95,14 +95,23 @@ class Ledger:
         known = await self.insist(lambda: store.commits.get(self.name, commit))
         return known or records.CommitRecord(self.name, commit, self._tenure.desk.clock.now())
 
-    async def note_running(self, run: state.Run, reason: str, *, subject: str = "") -> None:
+    async def note_running(
+        self, run: state.Run, reason: str, origin: origins.Origin, subject: str = ""
+    ) -> None:
         """Write down that a run is under way; the want it was made of is done."""
         want = self.standing.want
         rest = None if want is not None and want.id == run.id else want
         why = "" if rest is None else self.standing.why_waiting
         await self.keep_commit(run.commit, "running", reason, run=run.id, subject=subject)
         await self.keep(
-            replace(self.standing, want=rest, why_waiting=why, run=run.id, under_way=True),
+            replace(
+                self.standing,
+                want=rest,
+                why_waiting=why,
+                run=run.id,
+                under_way=True,
+                pinned=origin.assigned,
+            ),
             status=standings.Status.RUNNING.value,
             reason=reason,
         )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from volary.model import json
+from volary.placement import assignment, assignment_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,9 @@ class Origin:
     #: What each target's manifests hash to: what the run is pinned to.
     digests: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    #: Who gets how many replicas, and who had: the same in every stage and on the way back.
+    assigned: assignment.Assignment = assignment.NOTHING
+    assigned_before: assignment.Assignment = assignment.NOTHING
 
 
 def to_document(origin: Origin) -> json.JsonObject:
@@ -47,6 +51,8 @@ def to_document(origin: Origin) -> json.JsonObject:
         "targets": list(origin.targets),
         "digests": dict(origin.digests),
         "warnings": list(origin.warnings),
+        "assigned": assignment_document.to_document(origin.assigned),
+        "assignedBefore": assignment_document.to_document(origin.assigned_before),
     }
 
 
@@ -66,4 +72,6 @@ def from_document(document: json.JsonObject) -> Origin:
         targets=tuple(document.get("targets", ())),
         digests=dict(document.get("digests", {})),
         warnings=tuple(document.get("warnings", ())),
+        assigned=assignment_document.from_document(document.get("assigned", {})),
+        assigned_before=assignment_document.from_document(document.get("assignedBefore", {})),
     )

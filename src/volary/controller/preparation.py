@@ -1,7 +1,7 @@
 """From a wish to a plan: sources opened, manifests rendered, the running commit known."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -9,11 +9,18 @@ from datetime import timedelta
 from volary.clusters import kubeconfig, pool
 from volary.config import application as application_files
 from volary.config import lint, strategies
-from volary.controller import destinations, last_success, projects, running_commit, waving
+from volary.controller import (
+    destinations,
+    dividing,
+    last_success,
+    projects,
+    running_commit,
+    waving,
+)
 from volary.engine import state
 from volary.model import application as applications
 from volary.model import errors, fleet, manifest, plan, problem
-from volary.placement import failover
+from volary.placement import assignment, failover
 from volary.planner import plan as plans
 from volary.planner import skipping
 from volary.planner import targets as target_choice
@@ -49,6 +56,8 @@ class Wish:
     kept: Mapping[str, str] = field(default_factory=dict)
     #: Where the application is, as the caller remembers it; nothing: the fleet alone decides.
     placed: failover.Standing = field(default_factory=failover.Standing)
+    #: Who has how many replicas, likewise; None: this machine's memory, then the clusters.
+    assigned: assignment.Assignment | None = None
     #: How long a cluster may take to say what runs there, or what it would take.
     patience: timedelta = running_commit.PATIENCE
 
@@ -70,9 +79,29 @@ class Rendering:
     sides: Mapping[str, Side]
     renderer: renderers.Renderer = field(default_factory=renderers.Renderer)
     members: fleet.Fleet | None = None
+    #: Who gets how many replicas.
+    numbers: dividing.Numbers = field(default_factory=dividing.Numbers)
+    #: The new commit; every other one has the numbers from before.
+    new: str = ""
 
     async def render(self, commit: str, target: str) -> Manifests:
-        """Return the manifests of a commit for a target."""
+        """Return the manifests of a commit for a target, as the run brings it."""
+        now = commit == self.new
+        return await self._render(commit, target, self.numbers.now if now else self.numbers.before)
+
+    async def render_before(self, commit: str, target: str) -> Manifests:
+        """Return them as they were before: the same commit may have been divided otherwise."""
+        return await self._render(commit, target, self.numbers.before)
+
+    async def undivided(self, commit: str, target: str) -> Manifests:
+        """Return the manifests before anything in them is made different for the target."""
+        side = self.sides[commit]
+        rendered = await self.renderer.undivided(
+            side.files, side.application, directory=side.directory, target=target
+        )
+        return list(rendered.manifests)
+
+    async def _render(self, commit: str, target: str, assigned: assignment.Assignment) -> Manifests:
         side = self.sides[commit]
         rendered = await self.renderer.render(
             side.files,
@@ -80,6 +109,7 @@ class Rendering:
             directory=side.directory,
             target=target,
             members=self.members,
+            assigned=assigned,
         )
         return list(rendered.manifests)
 
@@ -113,6 +143,11 @@ class Prepared:
     memory_key: str
     waves: waving.Waves = field(default_factory=waving.Waves)
 
+    @property
+    def numbers(self) -> dividing.Numbers:
+        """Who gets how many replicas, and who had."""
+        return self.rendering.numbers
+
 
 async def prepare(
     wish: Wish,
@@ -132,14 +167,17 @@ async def prepare(
     selection = target_choice.select(
         application, clusters.fleet, document=loaded.document, base=loaded.base
     )
-    selection = destinations.narrow(application, selection, wish.placed)
+    selection = destinations.narrow(application, selection, wish.placed, clusters.fleet)
     names = tuple(each.name for each in selection.require())
     sides = {project.commit: _side(project)}
-    rendering = Rendering(sides, renderer or renderers.Renderer(), clusters.fleet)
-    manifests = await _render(rendering, project.commit, names)
+    rendering = Rendering(
+        sides, renderer or renderers.Renderer(), clusters.fleet, new=project.commit
+    )
     key = _memory_key(project, clusters.fleet, names)
+    rendering.numbers = await _numbers(wish, clusters, rendering, names, key)
+    manifests = await _each(rendering.render, project.commit, names)
     running = await _running(wish, clusters, project, manifests, key)
-    warnings = [*project.warnings, *selection.warnings]
+    warnings = [*project.warnings, *selection.warnings, *rendering.numbers.warnings]
     before = {name: running.of(name) for name in names}
     sides.update(await _running_sides(project, before.values()))
     old, missing = await _render_known(rendering, before)
@@ -191,17 +229,19 @@ async def reopen(
     running: Mapping[str, str],
     renderer: renderers.Renderer,
     members: fleet.Fleet,
+    numbers: dividing.Numbers,
 ) -> Reopened:
     """Render what a run is pinned to again; asks no cluster and decides nothing anew.
 
-    `running` is what each target runs beside the new commit; empty: nothing.
+    `running` is what each target runs beside the new commit; empty: nothing. `numbers` say who
+    gets how many replicas, and who had.
 
     Raises:
         errors.UserError: The commits cannot be rendered any more.
     """
     sides = {project.commit: _side(project)}
-    rendering = Rendering(sides, renderer, members)
-    manifests = await _render(rendering, project.commit, tuple(running))
+    rendering = Rendering(sides, renderer, members, numbers, project.commit)
+    manifests = await _each(rendering.render, project.commit, tuple(running))
     sides.update(await _running_sides(project, running.values()))
     old, _ = await _render_known(rendering, running)
     return Reopened(rendering, manifests, old)
@@ -257,12 +297,30 @@ def _description(project: projects.Project, files: tree.Tree) -> str:
     return found_files.in_directory(files, project.directory)
 
 
-async def _render(rendering: Rendering, commit: str, names: Sequence[str]) -> dict[str, Manifests]:
+async def _numbers(
+    wish: Wish, clusters: pool.Pool, rendering: Rendering, names: Sequence[str], key: str
+) -> dividing.Numbers:
+    application = rendering.sides[rendering.new].application
+    if not dividing.divides(application):
+        return dividing.Numbers()
+    previous = wish.assigned
+    if previous is None:
+        previous = last_success.read_assignment(last_success.path(), key)
+    undivided = await _each(rendering.undivided, rendering.new, names)
+    members = dividing.members(application, clusters.fleet, names, wish.placed)
+    return await dividing.decide(
+        clusters, application, undivided, members, previous, patience=wish.patience
+    )
+
+
+async def _each(
+    render: Callable[[str, str], Awaitable[Manifests]], commit: str, names: Sequence[str]
+) -> dict[str, Manifests]:
     found: dict[str, Manifests] = {}
     problems: dict[problem.Problem, None] = {}
     for name in names:
         try:
-            found[name] = await rendering.render(commit, name)
+            found[name] = await render(commit, name)
         except errors.UserError as error:
             problems.update(dict.fromkeys(error.problems))
     if problems:
@@ -280,7 +338,7 @@ async def _render_known(
         if not commit:
             continue
         try:
-            found[name] = await rendering.render(commit, name)
+            found[name] = await rendering.render_before(commit, name)
         except errors.UserError as error:
             text = f"{name} has nothing to go back to: {error.problems[0].message}"
             problems.append(problem.Problem(text, severity=problem.Severity.WARNING))

@@ -3,16 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from types import MappingProxyType
 
 from volary.clusters import pool
 from volary.controller import (
+    dividing,
     inputs,
     origins,
     preflight,
     preparation,
     projects,
     secrecy,
+    standings,
     wants,
 )
 from volary.engine import plan as engine_plan
@@ -20,7 +21,8 @@ from volary.engine import state, update
 from volary.manifests import masking
 from volary.model import application as applications
 from volary.model import clock as clocks
-from volary.model import errors, manifest, plan, stage
+from volary.model import errors, manifest, overrides, plan, stage
+from volary.placement import assignment
 from volary.sources import render as renderers
 from volary.stages import circumstances, meters
 from volary.stages import executor as stage_executor
@@ -89,12 +91,12 @@ async def prepare(
     place: Place,
     want: wants.Want,
     remembered: str,
-    kept: Mapping[str, str] = MappingProxyType({}),
+    standing: standings.Standing,
 ) -> preparation.Prepared:
     """Find out everything about a wanted run; writes nothing.
 
-    `remembered` is the last commit that succeeded everywhere, `kept` what single clusters
-    run instead.
+    `remembered` is the last commit that succeeded everywhere; how the application stands says
+    what single clusters run instead, and who has how many replicas.
 
     Raises:
         errors.UserError: Something has to be mended first.
@@ -106,7 +108,8 @@ async def prepare(
         commit=project.commit,
         strategy=want.strategy,
         remembered=remembered,
-        kept=kept,
+        kept=standing.kept,
+        assigned=standing.assigned,
         patience=desk.patience,
     )
     prepared = await preparation.prepare(wish, desk.clusters, project, renderer=desk.renderer)
@@ -193,6 +196,7 @@ async def take_up(desk: Desk, name: str, run: state.Run, origin: origins.Origin)
         {name: run.goes_back_to(name) for name in run.targets},
         desk.renderer,
         desk.clusters.fleet,
+        dividing.Numbers(origin.assigned, origin.assigned_before),
     )
     return Release(
         run,
@@ -238,18 +242,28 @@ async def digests(
 
 
 async def _digests(
-    desk: Desk, project: projects.Project, targets: Sequence[str]
+    desk: Desk,
+    project: projects.Project,
+    targets: Sequence[str],
+    assigned: assignment.Assignment | None = None,
 ) -> Mapping[str, str]:
+    """Return what manifests hash to; where nothing was assigned, without what free room decides."""
+    described, policy = project.application, project.application.differences.replicas
+    undecided = assigned is None and policy.needs_capacity
+    if undecided:
+        whole = replace(described.differences, replicas=overrides.ReplicaDivision())
+        described = replace(described, differences=whole)
     found = {}
     for target in targets:
         rendered = await desk.renderer.render(
             project.files,
-            project.application,
+            described,
             directory=project.directory,
             target=target,
             members=desk.clusters.fleet,
+            assigned=assigned,
         )
-        found[target] = rendered.digest
+        found[target] = f"{rendered.digest} {policy}" if undecided else rendered.digest
     return found
 
 
@@ -340,6 +354,7 @@ def _performer(
         desk.executor_options,
         replace(run, checkout=rendering.checkout),
         meter=desk.meter,
+        render_before=rendering.render_before,
     )
 
 
@@ -358,6 +373,8 @@ async def _origin(
         strategy=made.plan.strategy.value,
         summary=made.plan.summary,
         targets=made.plan.targets,
-        digests=await _digests(desk, made.project, made.plan.targets),
+        digests=await _digests(desk, made.project, made.plan.targets, made.numbers.now),
         warnings=tuple(str(each) for each in made.warnings),
+        assigned=made.numbers.now,
+        assigned_before=made.numbers.before,
     )

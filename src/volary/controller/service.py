@@ -306,7 +306,7 @@ class Service:
             strategy=strategy,
         )
         prepared = await releases.prepare(
-            self.desk, place, want, known.running_commit, standing.kept
+            self.desk, place, want, known.running_commit, standing
         )
         shown = await preview.look(
             prepared,

@@ -11,8 +11,7 @@ from volary.engine import state
 from volary.model import application as applications
 from volary.model import json, placement
 from volary.model import status as words
-from volary.placement import assignment, assignment_document
-from volary.placement import failover
+from volary.placement import assignment, assignment_document, failover
 
 
 class Status(StrEnum):
@@ -58,6 +57,10 @@ class Standing:
     alerts: tuple[applications.Alert, ...] = ()
     #: What clusters run that are not on the last commit that succeeded everywhere.
     kept: Mapping[str, str] = field(default_factory=dict)
+    #: Who has how many replicas since the last run that succeeded, or what clusters kept of later.
+    assigned: assignment.Assignment = assignment.NOTHING
+    #: Who gets how many by the run under way.
+    pinned: assignment.Assignment = assignment.NOTHING
     #: Where it is, and what is moving.
     placed: failover.Standing = field(default_factory=failover.Standing)
     #: A move that has not begun; it goes before what is wanted.
@@ -73,11 +76,15 @@ class Standing:
 
 def after(standing: Standing, run: state.Run) -> Standing:
     """Return the standing with what clusters run after a run that has ended."""
+    pinned, ended = standing.pinned, replace(standing, pinned=assignment.NOTHING)
     if run.status is words.RunStatus.SUCCEEDED:
         others = {name: kept for name, kept in standing.kept.items() if name not in run.targets}
-        return replace(standing, kept=others)
+        return replace(ended, kept=others, assigned=pinned)
+    kept_now = engine_standing.kept(run)
     return replace(
-        standing, kept={**standing.kept, **dict.fromkeys(engine_standing.kept(run), run.commit)}
+        ended,
+        kept={**standing.kept, **dict.fromkeys(kept_now, run.commit)},
+        assigned=standing.assigned.taken_over(pinned, kept_now),
     )
 
 
