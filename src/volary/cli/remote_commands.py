@@ -37,6 +37,7 @@ class Role(StrEnum):
     VIEWER = "viewer"
     DEPLOYER = "deployer"
     APPROVER = "approver"
+    RESPONDER = "responder"
     ADMIN = "admin"
 
 
@@ -52,6 +53,9 @@ Run = Annotated[str, typer.Argument(help="Id of a run, or an application: its ne
 Application = Annotated[str, typer.Argument(help="Name of an application.")]
 Comment = Annotated[str, typer.Option("--comment", "-m", metavar="TEXT", help="Why.")]
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")]
+Whole = Annotated[
+    bool, typer.Option("--application", help="NAME is an application: all of it, not one run.")
+]
 Follow = Annotated[bool, typer.Option("--watch", help="Show the run until its end.")]
 
 
@@ -75,6 +79,14 @@ def _of_run(kind: str, run: str, server: str, body: dict[str, object]) -> None:
     from volary.cli.remote import asking
 
     finish(asking.of_run(target_of(server), kind, run, body))
+
+
+def _of_either(kind: str, name: str, server: str, body: dict[str, object], *, whole: bool) -> None:
+    from volary.cli.remote import asking
+
+    if not whole:
+        return _of_run(kind, name, server, body)
+    return finish(asking.of_whole(target_of(server), kind, name, body))
 
 
 @app.command("server")
@@ -249,9 +261,16 @@ def rollback(
 
 
 @app.command()
-def approve(run: Run, comment: Comment = "", server: Server = "") -> None:
+def approve(
+    run: Run,
+    comment: Comment = "",
+    withdraw: Annotated[
+        bool, typer.Option("--withdraw", help="Take your approval back, before anything began.")
+    ] = False,
+    server: Server = "",
+) -> None:
     """Approve what a run waits for."""
-    _of_run("approve", run, server, {"comment": comment})
+    _of_run("withdraw" if withdraw else "approve", run, server, {"comment": comment})
 
 
 @app.command()
@@ -261,17 +280,38 @@ def reject(run: Run, comment: Comment = "", server: Server = "") -> None:
 
 
 @app.command()
-def pause(run: Run, reason: Reason = "", server: Server = "") -> None:
-    """Have a run start nothing new."""
-    _of_run("pause", run, server, {"reason": reason})
+def promote(
+    run: Run,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.")],
+    wave: Annotated[
+        str, typer.Option(metavar="NAME", help="Refused when it is at another one.")
+    ] = "",
+    server: Server = "",
+) -> None:
+    """End the soak, webhook or analysis of the current wave; its health is still seen."""
+    _of_run("promote", run, server, {"reason": reason, "wave": wave})
 
 
 @app.command()
-def resume(run: Run, server: Server = "") -> None:
-    """Have a paused run go on."""
-    from volary.cli.remote import asking
+def unfreeze(
+    run: Run,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.")],
+    server: Server = "",
+) -> None:
+    """Let one run change clusters whose windows are closed; for responders and admins."""
+    _of_run("unfreeze", run, server, {"reason": reason})
 
-    finish(asking.of_run(target_of(server), "resume", run, {}))
+
+@app.command()
+def pause(run: Run, whole: Whole = False, reason: Reason = "", server: Server = "") -> None:
+    """Have a run start nothing new; or with --application all of an application."""
+    _of_either("pause", run, server, {"reason": reason}, whole=whole)
+
+
+@app.command()
+def resume(run: Run, whole: Whole = False, server: Server = "") -> None:
+    """Have what was paused go on, with what it is pinned to."""
+    _of_either("resume", run, server, {}, whole=whole)
 
 
 @app.command()

@@ -47,6 +47,19 @@ class Decision(Body):
     comment: Sentence = ""
 
 
+class Promote(Body):
+    """End what the current wave waits for at its end."""
+
+    reason: Sentence = pydantic.Field(min_length=1)
+    wave: Word = pydantic.Field("", description="Refused at any other; empty: the current one.")
+
+
+class Unfreeze(Body):
+    """Go through closed windows."""
+
+    reason: Sentence = pydantic.Field(min_length=1)
+
+
 class Pause(Body):
     """Start nothing new."""
 

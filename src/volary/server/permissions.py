@@ -15,6 +15,8 @@ class Permission(StrEnum):
     VIEW = "view"
     DEPLOY = "deploy"
     APPROVE = "approve"
+    #: Let a run change clusters whose windows are closed.
+    BREAK_GLASS = "break-glass"
     ADMINISTER = "administer"
 
 
@@ -23,6 +25,9 @@ ROLES: Mapping[controller.Role, frozenset[Permission]] = {
     controller.Role.VIEWER: frozenset({Permission.VIEW}),
     controller.Role.DEPLOYER: frozenset({Permission.VIEW, Permission.DEPLOY}),
     controller.Role.APPROVER: frozenset({Permission.VIEW, Permission.APPROVE}),
+    controller.Role.RESPONDER: frozenset(
+        {Permission.VIEW, Permission.DEPLOY, Permission.BREAK_GLASS}
+    ),
     controller.Role.ADMIN: frozenset(Permission) - {Permission.PUBLIC},
 }
 

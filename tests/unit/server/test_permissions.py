@@ -9,15 +9,21 @@ import pytest
 import server_world
 from volary.server import access, app, guard
 
-ALL = frozenset({"viewer", "deployer", "approver", "admin"})
-DEPLOY, APPROVE, ADMIN = ALL - {"viewer", "approver"}, ALL - {"viewer", "deployer"}, {"admin"}
+ALL = frozenset({"viewer", "deployer", "approver", "responder", "admin"})
+DEPLOY, APPROVE, ADMIN = ALL - {"viewer", "approver"}, {"approver", "admin"}, {"admin"}
+BREAK_GLASS = {"responder", "admin"}
 #: Written down by hand, on purpose: what a route declares must not decide what is expected.
 COMMANDS = {
     "/api/v1/applications/{application}/sync": DEPLOY,
     "/api/v1/applications/{application}/plan": DEPLOY,
     "/api/v1/applications/{application}/rollback": DEPLOY,
+    "/api/v1/applications/{application}/pause": DEPLOY,
+    "/api/v1/applications/{application}/resume": DEPLOY,
     "/api/v1/runs/{run}/approve": APPROVE,
     "/api/v1/runs/{run}/reject": APPROVE,
+    "/api/v1/runs/{run}/withdraw": APPROVE,
+    "/api/v1/runs/{run}/promote": APPROVE,
+    "/api/v1/runs/{run}/unfreeze": BREAK_GLASS,
     "/api/v1/runs/{run}/pause": DEPLOY,
     "/api/v1/runs/{run}/resume": DEPLOY,
     "/api/v1/runs/{run}/cancel": DEPLOY,
@@ -25,7 +31,11 @@ COMMANDS = {
     "/api/v1/runs/{run}/skip": DEPLOY,
 }
 PUBLIC = {"/healthz", "/readyz", "/webhooks/{repository}"}
-BODY = {"target": "us", "reason": "it is broken"}
+BODIES = {
+    "skip": {"target": "us", "reason": "it is broken"},
+    "promote": {"reason": "it is urgent"},
+    "unfreeze": {"reason": "the shop is down"},
+}
 
 
 def _expected(method: str, path: str) -> frozenset[str] | set[str]:
@@ -48,7 +58,7 @@ async def test_every_endpoint_lets_in_whom_it_should(tmp_path: Path) -> None:
                 allowed = _expected(method.upper(), path)
                 for who, headers in people.items():
                     world.application.state.surroundings.door.failed.__init__()
-                    body = BODY if path.endswith("skip") else None
+                    body = BODIES.get(path.rpartition("/")[2])
                     async with world.session.request(
                         method, world.url + filled, headers=headers, json=body
                     ) as answer:

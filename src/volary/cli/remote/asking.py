@@ -29,6 +29,14 @@ async def of_application(
     return exits.Exit.DONE
 
 
+async def of_whole(target: login.Target, kind: str, application: str, body: json.JsonObject) -> int:
+    """Ask something of an application that leads to no run of its own."""
+    async with client.Client.open(target) as server:
+        asked = await server.post("applications", application, kind, body=_filled(body))
+    console.say(f"{application}: {asked['reason'] or 'taken'}")
+    return exits.Exit.DONE
+
+
 async def _until_prepared(server: client.Client, application: str, run: str) -> None:
     """Wait until a wanted run has begun to exist; planning it takes a look at the clusters.
 

@@ -14,6 +14,7 @@ from volary.store import records
 
 router = answers.router("applications")
 _SYNC, _PLAN, _BACK = bodies.Sync(), bodies.PlanWish(), bodies.RollbackTo()
+_PAUSE = bodies.Pause()
 Label = Annotated[
     list[Annotated[str, fastapi.Path(max_length=320, pattern=r"^[^\x00-\x1f\x7f]*$")]],
     fastapi.Query(max_length=20, description="``key=value``; all must be there."),
@@ -120,6 +121,34 @@ async def rollback(
     """Go back to a commit that ran before."""
     service = surroundings.of(request).service
     asked = await service.rollback(application, asker(request), to=body.to)
+    return encoding.one(request, asked, status=202)
+
+
+@router.post(
+    "/applications/{application}/pause",
+    status_code=202,
+    responses=answers.taken(views.AskedView),
+)
+@access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.pause")
+async def pause_application(
+    request: requests.Request, application: str, body: bodies.Pause = _PAUSE
+) -> responses.Response:
+    """Have nothing of it begin to move, its run under way included, until resumed."""
+    service = surroundings.of(request).service
+    asked = await service.pause_application(application, asker(request), reason=body.reason)
+    return encoding.one(request, asked, status=202)
+
+
+@router.post(
+    "/applications/{application}/resume",
+    status_code=202,
+    responses=answers.taken(views.AskedView),
+)
+@access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.resume")
+async def resume_application(request: requests.Request, application: str) -> responses.Response:
+    """Go on after a pause, the run under way with what it is pinned to."""
+    service = surroundings.of(request).service
+    asked = await service.resume_application(application, asker(request))
     return encoding.one(request, asked, status=202)
 
 

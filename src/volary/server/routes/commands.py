@@ -42,6 +42,35 @@ async def reject(
     return _taken(request, await service.reject(run, asker(request), comment=body.comment))
 
 
+@router.post("/runs/{run}/withdraw", status_code=202, responses=_TAKEN)
+@access.needs(Permission.APPROVE, access.Scope.RUN, action="run.withdraw")
+async def withdraw(
+    request: requests.Request, run: str, body: bodies.Decision = _DECISION
+) -> responses.Response:
+    """Take your approval back, as long as nothing came of it."""
+    service = surroundings.of(request).service
+    return _taken(request, await service.withdraw(run, asker(request), comment=body.comment))
+
+
+@router.post("/runs/{run}/promote", status_code=202, responses=_TAKEN)
+@access.needs(Permission.APPROVE, access.Scope.RUN, action="run.promote")
+async def promote(request: requests.Request, run: str, body: bodies.Promote) -> responses.Response:
+    """End what the current wave waits for at its end: soak, webhook, analysis; never approvals."""
+    service = surroundings.of(request).service
+    asked = await service.promote(run, asker(request), reason=body.reason, wave=body.wave)
+    return _taken(request, asked)
+
+
+@router.post("/runs/{run}/unfreeze", status_code=202, responses=_TAKEN)
+@access.needs(Permission.BREAK_GLASS, access.Scope.RUN, action="run.unfreeze")
+async def unfreeze(
+    request: requests.Request, run: str, body: bodies.Unfreeze
+) -> responses.Response:
+    """Let the run change clusters whose windows are closed."""
+    service = surroundings.of(request).service
+    return _taken(request, await service.unfreeze(run, asker(request), reason=body.reason))
+
+
 @router.post("/runs/{run}/pause", status_code=202, responses=_TAKEN)
 @access.needs(Permission.DEPLOY, access.Scope.RUN, action="run.pause")
 async def pause(
