@@ -13,6 +13,7 @@ from types import MappingProxyType
 from volary.config import (
     checks,
     convert,
+    health_rules,
     mentions,
     moving,
     pipeline,
@@ -35,7 +36,7 @@ from volary.config.dialects.flagger import translation
 from volary.config.dialects.karmada import policies as karmada_policies
 from volary.config.dialects.karmada import translation as karmada
 from volary.model import application as applications
-from volary.model import errors, overrides, placement, problem, stage
+from volary.model import errors, health, overrides, placement, problem, stage
 
 #: PipeCD's old kinds that are not about Kubernetes.
 _FOREIGN_KINDS = ("TerraformApp", "LambdaApp", "CloudRunApp", "ECSApp")
@@ -370,6 +371,7 @@ def _build(
         differences=_differences(reading, spec),
         spread=moving.spread_of(reading, spec),
         failover=moving.failover_of(reading, spec),
+        health=_health(reading, spec),
         tolerations=tolerating.of_spec(reading, spec),
     )
 
@@ -379,6 +381,13 @@ def _differences(reading: shape.Reading, spec: sections.Spec) -> overrides.Diffe
     if isinstance(spec, sections.VolarySpec):
         return placing.convert(reading, spec.placement)
     return overrides.Differences()
+
+
+def _health(reading: shape.Reading, spec: sections.Spec) -> tuple[health.Rule, ...]:
+    """Return the rules of health; only our own dialect can say."""
+    if isinstance(spec, sections.VolarySpec):
+        return health_rules.convert(reading, spec.health, ("spec", "health"))
+    return ()
 
 
 def _waves(reading: shape.Reading, spec: sections.Spec) -> placement.Waves:

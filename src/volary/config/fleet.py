@@ -9,6 +9,8 @@ import pydantic
 from pydantic import Field
 
 from volary.config import (
+    health_rule_sections,
+    health_rules,
     paths,
     piped,
     provider_reading,
@@ -95,6 +97,11 @@ class FleetFile(sections.Section):
     analysis_providers: list[providers.ProviderEntry] = Field(
         default_factory=list, description="Systems that are asked for measurements."
     )
+    health: list[health_rule_sections.HealthRule] = Field(
+        default_factory=list,
+        description="When objects of custom kinds are healthy, for all applications; after their "
+        "own rules.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +178,8 @@ def _convert(reading: shape.Reading, directory: str) -> fleets.Fleet | None:
             )
     found = provider_reading.convert(reading, read.analysis_providers, directory, sorted(seen))
     clusters = tuple(_cluster(reading, each, i, directory) for i, each in enumerate(read.clusters))
-    return fleets.Fleet(clusters, found)
+    rules = health_rules.convert(reading, read.health, ("health",))
+    return fleets.Fleet(clusters, found, rules)
 
 
 def _cluster(

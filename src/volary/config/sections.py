@@ -13,6 +13,7 @@ import pydantic
 from pydantic import Field
 
 from volary.config import (
+    health_rule_sections,
     inputs,
     placement_sections,
     routers,
@@ -351,6 +352,10 @@ class VolarySpec(Kubernetes, wave_sections.InWaves, Spec):
     )
     analysis: AnalysisArguments = Field(
         default_factory=AnalysisArguments, description="What all analyses have in common."
+    )
+    health: list[health_rule_sections.HealthRule] = Field(
+        default_factory=list,
+        description="When objects of custom kinds are healthy; before the fleet's rules and ours.",
     )
     strategies: list[Strategy] = Field(
         default_factory=list,
