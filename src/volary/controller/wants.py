@@ -95,6 +95,7 @@ def _shift(shift: shifts.Shift) -> json.JsonObject:
         "place": list(shift.place),
         "reduce": list(shift.reduce),
         "last": list(shift.last),
+        "fresh": shift.fresh,
     }
 
 
@@ -111,7 +112,12 @@ def from_document(document: json.JsonObject) -> Want:
         author=document.get("author", ""),
         strategy=plan.Strategy(strategy) if strategy else None,
         undoes=document.get("undoes", ""),
-        shift=None
-        if shift is None
-        else shifts.Shift(*(tuple(shift[key]) for key in ("first", "place", "reduce", "last"))),
+        shift=_read_shift(shift),
     )
+
+
+def _read_shift(document: json.JsonObject | None) -> shifts.Shift | None:
+    if document is None:
+        return None
+    listed = (tuple(document[key]) for key in ("first", "place", "reduce", "last"))
+    return shifts.Shift(*listed, fresh=bool(document.get("fresh")))

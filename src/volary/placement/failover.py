@@ -53,6 +53,8 @@ class Leaving:
     replacements: tuple[str, ...] = ()
     #: The replacements were seen healthy.
     replaced: bool = False
+    #: The old copy is gone.
+    removed: bool = False
     #: It could not be reached at some time since: nothing goes without a healthy replacement.
     lost: bool = False
     #: For how long the replacements are waited for.

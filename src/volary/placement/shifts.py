@@ -18,6 +18,8 @@ class Shift:
     reduce: tuple[str, ...] = ()
     #: They lose it once all others are healthy.
     last: tuple[str, ...] = ()
+    #: What is divided is divided anew, not only what is missing.
+    fresh: bool = False
 
     @property
     def clusters(self) -> tuple[str, ...]:
