@@ -104,11 +104,11 @@ def taint(known: attendance.Attendance, marks: Iterable[taints.Taint]) -> attend
 def untaint(
     known: attendance.Attendance, key: str, effect: taints.Effect | None = None
 ) -> attendance.Attendance:
-    """Return what is known without the marks of a key, of one effect or of all."""
+    """Return what is known without the marks by hand of a key, of one effect or of all."""
     left = tuple(
         each
         for each in known.taints
-        if each.key != key or (effect is not None and each.effect is not effect)
+        if each.by == taints.RULE or each.key != key or effect not in (None, each.effect)
     )
     return replace(known, taints=left)
 

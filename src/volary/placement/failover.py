@@ -164,8 +164,8 @@ def decide(situation: Situation, allowance: losses.Allowance) -> Decision:
 
 
 def _held_up(reason: _Reason, allowance: losses.Allowance, begun: int, situation: Situation) -> str:
-    if allowance.alarm:
-        return allowance.alarm
+    if allowance.is_closed:
+        return allowance.reason
     if reason.cause is not Cause.DRAIN and begun >= allowance.moves:
         return f"it has to wait: {allowance.reason}"
     behaviour = reason.behaviour

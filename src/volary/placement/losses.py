@@ -34,13 +34,25 @@ class View:
 
     #: Clusters that are watched: not suspended, and not gone.
     total: int
-    #: Those that do not look well, or were not looked at just now.
+    #: Those that do not look well.
     lost: tuple[str, ...]
+    #: Those that this process has not looked at just now.
+    unseen: tuple[str, ...] = ()
+    #: Why this process was no good observer just now; empty: it was.
+    doubt: str = ""
 
     @property
     def percent(self) -> int:
         """The share that looks lost, rounded up."""
-        return -(-100 * len(self.lost) // self.total) if self.total else 100
+        return self._percent(len(self.lost))
+
+    @property
+    def unsure_percent(self) -> int:
+        """The share that looks lost or was not looked at, rounded up."""
+        return self._percent(len(self.lost) + len(self.unseen))
+
+    def _percent(self, count: int) -> int:
+        return -(-100 * count // self.total) if self.total else 100
 
     def __str__(self) -> str:
         named = ", ".join(self.lost[:5]) + (" and more" if len(self.lost) > 5 else "")
@@ -55,12 +67,17 @@ class Allowance:
     moves: int
     #: Why no more than these, in a clause.
     reason: str
+    #: So little of the fleet can be seen that nothing at all is moved.
+    is_closed: bool = False
     #: Not empty: so much looks lost that it is us; somebody has to be told.
     alarm: str = ""
 
 
 def look(
-    known: Mapping[str, attendance.Attendance], now: datetime, rules: attendance.Rules
+    known: Mapping[str, attendance.Attendance],
+    now: datetime,
+    rules: attendance.Rules,
+    doubt: str = "",
 ) -> View:
     """Return how much of the fleet looks lost.
 
@@ -72,8 +89,11 @@ def look(
         for each in known.values()
         if each.left is None and each.state is not attendance.ClusterState.SUSPENDED
     ]
-    lost = tuple(each.cluster for each in watched if not _looks_well(each, now, rules))
-    return View(len(watched), lost)
+    lost = tuple(each.cluster for each in watched if _looks_lost(each))
+    unseen = tuple(
+        each.cluster for each in watched if not _looks_lost(each) and not is_fresh(each, now, rules)
+    )
+    return View(len(watched), lost, unseen, doubt)
 
 
 def is_fresh(each: attendance.Attendance, now: datetime, rules: attendance.Rules) -> bool:
@@ -83,10 +103,9 @@ def is_fresh(each: attendance.Attendance, now: datetime, rules: attendance.Rules
     return timedelta() <= now - each.observed <= rules.longest_gap
 
 
-def _looks_well(each: attendance.Attendance, now: datetime, rules: attendance.Rules) -> bool:
-    if not is_fresh(each, now, rules) or each.state in _BAD:
-        return False
-    return each.pending is None or each.pending.state not in _BAD
+def _looks_lost(each: attendance.Attendance) -> bool:
+    pending = each.pending.state if each.pending else None
+    return each.state in _BAD or pending in _BAD
 
 
 def allow(view: View, recent: Iterable[datetime], limits: Limits, now: datetime) -> Allowance:
@@ -98,9 +117,15 @@ def allow(view: View, recent: Iterable[datetime], limits: Limits, now: datetime)
         limits: The rules.
         now: The time.
     """
+    if view.doubt:
+        return Allowance(0, f"nothing is moved now: {view.doubt}", is_closed=True)
     if view.percent >= limits.share:
-        reason = f"{view}: at {limits.share} % it is us who lost them, so nothing is moved"
-        return Allowance(0, reason, alarm=reason)
+        reason = f"{view}: from {limits.share} % on it is us who lost them, so nothing is moved"
+        return Allowance(0, reason, is_closed=True, alarm=reason)
+    if view.unsure_percent >= limits.share:
+        seen = view.total - len(view.lost) - len(view.unseen)
+        reason = f"only {seen} of {view.total} clusters were seen well just now"
+        return Allowance(0, reason, is_closed=True)
     most, why = limits.per_minute, "in a minute"
     if view.percent >= limits.slow_share:
         most = min(most, limits.slow_per_minute)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from volary.config import admission
 from volary.model import fleet
-from volary.placement import failover, losses, shifts, spread
+from volary.placement import failover, shifts, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,3 @@ def _told(
         if names
     ]
     return f"{by} rebalances: {'; '.join(parts) or 'nothing moves'}"
-
-
-def is_safe(view: losses.View, limits: losses.Limits) -> bool:
-    """Say whether enough of the fleet can be seen to place anything anew."""
-    return view.percent < limits.share
