@@ -14,10 +14,11 @@ from datetime import timedelta
 from enum import StrEnum
 
 from volary.clusters import pool, steps
-from volary.controller import preflight, preparation
+from volary.controller import preflight, preparation, unknown_kinds
 from volary.manifests import diff, masking, tracking
-from volary.model import change, json, manifest, plan, resource
+from volary.model import change, health, json, manifest, plan, resource
 from volary.planner import targets as target_choice
+from volary.stages import executor
 
 #: Differences of one object that are told, and characters of one value.
 MOST_DIFFERENCES = 50
@@ -173,6 +174,7 @@ def of(
             if body is not None
         )
     project, decided = prepared.project, prepared.plan
+    rules = executor.with_rules(project.application, prepared.members).health
     return Preview(
         application=project.application.name,
         commit=project.commit,
@@ -183,7 +185,7 @@ def of(
         reason=masker.clean(decided.summary),
         images=tuple(masker.clean(each.image) for each in decided.versions),
         stages=_stages(decided),
-        targets=tuple(_target(trial, masker) for trial in trials),
+        targets=tuple(_target(trial, masker, rules) for trial in trials),
         warnings=tuple(masker.clean(str(each)) for each in prepared.warnings),
     )
 
@@ -202,7 +204,9 @@ def _stages(decided: plan.Plan) -> tuple[StagePreview, ...]:
     return tuple(every[index] for index in sorted(every))
 
 
-def _target(trial: preflight.Trial, masker: masking.Masker) -> TargetPreview:
+def _target(
+    trial: preflight.Trial, masker: masking.Masker, rules: Sequence[health.Rule]
+) -> TargetPreview:
     foreseen = {each.change.key: each for each in trial.foreseen}
     shown = [
         _object(each, foreseen.get(each.key), masker)
@@ -217,7 +221,10 @@ def _target(trial: preflight.Trial, masker: masking.Masker) -> TargetPreview:
         0 if trial.problems else len(trial.changes.changes) - len(kept),
         tuple(masker.clean(str(each)) for each in trial.problems),
         masker.clean(trial.silence),
-        tuple(masker.clean(each) for each in trial.warnings),
+        tuple(
+            masker.clean(each)
+            for each in (*trial.warnings, *unknown_kinds.warnings(trial.foreseen, rules))
+        ),
     )
 
 
