@@ -14,19 +14,18 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from volary.controller import (
     announcing,
-    casebook,
     driving,
-    journal,
     ledgers,
-    logbook,
     masked,
     origins,
-    recollection,
+    performing,
+    pinning,
+    refusals,
     releases,
     standings,
     wants,
@@ -46,15 +45,6 @@ _NOTHING: Mapping[str, object] = MappingProxyType({})
 _TAKING_UP = "the run is being taken up again; try in a moment"
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """A run under way."""
-
-    runner: local.Runner
-    log: logbook.Logbook
-    cases: casebook.Casebook
-
-
 class Lane:
     """Drives one application.
 
@@ -67,7 +57,7 @@ class Lane:
         self._tenure = tenure
         self._ledger = ledgers.Ledger(tenure, known)
         self._lock = asyncio.Lock()
-        self._carried: Carried | None = None
+        self._carried: performing.Carried | None = None
         self._left_behind: run_records.StoredRun | None = None
         self._working = False
         self._changed = asyncio.Event()
@@ -205,6 +195,7 @@ class Lane:
             and want.kind is wants.Kind.COMMIT
             and want.commit != run.commit
             and run.ending is None
+            and not pinning.why(self.standing, run)
             and not wants.touches_primary(run)
         )
 
@@ -255,6 +246,8 @@ class Lane:
         delay = self._tenure.rules.first_delay
         while self._left_behind or self.standing.want:
             self._changed.clear()
+            if await self._is_pinned():
+                continue
             trouble = await self._take_up() if self._left_behind else await self._begin()
             if not trouble:
                 delay = self._tenure.rules.first_delay
@@ -265,6 +258,15 @@ class Lane:
                     await self._changed.wait()
             except TimeoutError:
                 delay = min(delay * 2, self._tenure.rules.longest_delay)
+
+    async def _is_pinned(self) -> bool:
+        """Wait for a change while the application is paused; say whether it was."""
+        pinned = "" if self._left_behind else pinning.of_want(self.standing)
+        if pinned:
+            async with self._lock:
+                await self._ledger.keep(replace(self.standing, why_waiting=pinned))
+            await self._changed.wait()
+        return bool(pinned)
 
     async def _say(self, trouble: str, delay: float) -> None:
         """Tell why nothing goes on."""
@@ -291,7 +293,7 @@ class Lane:
                 masker = releases.masker(desk, prepared.manifests, prepared.old_manifests)
                 release = await releases.release(desk, place, want, prepared)
         except errors.UserError as error:
-            await self._refuse(want, masker.clean(_sentence(error)))
+            await self._refuse(want, masker.clean(refusals.sentence(error)))
             return ""
         except errors.TemporaryError as error:
             return masker.clean(str(error))
@@ -300,10 +302,13 @@ class Lane:
             await self._carry_out(carried)
         return ""
 
-    async def _start(self, want: wants.Want, release: releases.Release) -> Carried | None:
+    async def _start(
+        self, want: wants.Want, release: releases.Release
+    ) -> performing.Carried | None:
         """Keep the new run and return it; None when something newer is wanted by now."""
         async with self._lock:
-            if self.standing.want is None or self.standing.want.id != want.id:
+            is_other = self.standing.want is None or self.standing.want.id != want.id
+            if is_other or pinning.of_want(self.standing):
                 return None
             origin = origins.to_document(release.origin)
             made = transitions.of_new(release.run, origin, self._tenure.desk.clock.now())
@@ -317,7 +322,7 @@ class Lane:
             announcing.planned(
                 self._tenure.notifier, release, self.record, self._tenure.desk.clock.now()
             )
-            self._carried = self._carry(release, kept.version)
+            self._carried = performing.carry(self._tenure, self.record, release, kept.version)
             return self._carried
 
     async def _take_up(self) -> str:
@@ -334,36 +339,15 @@ class Lane:
             return str(error)
         async with self._lock:
             self._left_behind = None
-            self._carried = carried = self._carry(release, stored.version)
+            self._carried = carried = performing.carry(
+                self._tenure, self.record, release, stored.version
+            )
             self._taken_up.set()
             await self._ledger.note_running(run, origin.reason, origin)
         await self._carry_out(carried)
         return ""
 
-    def _carry(self, release: releases.Release, version: int) -> Carried:
-        tenure = self._tenure
-        log = logbook.Logbook(tenure.store, fence=tenure.fence)
-        cases = casebook.Casebook(tenure.store, fence=tenure.fence)
-        release.performer.keeper = recollection.StoreKeeper(tenure.store, tenure.fence)
-        told = announcing.observer(tenure.notifier, release, self.record)
-        keeper = journal.StoreJournal(
-            tenure.store,
-            release.run,
-            version,
-            fence=tenure.fence,
-            masker=release.masker,
-            kept=tenure.pulse.beat,
-        )
-        runner = local.Runner(
-            release.run,
-            release.performer,
-            clock=tenure.desk.clock,
-            keeper=keeper,
-            observers=(masked.Masked(release.masker, (log, cases, told)),),
-        )
-        return Carried(runner, log, cases)
-
-    async def _carry_out(self, carried: Carried) -> None:
+    async def _carry_out(self, carried: performing.Carried) -> None:
         log, cases = carried.log, carried.cases
         async with asyncio.TaskGroup() as group:
             writing = group.create_task(log.keep_writing())
@@ -389,10 +373,3 @@ class Lane:
         desk, to = self._tenure.desk, self._tenure.notifier
         now, masker = desk.clock.now(), releases.masker(desk)
         announcing.refused(to, want, self.record, now, masker, masker.clean(reason))
-
-
-def _sentence(error: errors.UserError) -> str:
-    """Return the problems as one sentence for lists; the first three, and how many more."""
-    texts = [str(each).replace("\n", "; ") for each in error.problems]
-    more = f" (and {len(texts) - 3} more)" if len(texts) > 3 else ""
-    return "; ".join(texts[:3]) + more

@@ -5,14 +5,13 @@ handed to the process that drives (see `asking`) and noted in the audit. Who may
 not decided here.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass
 
-from volary.clusters import pool
 from volary.controller import (
     asking,
+    cluster_service,
+    cluster_views,
     presenting,
     preview,
     pulse,
@@ -22,16 +21,13 @@ from volary.controller import (
     views,
     wants,
 )
-from volary.model import errors, fleet, json
+from volary.model import json
 from volary.model import plan as plans
 from volary.model import record as run_records
 from volary.store import protocol, records
 
 _Page = views.PageView
 _LOOK_SECONDS = 1.0
-#: How long a cluster may take to say that it is there, and how long that is believed.
-_CLUSTER_PATIENCE = timedelta(seconds=5)
-_CLUSTER_MEMORY = timedelta(seconds=30)
 
 
 @dataclass(slots=True)
@@ -43,8 +39,8 @@ class Service:
     asker: asking.Asking
     audit_trail: asking.Audit
     kept: pulse.Pulse
-    _clusters: tuple[views.ClusterView, ...] = field(default=(), init=False)
-    _clusters_at: datetime | None = field(default=None, init=False)
+    #: Everything about clusters.
+    fleet: cluster_service.ClusterService
 
     # Looking.
 
@@ -125,16 +121,9 @@ class Service:
         found = await self.store.findings.after(run_id, after, wanted=wanted, limit=limit)
         return tuple(map(presenting.of_finding, found))
 
-    async def clusters(self) -> tuple[views.ClusterView, ...]:
-        """Return the fleet and whether each cluster answers; remembered for half a minute."""
-        now = self.desk.clock.now()
-        if self._clusters_at is None or now - self._clusters_at > _CLUSTER_MEMORY:
-            async with asyncio.TaskGroup() as group:
-                members = self.desk.clusters.fleet.clusters
-                tasks = [group.create_task(self._cluster(each)) for each in members]
-            self._clusters = tuple(task.result() for task in tasks)
-            self._clusters_at = now
-        return self._clusters
+    async def clusters(self) -> tuple[cluster_views.ClusterView, ...]:
+        """Return the fleet and how each cluster is."""
+        return await self.fleet.list()
 
     async def audit(
         self, wanted: records.AuditFilter, *, cursor: str = "", limit: int = 50
@@ -210,6 +199,26 @@ class Service:
         """
         return await self._ask_application("rollback", application, asker, {"to": to})
 
+    async def pause_application(
+        self, application: str, asker: views.Asker, *, reason: str = ""
+    ) -> views.AskedView:
+        """Have nothing of it begin to move, its run under way included, until resumed.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            refusals.Conflict: It is paused already.
+        """
+        return await self._ask_application("pause", application, asker, {"reason": reason})
+
+    async def resume_application(self, application: str, asker: views.Asker) -> views.AskedView:
+        """Have it go on after a pause, its run with what it is pinned to.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            refusals.Conflict: It is not paused.
+        """
+        return await self._ask_application("resume", application, asker, {})
+
     # Asking about a run. Each raises `refusals.NotFound` and, when the run cannot take it as
     # it stands, `refusals.Conflict` with the reason.
 
@@ -224,6 +233,22 @@ class Service:
     ) -> views.AskedView:
         """Say no to the group that waits: its stage has failed."""
         return await self._ask_run("reject", run_id, asker, {"comment": comment})
+
+    async def withdraw(
+        self, run_id: str, asker: views.Asker, *, comment: str = ""
+    ) -> views.AskedView:
+        """Take an approval back, as long as nothing came of it."""
+        return await self._ask_run("withdraw", run_id, asker, {"comment": comment})
+
+    async def promote(
+        self, run_id: str, asker: views.Asker, *, reason: str, wave: str = ""
+    ) -> views.AskedView:
+        """End what the current wave waits for at its end; its clusters still have to be healthy."""
+        return await self._ask_run("promote", run_id, asker, {"reason": reason, "wave": wave})
+
+    async def unfreeze(self, run_id: str, asker: views.Asker, *, reason: str) -> views.AskedView:
+        """Let it change clusters whose windows are closed, for the rest of its way."""
+        return await self._ask_run("unfreeze", run_id, asker, {"reason": reason})
 
     async def pause(self, run_id: str, asker: views.Asker, *, reason: str = "") -> views.AskedView:
         """Have it start nothing new."""
@@ -288,7 +313,7 @@ class Service:
         waits = known.waiting
         if waits is not None and waits.run == run:
             return views.AskedView(run, waits.why_waiting)
-        return views.AskedView(known.run or run, known.reason)
+        return views.AskedView(known.run or run, known.paused or known.reason)
 
     async def _plan(
         self, known: records.ApplicationRecord, commit: str, strategy: plans.Strategy | None
@@ -305,9 +330,7 @@ class Service:
             at=self.desk.clock.now(),
             strategy=strategy,
         )
-        prepared = await releases.prepare(
-            self.desk, place, want, known.running_commit, standing
-        )
+        prepared = await releases.prepare(self.desk, place, want, known.running_commit, standing)
         shown = await preview.look(
             prepared,
             self.desk.clusters,
@@ -327,28 +350,3 @@ class Service:
         if found is None:
             raise refusals.not_found("run", run_id)
         return found
-
-    async def _cluster(self, member: fleet.Cluster) -> views.ClusterView:
-        trouble = await self._trouble(member.name)
-        return views.ClusterView(
-            name=member.name,
-            labels=dict(member.labels),
-            suspended=member.suspended,
-            namespaces=member.namespaces,
-            status="unreachable" if trouble else "reachable",
-            reason=trouble,
-        )
-
-    async def _trouble(self, name: str) -> str:
-        """Say why a cluster cannot be used; empty: it can."""
-        client = await self.desk.clusters.client(name)
-        if isinstance(client, pool.Unavailable):
-            return client.reason
-        try:
-            async with asyncio.timeout(_CLUSTER_PATIENCE.total_seconds()):
-                await client.discover()
-        except TimeoutError:
-            return f"it did not answer within {_CLUSTER_PATIENCE.total_seconds():g} s"
-        except errors.VolaryError as error:
-            return str(error)
-        return ""
