@@ -40,23 +40,3 @@ def narrow(
     targets = tuple(each for each in selection.targets if each.name in choice.names)
     return replace(selection, targets=targets, problems=(*selection.problems, warning))
 
-
-def sharing(
-    app: applications.Application,
-    selection: target_choice.Selection,
-    standing: failover.Standing,
-    members: fleet.Fleet,
-) -> tuple[fleet.Cluster, ...]:
-    """Return the clusters that divided replicas are shared by, whatever their marks are now.
-
-    Args:
-        app: The application.
-        selection: As `narrow` returned it.
-        standing: What is remembered of where it is.
-        members: The fleet.
-    """
-    there = crosscheck.deployed(app, members)
-    if not app.spread:
-        return tuple(each for each in there if each.name not in standing.away)
-    names = {*selection.names, *standing.chosen} - set(standing.away)
-    return tuple(each for each in there if each.name in names)

@@ -110,6 +110,7 @@ async def prepare(
         remembered=remembered,
         kept=standing.kept,
         assigned=standing.assigned,
+        placed=standing.placed,
         patience=desk.patience,
     )
     prepared = await preparation.prepare(wish, desk.clusters, project, renderer=desk.renderer)
