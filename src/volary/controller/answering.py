@@ -8,7 +8,17 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 
-from volary.controller import driving, insistence, lanes, pausing, pulse, releases, wants
+from volary.controller import (
+    cluster_service,
+    driving,
+    insistence,
+    lanes,
+    marking,
+    pausing,
+    pulse,
+    releases,
+    wants,
+)
 from volary.engine import codec, events, machine, state
 from volary.gitops import triggers
 from volary.model import errors, plan
@@ -64,9 +74,16 @@ class Answers:
         """Do what is asked for; returns why not, or nothing."""
         if request.run_id:
             return await self._of_run(request)
+        if request.kind == cluster_service.KIND:
+            tenure = self._tenure
+            now = tenure.desk.clock.now()
+            return await marking.answer(request, tenure.register, now, fence=tenure.fence)
         lane = self._lane(request.application)
         if lane is None:
             return f"there is no application {request.application}"
+        return await self._of_application(lane, request)
+
+    async def _of_application(self, lane: lanes.Lane, request: records.RequestRecord) -> str:
         if request.kind == "rollback":
             return await self._rollback(lane, request)
         if request.kind == "pause":

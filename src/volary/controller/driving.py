@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from volary.controller import inputs, pulse, releases
+from volary.controller import inputs, pulse, register, releases
 from volary.model import record
 from volary.notifying import notifier
 from volary.sources import repository as repositories
@@ -56,6 +56,8 @@ class Driving:
     notifier: notifier.Notifier
     #: Makes ids of runs.
     new_id: Callable[[], str]
+    #: The clusters as they are known.
+    register: register.Register
     differences: Differences = field(default_factory=Differences)
 
 

@@ -35,6 +35,8 @@ class Register:
     kept: pulse.Pulse
     #: The fleet as its file says, without what is known besides.
     members: fleet.Fleet
+    #: Whether this process writes it now.
+    drives: bool = field(default=False, init=False)
     _known: dict[str, words.Attendance] = field(default_factory=dict, init=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 

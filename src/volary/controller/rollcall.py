@@ -49,8 +49,15 @@ class RollCall:
 
     async def keep_calling(self) -> None:
         """Look until cancelled."""
-        watch = vigilance.Vigilance(self.register.clock)
         await self.register.load()
+        self.register.drives = True
+        try:
+            await self._keep_calling()
+        finally:
+            self.register.drives = False
+
+    async def _keep_calling(self) -> None:
+        watch = vigilance.Vigilance(self.register.clock)
         async with asyncio.TaskGroup() as group:
             group.create_task(watch.keep_beating(), name="vigilance")
             while True:

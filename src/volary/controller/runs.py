@@ -20,7 +20,9 @@ from volary.controller import (
     insistence,
     lanes,
     pulse,
+    register,
     releases,
+    rollcall,
     sightings,
     standings,
 )
@@ -48,7 +50,7 @@ class RunManager:
         desk: What planning works with.
         rules: How runs are driven.
         watch: Looks at the repositories for as long as this process drives.
-        kept: Beats whenever something was kept.
+        known: The clusters.
         asked: Beats when somebody asked for something through this process.
         notifier: Is told what happens.
     """
@@ -59,8 +61,8 @@ class RunManager:
         desk: releases.Desk,
         rules: inputs.Rules,
         watch: inputs.Watch,
+        known: register.Register,
         *,
-        kept: pulse.Pulse,
         asked: pulse.Pulse,
         notifier: notifiers.Notifier,
         make_id: Callable[[], str] = new_id,
@@ -69,7 +71,7 @@ class RunManager:
         self._desk = desk
         self._rules = rules
         self._watch = watch
-        self._kept = kept
+        self._register = known
         self._asked = asked
         self._notifier = notifier
         self._make_id = make_id
@@ -88,15 +90,18 @@ class RunManager:
                 fence=fence,
                 desk=self._desk,
                 rules=self._rules,
-                pulse=self._kept,
+                pulse=self._register.kept,
                 group=group,
                 planners=asyncio.Semaphore(self._rules.planners),
                 notifier=self._notifier,
                 new_id=self._make_id,
+                register=self._register,
             )
             roads = _Roads(tenure, self.troubles)
             await roads.load()
             desk = answering.Answers(tenure, roads.lane, self._asked)
+            calling = rollcall.RollCall(self._register, fence)
+            group.create_task(calling.keep_calling(), name="clusters")
             group.create_task(desk.keep_answering(), name="requests")
             group.create_task(self._watch(roads.see), name="repositories")
 

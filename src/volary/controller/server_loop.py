@@ -14,11 +14,13 @@ from volary.clusters import pool
 from volary.config import remotes
 from volary.controller import (
     asking,
+    cluster_service,
     inputs,
     leases,
     metering,
     outboxes,
     pulse,
+    register,
     releases,
     retention,
     runs,
@@ -101,13 +103,19 @@ class Controller:
             for each in settings.applications
             if each.targets is not None
         }
+        known = register.Register(
+            store, clusters, parts.clock, settings.cluster_health, kept, parts.members
+        )
         rules = replace(parts.rules, supersede=settings.supersede, listed=frozenset(listed))
         self._manager = runs.RunManager(
-            store, desk, rules, parts.watch, kept=kept, asked=asked, notifier=post.notifier
+            store, desk, rules, parts.watch, known, asked=asked, notifier=post.notifier
         )
         asker = asking.Asking(store, parts.clock, asked=asked, kept=kept, make_id=runs.new_id)
+        audit = asking.Audit(store, parts.clock)
         #: What people see and ask for; works in a process that stands by too.
-        self.service = service.Service(store, desk, asker, asking.Audit(store, parts.clock), kept)
+        self.service = service.Service(
+            store, desk, asker, audit, kept, cluster_service.ClusterService(known, asker, audit)
+        )
         #: Whether this process drives at the moment.
         self.drives = False
 

@@ -23,7 +23,7 @@ from volary.server import (
     surroundings,
     tokens,
 )
-from volary.server.routes import applications, commands, house, overview, runs, streaming
+from volary.server.routes import applications, clusters, commands, house, overview, runs, streaming
 
 #: Every route there is.
 ROUTERS = (
@@ -31,6 +31,7 @@ ROUTERS = (
     applications.router,
     runs.router,
     commands.router,
+    clusters.router,
     overview.router,
     streaming.router,
 )

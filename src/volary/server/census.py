@@ -6,13 +6,14 @@ from datetime import datetime, timedelta
 import prometheus_client as prometheus
 
 from volary.controller import service, standings
+from volary.model import attendance, taints
 from volary.model import clock as clocks
 from volary.store import records
 
 _PAGE = 200
 #: A count is good for so long: it reads every application.
 _MEMORY = timedelta(seconds=10)
-_CLUSTERS = ("reachable", "unreachable")
+_CLUSTERS = tuple(attendance.ClusterState)
 
 
 class Census:
@@ -29,8 +30,14 @@ class Census:
         )
         self._clusters = prometheus.Gauge(
             "volary_clusters",
-            "Clusters by whether they answer.",
+            "Clusters by how they are.",
             ("status",),
+            registry=registry,
+        )
+        self._tainted = prometheus.Gauge(
+            "volary_clusters_tainted",
+            "Clusters with a taint of this effect.",
+            ("effect",),
             registry=registry,
         )
 
@@ -43,9 +50,15 @@ class Census:
         found = await _applications(backing)
         for status in standings.Status:
             self._applications.labels(status.value).set(found[status.value])
-        counted = Counter(each.status for each in await backing.clusters())
+        clusters = await backing.clusters()
+        counted = Counter(each.status for each in clusters)
         for word in _CLUSTERS:
-            self._clusters.labels(word).set(counted[word])
+            self._clusters.labels(word.value).set(counted[word.value])
+        tainted = Counter(
+            effect for each in clusters for effect in {mark.effect for mark in each.taints}
+        )
+        for effect in taints.Effect:
+            self._tainted.labels(effect.value).set(tainted[effect.value])
 
 
 async def _applications(backing: service.Service) -> Counter[str]:

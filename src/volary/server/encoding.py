@@ -8,7 +8,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 from starlette import requests, responses
 
-from volary.controller import views
+from volary.controller import cluster_views, views
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ SHOWN: tuple[type, ...] = (
     views.EventView,
     views.LogView,
     views.FindingView,
-    views.ClusterView,
+    cluster_views.ClusterView,
     views.CommitView,
     views.AskedView,
     views.PlanView,

@@ -1,4 +1,4 @@
-"""Clusters, the events of all runs, and the audit."""
+"""The events of all runs, and the audit."""
 
 from starlette import requests, responses
 
@@ -6,30 +6,9 @@ from volary.controller import views
 from volary.server import access, encoding, paging, sight, surroundings
 from volary.server.permissions import Permission
 from volary.server.routes import answers
-from volary.server.routes.applications import Label, read_labels
 from volary.store import records
 
 router = answers.router("overview")
-
-
-@router.get("/clusters", responses=answers.many(views.ClusterView))
-@access.needs(Permission.VIEW, access.Scope.OWN)
-async def list_clusters(
-    request: requests.Request,
-    label: Label = [],  # noqa: B006 - read only
-    status: paging.Word = "",
-    cursor: paging.Cursor = "",
-    limit: paging.Limit = 50,
-) -> responses.Response:
-    """List the registered clusters, in the fleet's order."""
-    labels = read_labels(label).items()
-    wanted = [
-        each
-        for each in await surroundings.of(request).service.clusters()
-        if status in ("", each.status) and labels <= each.labels.items()
-    ]
-    page = paging.cut(wanted, lambda each: each.name, cursor, limit)
-    return encoding.many(request, page.items, page.cursor)
 
 
 @router.get("/events", responses=answers.many(views.EventView))
