@@ -29,7 +29,8 @@ from volary.controller import (
 from volary.engine import executor, feed, local, standing, state
 from volary.engine import plan as engine_plan
 from volary.manifests import masking
-from volary.model import errors
+from volary.model import application as applications
+from volary.model import errors, problem
 from volary.model import status as words
 from volary.stages import circumstances
 from volary.stages import executor as stage_executor
@@ -74,6 +75,15 @@ async def run(wish: preparation.Wish, mode: Mode) -> int:
         raise
 
 
+def _untold(application: applications.Application) -> list[problem.Problem]:
+    """Say whom only a server would tell of the run."""
+    if not application.alerts:
+        return []
+    names = ", ".join(dict.fromkeys(each.receiver for each in application.alerts))
+    message = f"{names} will hear nothing of this run: notifications are sent by `volary server`"
+    return [problem.Problem(message, severity=problem.Severity.WARNING)]
+
+
 async def _run(wish: preparation.Wish, mode: Mode) -> int:
     talk = console.talk()
     project = await projects.open_project(wish.path, app=wish.app, commit=wish.commit)
@@ -81,7 +91,7 @@ async def _run(wish: preparation.Wish, mode: Mode) -> int:
     async with pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
         with _looking(talk):
             prepared = await preparation.prepare(wish, clusters, project)
-            console.show_problems(talk, prepared.warnings)
+            console.show_problems(talk, [*prepared.warnings, *_untold(project.application)])
             if mode.as_json:
                 console.write_json(announcement.to_json(prepared))
             else:

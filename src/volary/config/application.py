@@ -366,6 +366,7 @@ def _build(
         commit_matcher=convert.commit_matcher(spec.commit_matcher),
         triggers=trigger.convert(reading, spec.trigger),
         mentions=mentions.convert(reading, spec.notification),
+        alerts=mentions.alerts(reading, spec.notification),
         timeout=spec.timeout,
         waves=_waves(reading, spec),
         differences=_differences(reading, spec),

@@ -1,4 +1,4 @@
-"""Who is named in notifications about an application, from its file (PipeCD: 2)."""
+"""Who is named in notifications about an application, and who is told, from its file."""
 
 from volary.config import notices, sections, shape, yaml
 from volary.model import application
@@ -16,12 +16,27 @@ _NEVER_SENT = (
 
 
 def convert(reading: shape.Reading, read: sections.Notification) -> tuple[application.Mention, ...]:
-    """Return the mentions; problems are noted."""
+    """Return the mentions (PipeCD: 2); problems are noted."""
     for index, each in enumerate(read.mentions):
         _check(reading, each, (*_AT, index))
     return tuple(
         application.Mention(each.event, (*each.slack, *each.slack_users), tuple(each.slack_groups))
         for each in read.mentions
+    )
+
+
+def alerts(reading: shape.Reading, read: sections.Notification) -> tuple[application.Alert, ...]:
+    """Return the application's own routes; problems are noted. Only our own dialect has some."""
+    if not isinstance(read, sections.OwnNotification):
+        return ()
+    for i, each in enumerate(read.routes):
+        for j, name in enumerate(each.events):
+            if name not in notices.EVENTS:
+                hint = shape.did_you_mean(name, notices.EVENTS)
+                here = ("spec", "notification", "routes", i, "events", j)
+                reading.error(here, f"{name[:80]} is never sent", hint)
+    return tuple(
+        application.Alert(each.name, each.receiver, tuple(each.events)) for each in read.routes
     )
 
 

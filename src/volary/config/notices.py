@@ -77,8 +77,10 @@ def _route(
 def _receiver(
     reading: shape.Reading, read: settings.Receiver, directory: str, at: yaml.Path
 ) -> controller.Receiver:
-    if (read.slack is None) == (read.webhook is None):
-        reading.error(at, "needs slack or webhook, one of them")
+    chats = {kind: found for kind in controller.ChatKind if (found := getattr(read, kind.value))}
+    if sum(each is not None for each in (read.slack, read.webhook, *chats.values())) != 1:
+        names = ", ".join(("slack", "webhook", *(kind.value for kind in controller.ChatKind)))
+        reading.error(at, f"needs one way to send, one of {names}")
     slack = _slack(reading, read.slack, directory, (*at, "slack")) if read.slack else None
     webhook = None
     if read.webhook:
@@ -89,7 +91,14 @@ def _receiver(
             read.webhook.signature_key,
             _resolve(read.webhook.signature_value_file, directory),
         )
-    return controller.Receiver(read.name, slack, webhook)
+    chat = next(
+        (
+            controller.Chat(kind, _resolve(found.hook_url_file, directory))
+            for kind, found in chats.items()
+        ),
+        None,
+    )
+    return controller.Receiver(read.name, slack, webhook, chat)
 
 
 def _slack(

@@ -65,7 +65,8 @@ class Kubernetes(section.Section):
     workloads: list[ObjectReference] = Field(
         default_factory=list,
         description="Workloads that get variants; empty kind: `Deployment`. Empty list: every "
-        "Deployment; when there is none, every StatefulSet.",
+        "Deployment; when there is none, every StatefulSet. In Volary's own dialect also one "
+        "`Service`: then where it leads is what is rolled out.",
     )
     service: services.ServiceReference = Field(
         default_factory=services.ServiceReference,
@@ -219,6 +220,26 @@ class Notification(section.Section):
     )
 
 
+class ApplicationRoute(section.Section):
+    """Which events of this application go to a receiver, besides what the settings say."""
+
+    name: Text = Field(description="Name of the route.")
+    receiver: Text = Field(description="Name of a receiver in the controller's settings.")
+    events: list[str] = Field(
+        default_factory=list,
+        description="Only these events, as in the routes of the controller's settings; empty: "
+        "all of runs, none of their stages.",
+    )
+
+
+class OwnNotification(Notification):
+    """What `volary server` says about this application, and to whom."""
+
+    routes: list[ApplicationRoute] = Field(
+        default_factory=list, description="Who is told, besides those whom the settings name."
+    )
+
+
 _NOT_YET = {
     "postSync": "deployment chains",
     "encryption": "encrypted secrets",
@@ -345,6 +366,9 @@ class VolarySpec(Kubernetes, wave_sections.InWaves, Spec):
     targets: Targets = Field(
         default_factory=Targets,
         description="Which clusters of the fleet the application is for; empty: all.",
+    )
+    notification: OwnNotification = Field(
+        default_factory=OwnNotification, description="Who hears of it."
     )
     windows: window_sections.Windows = Field(
         default_factory=window_sections.Windows,

@@ -204,13 +204,27 @@ class OutgoingWebhook(sections.Section):
     )
 
 
+class Chat(sections.Section):
+    """A channel of a chat, by its incoming webhook."""
+
+    misplaced: ClassVar[Mapping[str, str]] = dict.fromkeys(["hookURL", "address", "url"], _SECRET)
+
+    hook_url_file: sections.Text = Field(
+        alias="hookURLFile", description="A file with the incoming webhook's address."
+    )
+
+
 class Receiver(sections.Section):
-    """Where events are sent."""
+    """Where events are sent: one of the ways."""
 
     name: sections.Text = Field(description="Name that routes refer to.")
+    msteams: Chat | None = Field(default=None, description="A channel of Microsoft Teams.")
+    discord: Chat | None = Field(default=None, description="A channel of Discord.")
+    rocket: Chat | None = Field(default=None, description="A channel of Rocket.Chat.")
+    gchat: Chat | None = Field(default=None, description="A space of Google Chat.")
     slack: Slack | None = Field(default=None, description="A Slack channel.")
     webhook: OutgoingWebhook | None = Field(
-        default=None, description="Any address; not together with `slack`."
+        default=None, description="Any address; gets events as JSON."
     )
 
 

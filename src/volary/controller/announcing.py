@@ -73,6 +73,7 @@ def settled(
 
 def _subject(release: releases.Release, known: records.ApplicationRecord) -> notices.Subject:
     run, origin = release.run, release.origin
+    standing = standings.from_document(known.document)
     return notices.Subject(
         application=known.name,
         run=run.id,
@@ -81,13 +82,15 @@ def _subject(release: releases.Release, known: records.ApplicationRecord) -> not
         title=release.masker.clean(origin.subject),
         by=origin.by,
         targets=run.targets,
-        mentions=standings.from_document(known.document).mentions,
+        mentions=standing.mentions,
+        alerts=standing.alerts,
     )
 
 
 def _wanted(
     want: wants.Want, known: records.ApplicationRecord, masker: masking.Masker
 ) -> notices.Subject:
+    standing = standings.from_document(known.document)
     return notices.Subject(
         application=known.name,
         # What is wanted becomes the run of this id, so its message is edited from here on.
@@ -96,5 +99,6 @@ def _wanted(
         commit=want.commit,
         # No title: the manifests' Secrets, which it may quote, are not known yet.
         by=masker.clean(want.by),
-        mentions=standings.from_document(known.document).mentions,
+        mentions=standing.mentions,
+        alerts=standing.alerts,
     )

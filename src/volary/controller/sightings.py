@@ -34,6 +34,7 @@ async def take(
     listed = {(seen.name, found.path), (seen.name, found.directory)} & tenure.rules.listed
     noted["targets"] = application.targets if listed else None
     noted["mentions"] = application.mentions
+    noted["alerts"] = application.alerts
     if lane.record.status in (standings.Status.BROKEN, standings.Status.REMOVED, ""):
         columns |= _mended(lane)
     await lane.change(noted, **columns)

@@ -265,6 +265,17 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
+class Alert:
+    """Who else is told of events of this application (Flagger: an alert)."""
+
+    name: str
+    #: A receiver of the controller's settings.
+    receiver: str
+    #: Names of events; empty: all of runs, none of their stages.
+    events: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Strategy:
     """A pipeline of its own for some of the clusters; its stages carry its name."""
 
@@ -301,6 +312,7 @@ class Application:
     commit_matcher: CommitMatcher = field(default_factory=CommitMatcher)
     triggers: Triggers = field(default_factory=Triggers)
     mentions: tuple[Mention, ...] = ()
+    alerts: tuple[Alert, ...] = ()
     #: Limit of a whole run.
     timeout: timedelta = timedelta(hours=6)
     #: How it moves over its clusters; without waves: all at once.

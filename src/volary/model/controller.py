@@ -204,6 +204,24 @@ class OutgoingWebhook:
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
+class ChatKind(StrEnum):
+    """Chats that take posts at an incoming webhook; the words are Flagger's."""
+
+    TEAMS = "msteams"
+    DISCORD = "discord"
+    ROCKET = "rocket"
+    GOOGLE = "gchat"
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A channel of another chat than Slack, by an incoming webhook."""
+
+    kind: ChatKind
+    #: The address is a secret of its own.
+    hook_url_file: str
+
+
     """Where events are sent: exactly one of the two."""
 
     name: str
@@ -211,6 +229,7 @@ class Receiver:
     webhook: OutgoingWebhook | None = None
 
 
+    chat: Chat | None = None
 @dataclass(frozen=True, slots=True)
 class Notifications:
     """Which events are sent where."""

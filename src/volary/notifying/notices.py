@@ -61,6 +61,8 @@ class Subject:
     targets: tuple[str, ...] = ()
     #: Who is named, as the application's file says.
     mentions: tuple[applications.Mention, ...] = ()
+    #: Who is told besides those whom the settings' routes name, as the application's file says.
+    alerts: tuple[applications.Alert, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

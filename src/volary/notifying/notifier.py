@@ -1,5 +1,6 @@
 """Notifications put together: what happened goes to whom the routes say."""
 
+import logging
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -9,8 +10,10 @@ import aiohttp
 
 from volary.engine import feed
 from volary.model import clock as clocks
-from volary.model import controller
-from volary.notifying import courier, following, messages, notices, outbox, routes, senders
+from volary.model import controller, json
+from volary.notifying import chats, courier, following, messages, notices, outbox, routes, senders
+
+_LOG = logging.getLogger(__name__)
 
 
 def _new_id() -> str:
@@ -31,6 +34,7 @@ class Notifier:
         self._receivers = {each.name: each for each in settings.receivers}
         self._courier = post
         self._new_id = new_id
+        self._missed: set[tuple[str, str]] = set()
 
     def observer(self, subject: notices.Subject) -> feed.Observer:
         """Return an observer of one run; it has to be given masked events."""
@@ -45,10 +49,24 @@ class Notifier:
 
     def tell(self, notice: notices.Notice) -> tuple[str, ...]:
         """Send a notice to the receivers of its routes, and return them."""
-        found = routes.receivers(self._settings.routes, notice)
+        named = routes.receivers(self._settings.routes, notice)
+        found = tuple(name for name in named if name in self._receivers)
         for name in found:
             self._post(self._receivers[name], notice)
+        self._miss(notice.subject.application, set(named) - set(found))
         return found
+
+    def _miss(self, application: str, names: set[str]) -> None:
+        """Say once for each application and receiver that the settings do not have it."""
+        for name in sorted(names):
+            if (application, name) in self._missed:
+                continue
+            self._missed.add((application, name))
+            _LOG.warning(
+                "%s wants receiver %s to be told, which is not among the settings' notifications",
+                application,
+                name,
+            )
 
     def update(self, notice: notices.Notice, *, told: tuple[str, ...] = ()) -> None:
         """Edit the messages that are there about a run, but for those of receivers `told`."""
@@ -68,8 +86,9 @@ class Notifier:
     ) -> None:
         slack, name = receiver.slack, receiver.name
         topic = notice.subject.run if _edits(receiver) else ""
-        body = messages.slack(notice, slack) if slack else messages.webhook(notice)
-        self._courier.post(outbox.Letter(self._new_id(), name, body, topic=topic))
+        self._courier.post(
+            outbox.Letter(self._new_id(), name, _body(receiver, notice), topic=topic)
+        )
         reply = messages.slack_reply(notice, slack) if slack and topic and told else ""
         if reply:
             letter = outbox.Letter(self._new_id(), name, {}, topic=topic, reply=reply)
@@ -105,6 +124,14 @@ class _RunObserver:
         return notices.Notice(self._last, event.at, self._subject, self._progress, reason, stage)
 
 
+def _body(receiver: controller.Receiver, notice: notices.Notice) -> json.JsonObject:
+    if receiver.slack is not None:
+        return messages.slack(notice, receiver.slack)
+    if receiver.chat is not None:
+        return chats.body(notice, receiver.chat.kind)
+    return messages.webhook(notice)
+
+
 def _edits(receiver: controller.Receiver) -> bool:
     """Say whether a receiver's messages can be edited: only those of a bot."""
     return receiver.slack is not None and bool(receiver.slack.oauth_token_file)
@@ -137,8 +164,10 @@ def _sender(
 ) -> senders.Sender | None:
     if receiver.webhook is not None:
         return senders.WebhookSender(session, receiver.webhook, clock)
+    if receiver.chat is not None:
+        return senders.HookSender(session, receiver.chat.hook_url_file)
     if receiver.slack is None:
         return None
     if _edits(receiver):
         return senders.BotSender(session, receiver.slack, slack_api)
-    return senders.HookSender(session, receiver.slack)
+    return senders.HookSender(session, receiver.slack.hook_url_file)

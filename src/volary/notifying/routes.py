@@ -2,17 +2,28 @@
 
 from collections.abc import Iterable
 
-from volary.model import controller
+from volary.model import application, controller
 from volary.notifying import notices
+
+#: The group of events that are about runs.
+_RUNS = "DEPLOYMENT"
 
 
 def receivers(routes: Iterable[controller.Route], notice: notices.Notice) -> tuple[str, ...]:
     """Return the receivers of every route that matches, each once, in the routes' order.
 
-    PipeCD sends once per route, so two routes to one channel say everything twice.
+    Those of the application's own alerts come last. PipeCD sends once per route, so two routes
+    to one channel say everything twice.
     """
-    found = (each.receiver for each in routes if matches(each, notice))
+    found = [each.receiver for each in routes if matches(each, notice)]
+    found += [each.receiver for each in notice.subject.alerts if _is_told(each, notice)]
     return tuple(dict.fromkeys(found))
+
+
+def _is_told(alert: application.Alert, notice: notices.Notice) -> bool:
+    if not alert.events:
+        return notice.event.group == _RUNS
+    return notice.event.value in alert.events
 
 
 def matches(route: controller.Route, notice: notices.Notice) -> bool:

@@ -75,14 +75,15 @@ class WebhookSender:
 
 @dataclass(frozen=True, slots=True)
 class HookSender:
-    """Posts to an incoming webhook of Slack, whose messages cannot be edited."""
+    """Posts to an incoming webhook of a chat, whose messages cannot be edited."""
 
     session: aiohttp.ClientSession
-    settings: controller.Slack
+    #: A file with the address.
+    hook_url_file: str
 
     async def send(self, letter: outbox.Letter, place: str) -> str:
         """Post a letter; see `Sender.send`."""
-        address = await _read(self.settings.hook_url_file)
+        address = await _read(self.hook_url_file)
         headers = {"Content-Type": "application/json"}
         await _post(self.session, address, msgspec.json.encode(letter.body), headers)
         return place

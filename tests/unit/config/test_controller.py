@@ -209,7 +209,7 @@ def test_every_problem_is_found_at_once_with_its_line() -> None:
         (37, "is not one complete way to send"),
         (38, "the receiver chat is listed twice"),
         (38, "must be an address with https://"),
-        (39, "needs slack or webhook, one of them"),
+        (39, "needs one way to send, one of slack, webhook, msteams, discord, rocket, gchat"),
     ]
     assert "hunter2" not in str(loaded.problems)
 

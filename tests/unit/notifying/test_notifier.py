@@ -352,3 +352,90 @@ async def test_a_slow_receiver_holds_up_neither_the_run_nor_another_receiver(
 
         assert len(slow.seen) == 10
         assert slow.bodies[0]["event"] == "DEPLOYMENT_STARTED"
+
+
+def texts(body: object) -> str:
+    return json.dumps(body, ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "title", "reason", "colour"),
+    [
+        (
+            controller.ChatKind.TEAMS,
+            lambda body: body["attachments"][0]["content"]["body"][0]["text"],
+            lambda body: body["attachments"][0]["content"]["body"][1]["text"],
+            ("Attention", lambda body: body["attachments"][0]["content"]["body"][0]["color"]),
+        ),
+        (
+            controller.ChatKind.DISCORD,
+            lambda body: body["embeds"][0]["title"],
+            lambda body: body["embeds"][0]["description"],
+            (0xE01E5A, lambda body: body["embeds"][0]["color"]),
+        ),
+        (
+            controller.ChatKind.ROCKET,
+            lambda body: body["text"],
+            lambda body: body["attachments"][0]["text"],
+            ("#e01e5a", lambda body: body["attachments"][0]["color"]),
+        ),
+        (
+            controller.ChatKind.GOOGLE,
+            lambda body: body["text"].splitlines()[0],
+            lambda body: body["text"].splitlines()[1],
+            ("", lambda body: ""),
+        ),
+    ],
+)
+async def test_other_chats_are_told_in_their_own_form(
+    tmp_path: Path,
+    kind: controller.ChatKind,
+    title: Callable[[Any], str],
+    reason: Callable[[Any], str],
+    colour: tuple[object, Callable[[Any], object]],
+) -> None:
+    """An application's alert names the receiver; nobody can be called by a commit's title."""
+    file = tmp_path / "address"
+    alerts = (application.Alert("mine", "chat", ("DEPLOYMENT_FAILED",)),)
+    subject = replace(SUBJECT, title="v2 @everyone <users/all>", alerts=alerts)
+    async with receiving() as receiver:
+        file.write_text(f"{receiver.url}/secret-hook\n")
+        told = controller.Receiver("chat", chat=controller.Chat(kind, str(file)))
+        async with notifying(controller.Notifications((), (told,)), receiver) as made:
+            observer = made.observer(subject)
+            observer.notify(STARTED)
+            observer.notify(ENDED)
+            await receiver.until(lambda: len(receiver.seen) == 1)
+
+    [body] = receiver.bodies
+    assert receiver.paths == ["/secret-hook"]
+    assert title(body) == "shop: the run failed"
+    assert reason(body).startswith("eu failed")
+    assert colour[1](body) == colour[0]
+    assert "0123456" in texts(body)
+    match kind:
+        case controller.ChatKind.DISCORD:
+            assert body["allowed_mentions"] == {"parse": []}
+        case controller.ChatKind.ROCKET:
+            assert "@everyone" not in texts(body)
+        case _:
+            assert "<users/all>" not in texts(body)
+
+
+async def test_a_receiver_that_the_settings_lack_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    alerts = (application.Alert("mine", "on-call"),)
+    async with (
+        receiving() as receiver,
+        notifying(to(hook(receiver, tmp_path)), receiver) as made,
+    ):
+        observer = made.observer(replace(SUBJECT, alerts=alerts))
+        observer.notify(STARTED)
+        observer.notify(ENDED)
+        await receiver.until(lambda: len(receiver.seen) == 2)
+
+    said = [each.getMessage() for each in caplog.records if "on-call" in each.getMessage()]
+    assert said == [
+        "shop wants receiver on-call to be told, which is not among the settings' notifications"
+    ]

@@ -1,10 +1,11 @@
 """Which notices a route takes."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
-from volary.model import controller
+from volary.model import application, controller
 from volary.notifying import notices, routes
 
 SUBJECT = notices.Subject("shop", run="r1", labels={"team": "web", "env": "prod"})
@@ -54,3 +55,24 @@ def test_every_event_of_the_settings_is_known_and_the_other_way_round() -> None:
 
     assert {each.value for each in notices.Event} == set(settings.EVENTS)
     assert {each.group for each in notices.Event} == set(settings.GROUPS)
+
+
+@pytest.mark.parametrize(
+    ("events", "event", "told"),
+    [
+        (("DEPLOYMENT_FAILED",), "DEPLOYMENT_FAILED", ("chat", "team")),
+        (("DEPLOYMENT_FAILED",), "DEPLOYMENT_STARTED", ("chat",)),
+        ((), "DEPLOYMENT_STARTED", ("chat", "team")),
+        ((), "STAGE_STARTED", ("chat",)),
+    ],
+)
+def test_an_application_s_alerts_are_told_besides_the_routes(
+    events: tuple[str, ...], event: str, told: tuple[str, ...]
+) -> None:
+    alerts = (
+        application.Alert("mine", "team", events),
+        application.Alert("again", "chat"),
+    )
+    made = replace(notice(notices.Event(event)), subject=replace(SUBJECT, alerts=alerts))
+
+    assert routes.receivers((controller.Route("a", "chat"),), made) == told

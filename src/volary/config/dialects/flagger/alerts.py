@@ -1,54 +1,86 @@
-"""Alerts: in Volary a matter of the controller, not of an application's file."""
+"""Alerts: routes of this application to receivers of the controller's settings, by name.
 
-from typing import Any
+An AlertProvider's address is a secret, which Flagger reads from the cluster, so it is never taken
+from Git: the settings have a receiver of the provider's name, with the address in a file.
+"""
 
 from volary.config import shape
 from volary.config.dialects.flagger import schema, source
 from volary.model import application
 
-#: Which events an alert of that severity is told (Flagger: alerts and events).
-_EVENTS = {
-    "info": [],
-    "warn": ["DEPLOYMENT_WAIT_APPROVAL", "DEPLOYMENT_ROLLING_BACK", "DEPLOYMENT_FAILED"],
-    "error": ["DEPLOYMENT_ROLLING_BACK", "DEPLOYMENT_FAILED"],
-}
+#: What is told by severity: all of a release, what needs somebody, or what went wrong
+#: (Flagger: alerts and events).
+_ERROR = ["DEPLOYMENT_ROLLING_BACK", "DEPLOYMENT_FAILED", "DEPLOYMENT_TRIGGER_FAILED"]
+_WARN = ["DEPLOYMENT_WAIT_APPROVAL", "DEPLOYMENT_CANCELLED", *_ERROR]
+_INFO = ["DEPLOYMENT_STARTED", "DEPLOYMENT_SUCCEEDED", *_WARN]
+_EVENTS = {"info": _INFO, "warn": _WARN, "error": _ERROR}
+#: Ways to send; their names are those of our receivers.
+_TYPES = ("slack", "msteams", "discord", "rocket", "gchat")
+_ROUTES = ("spec", "notification", "routes")
 
 
 def translate(read: source.Source) -> None:
-    """Name every alert, and put those that can be sent into the settings."""
+    """Write a route for every alert, and the receivers for them into the settings."""
     if read.analysis is None:
         return
-    routes: list[dict[str, Any]] = []
-    receivers: dict[str, dict[str, Any]] = {}
+    receivers: dict[str, dict[str, object]] = {}
     for i, each in enumerate(read.analysis.alerts):
         at = (*read.analysis_path, "alerts", i)
-        provider = _provider(read, each)
-        kind = provider.spec.type if provider else "unknown"
-        if kind != "slack":
-            read.reading.warn(
-                at,
-                f"the alert {each.name} is not sent: its provider {each.provider_ref.name} is of "
-                f"the type {kind}",
-                "set up a webhook receiver in the controller's settings (notifications)",
-            )
-            continue
-        read.reading.warn(
-            at,
-            f"the alert {each.name} is not sent by this file: the controller's settings say who "
-            "is told",
-            "add the notifications that `volary convert flagger` prints to them",
-        )
         name = each.provider_ref.name
-        receivers[name] = {"name": name, "slack": {"hookURLFile": f"{name}.hook-url"}}
-        route: dict[str, Any] = {"name": each.name, "receiver": name, "apps": [read.name]}
-        if events := _EVENTS.get(each.severity, _EVENTS["error"]):
-            route["events"] = events
-        routes.append(route)
-    if routes:
-        read.settings["notifications"] = {
-            "routes": routes,
-            "receivers": list(receivers.values()),
-        }
+        route = {"name": each.name, "receiver": name, "events": _events(read, each, i)}
+        for field, value in route.items():
+            read.put((*_ROUTES, i, field), value, at)
+        if name in receivers:
+            continue
+        receivers[name] = {}
+        provider = _provider(read, each)
+        if provider is None:
+            message = f"the AlertProvider {name} is not in the application's directory"
+            hint = f"the receiver {name} of the controller's settings is told"
+            read.reading.warn((*at, "providerRef"), message, hint)
+            continue
+        receivers[name] = _receiver(read, provider.spec, name, i)
+    if made := [each for each in receivers.values() if each]:
+        read.settings["notifications"] = {"receivers": made}
+
+
+def _events(read: source.Source, alert: schema.Alert, index: int) -> list[str]:
+    at = (*read.analysis_path, "alerts", index, "severity")
+    if not alert.severity:
+        message = f"{alert.name} has no severity: Flagger sends nothing then, here it is error"
+        read.reading.warn(at[:-1], message, "write severity: error, warn or info")
+    elif alert.severity not in _EVENTS:
+        hint = shape.did_you_mean(alert.severity, _EVENTS) or "write info, warn or error"
+        read.reading.error(at, f"{alert.severity} is no severity", hint)
+    return _EVENTS.get(alert.severity, _ERROR)
+
+
+def _receiver(
+    read: source.Source, spec: schema.AlertProviderSpec, name: str, index: int
+) -> dict[str, object]:
+    """Return the receiver that stands for a provider, and note what is not taken from it."""
+    at = (*read.analysis_path, "alerts", index, "providerRef")
+    if spec.type not in _TYPES:
+        message = f"the AlertProvider {name} is of the type {spec.type}, which is not carried out"
+        hint = shape.did_you_mean(spec.type, _TYPES) or f"carried out: {', '.join(_TYPES)}"
+        read.reading.error(at, message, hint)
+        return {}
+    message = f"the receiver {name} of the controller's settings is told, by `volary server` alone"
+    hint = "add the notifications that `volary convert flagger` prints to the settings"
+    read.reading.warn(at, message, hint)
+    if spec.address:
+        message = f"the address of the AlertProvider {name} is not taken from Git"
+        hint = "whoever has it may write to the channel: put it into the receiver's file"
+        read.reading.warn(at, message, hint)
+    without = {
+        "channel": spec.channel,
+        "username": spec.username,
+        "proxy": spec.proxy,
+    }
+    if ignored := [field for field, value in without.items() if value]:
+        message = f"{', '.join(ignored)} of the AlertProvider {name} has no effect"
+        read.reading.warn(at, message, "the address decides where it goes, and in whose name")
+    return {"name": name, spec.type: {"hookURLFile": f"{name}.hook-url"}}
 
 
 def _provider(read: source.Source, alert: schema.Alert) -> schema.AlertProvider | None:
