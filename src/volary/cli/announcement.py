@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from rich import console as rich_console
 from rich import markup
 
-from volary.controller import preparation
+from volary.controller import preparation, preview_json
 from volary.engine import state
 from volary.model import json, plan, stage
+from volary.placement import assignment_text
 
 #: So many clusters are named in full.
 _MOST_NAMED = 8
@@ -32,6 +33,8 @@ def show(console: rich_console.Console, prepared: preparation.Prepared) -> None:
         where = "" if len(version.targets) == len(decided.targets) else _names(version.targets)
         suffix = f" ({where})" if where else ""
         console.print(f"  image    {markup.escape(version.image)}{suffix}")
+    for line in assignment_text.lines(prepared.numbers.now):
+        console.print(f"  replicas {markup.escape(line)}")
     for number, each in enumerate(decided.stages, start=1):
         limit = f" on {_names(each.targets)}" if each.targets else ""
         text = f"{each.name.value}{limit}{_options(each)}"
@@ -64,6 +67,10 @@ def to_json(prepared: preparation.Prepared) -> json.JsonObject:
                 "onUnreachable": wave.on_unreachable.value,
             }
             for wave in prepared.waves.rules
+        ],
+        "replicas": [
+            preview_json.replicas(each, prepared.numbers.now)
+            for each in prepared.numbers.now.workloads
         ],
         "images": [version.image for version in decided.versions],
         "stages": [

@@ -3,6 +3,7 @@
 from volary.controller import origins, pinning, preview, preview_json, standings, views, wants
 from volary.engine import codec, describe, limits, permits, state
 from volary.model import record
+from volary.placement import assignment
 from volary.store import records
 
 
@@ -163,6 +164,25 @@ def of_plan(shown: preview.Preview) -> views.PlanView:
         ),
         clusters=tuple(map(_planned_cluster, shown.targets)),
         warnings=shown.warnings,
+        replicas=tuple(_divided(each, shown.replicas) for each in shown.replicas.workloads),
+    )
+
+
+def _divided(each: assignment.Divided, made: assignment.Assignment) -> views.DividedReplicasView:
+    return views.DividedReplicasView(
+        str(each.key),
+        each.reason,
+        tuple(
+            views.ReplicasView(
+                name,
+                share.replicas,
+                share.completions,
+                share.least,
+                each.room.get(name) if name in made.read_at else None,
+                made.read_at.get(name),
+            )
+            for name, share in each.shares.items()
+        ),
     )
 
 

@@ -17,6 +17,7 @@ from volary.clusters import pool, steps
 from volary.controller import preflight, preparation, unknown_kinds
 from volary.manifests import diff, masking, tracking
 from volary.model import change, health, json, manifest, plan, resource
+from volary.placement import assignment
 from volary.planner import targets as target_choice
 from volary.stages import executor
 
@@ -131,6 +132,8 @@ class Preview:
     stages: tuple[StagePreview, ...]
     targets: tuple[TargetPreview, ...]
     warnings: tuple[str, ...] = ()
+    #: Who would get how many replicas of what is divided.
+    replicas: assignment.Assignment = assignment.NOTHING
 
     @property
     def has_changes(self) -> bool:
@@ -187,6 +190,7 @@ def of(
         stages=_stages(decided),
         targets=tuple(_target(trial, masker, rules) for trial in trials),
         warnings=tuple(masker.clean(str(each)) for each in prepared.warnings),
+        replicas=prepared.numbers.now,
     )
 
 

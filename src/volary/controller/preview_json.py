@@ -3,6 +3,7 @@
 from volary.controller import preview
 from volary.manifests import diff
 from volary.model import json
+from volary.placement import assignment
 
 
 def render(shown: preview.Preview) -> json.JsonObject:
@@ -29,7 +30,30 @@ def render(shown: preview.Preview) -> json.JsonObject:
         ],
         "clusters": [_target(each) for each in shown.targets],
         "warnings": list(shown.warnings),
+        "replicas": [replicas(each, shown.replicas) for each in shown.replicas.workloads],
     }
+
+
+def replicas(each: assignment.Divided, made: assignment.Assignment) -> json.JsonObject:
+    """Return who gets how many replicas of a workload; what does not apply has no key."""
+    return {
+        "workload": str(each.key),
+        "reason": each.reason,
+        "clusters": [_share(name, each, made) for name in each.shares],
+    }
+
+
+def _share(name: str, divided: assignment.Divided, made: assignment.Assignment) -> json.JsonObject:
+    share, read_at = divided.shares[name], made.read_at.get(name)
+    given: json.JsonObject = {
+        "name": name,
+        "replicas": share.replicas,
+        "completions": share.completions,
+        "leastReplicas": share.least,
+        "free": divided.room.get(name) if read_at else None,
+        "readAt": read_at.isoformat() if read_at else None,
+    }
+    return {key: value for key, value in given.items() if value is not None}
 
 
 def _target(each: preview.TargetPreview) -> json.JsonObject:

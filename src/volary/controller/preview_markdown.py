@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from volary.controller import preview, preview_lines, preview_text
+from volary.placement import assignment_text
 
 #: GitHub takes 65,536 characters.
 LONGEST = 60_000
@@ -65,6 +66,7 @@ def _head(shown: preview.Preview) -> Iterator[str]:
     yield from _table(shown)
     yield ""
     yield from _stages(shown)
+    yield from _replicas(shown)
     yield from _warnings(shown.warnings)
 
 
@@ -93,6 +95,16 @@ def _row(each: preview.TargetPreview) -> str:
     note = f"{each.count(preview.Verb.KEPT)} kept" if each.count(preview.Verb.KEPT) else ""
     note = ", ".join(filter(None, (note, "see the warning below" if each.warnings else "")))
     return f"| {_text(each.target)} | {counts} | {each.unchanged} | {note} |"
+
+
+def _replicas(shown: preview.Preview) -> Iterator[str]:
+    found = list(assignment_text.lines(shown.replicas))
+    for line in found[:_MOST_ROWS]:
+        yield f"- {_text(line)}"
+    if len(found) > _MOST_ROWS:
+        yield f"- and {len(found) - _MOST_ROWS} more workloads"
+    if found:
+        yield ""
 
 
 def _stages(shown: preview.Preview) -> Iterator[str]:

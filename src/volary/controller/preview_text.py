@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from volary.controller import preview, preview_lines
+from volary.placement import assignment_text
 
 #: Lines of differences shown of one object.
 _MOST_LINES = 60
@@ -51,6 +52,8 @@ def _lines(shown: preview.Preview) -> Iterator[str]:
         where = "" if every or each.skipped else f" on {', '.join(each.targets)}"
         what = f"skipped: {plain(each.skipped)}" if each.skipped else plain(each.description)
         yield f"stage {number}  {each.name}{where}  {what}"
+    for line in assignment_text.lines(shown.replicas):
+        yield f"replicas {plain(line)}"
     for names, example in groups(shown):
         yield ""
         yield from _of_target(", ".join(names), example)

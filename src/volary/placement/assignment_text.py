@@ -1,0 +1,27 @@
+"""An assignment in words. Pure."""
+
+from collections.abc import Iterator
+
+from volary.placement import assignment
+
+
+def lines(made: assignment.Assignment) -> Iterator[str]:
+    """Yield a line for each workload, with what was free for it and when that was read."""
+    for each in made.workloads:
+        yield f"{each.key.title}: {each.reason}{_room(each, made)}"
+
+
+def read_at(made: assignment.Assignment) -> str:
+    """Return when the free capacity was read; empty: nobody needed it."""
+    times = sorted(each.isoformat(sep=" ", timespec="seconds") for each in made.read_at.values())
+    if not times:
+        return ""
+    return times[0] if times[0] == times[-1] else f"{times[0]} to {times[-1]}"
+
+
+def _room(divided: assignment.Divided, made: assignment.Assignment) -> str:
+    known = {name: count for name, count in divided.room.items() if name in made.read_at}
+    if not known:
+        return ""
+    listed = ", ".join(f"{name} {count}" for name, count in known.items())
+    return f" (free, read at {read_at(made)}: {listed})"
