@@ -326,33 +326,6 @@ class DividedReplicasView:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicasView:
-    """What one cluster gets of a workload."""
-
-    name: str
-    #: Of a Job its parallelism, of an autoscaler the most.
-    replicas: int
-    #: Of a Job that has some.
-    completions: int | None = None
-    #: Of an autoscaler.
-    least_replicas: int | None = None
-    #: How many more would have fit; none: nobody had to look.
-    free: int | None = None
-    #: When that was read.
-    read_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DividedReplicasView:
-    """One workload and who gets how many of its replicas."""
-
-    workload: str
-    #: How the numbers came about.
-    reason: str
-    clusters: tuple[ReplicasView, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class PlanView:
     """What a sync would do now: the same as ``volary plan --output json`` says."""
 
@@ -372,8 +345,6 @@ class PlanView:
     stages: tuple[PlannedStageView, ...]
     clusters: tuple[PlannedClusterView, ...]
     warnings: tuple[str, ...] = ()
-    #: Of what is divided over the clusters.
-    replicas: tuple[DividedReplicasView, ...] = ()
     #: Of what is divided over the clusters.
     replicas: tuple[DividedReplicasView, ...] = ()
 
