@@ -14,29 +14,25 @@ def narrow(
     selection: target_choice.Selection,
     standing: failover.Standing,
     members: fleet.Fleet,
-) -> target_choice.Selection:
-    """Return the selection with the clusters that the application is on, and who is left out.
+) -> tuple[target_choice.Selection, tuple[str, ...]]:
+    """Return the selection with who is left out, and all clusters that the application is on.
 
     One that it is on and that takes nothing new at the moment keeps its place: nobody takes over
     from it because of that.
     """
     names = set(selection.names) | set(standing.chosen)
-    there = [
-        each
-        for each in crosscheck.deployed(app, members)
-        if each.name in names and not each.suspended
-    ]
+    there = [each for each in crosscheck.deployed(app, members) if each.name in names]
     choice = destinations.choose(app, there, standing)
     if choice.failure:
         error = problem.Problem(
             f"the spread cannot be met: {choice.failure}",
             hint="lower minGroups, or add clusters to the fleet",
         )
-        return replace(selection, problems=(*selection.problems, error))
+        return replace(selection, problems=(*selection.problems, error)), ()
     told = destinations.told(choice)
     if not told:
-        return selection
+        return selection, choice.names
     warning = problem.Problem(told, severity=problem.Severity.WARNING)
     targets = tuple(each for each in selection.targets if each.name in choice.names)
-    return replace(selection, targets=targets, problems=(*selection.problems, warning))
-
+    problems = (*selection.problems, warning)
+    return replace(selection, targets=targets, problems=problems), choice.names

@@ -30,6 +30,8 @@ class Origin:
     #: What each target's manifests hash to: what the run is pinned to.
     digests: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    #: Clusters that the application is on once it succeeded.
+    chosen: tuple[str, ...] = ()
     #: Who gets how many replicas, and who had: the same in every stage and on the way back.
     assigned: assignment.Assignment = assignment.NOTHING
     assigned_before: assignment.Assignment = assignment.NOTHING
@@ -51,6 +53,7 @@ def to_document(origin: Origin) -> json.JsonObject:
         "targets": list(origin.targets),
         "digests": dict(origin.digests),
         "warnings": list(origin.warnings),
+        "chosen": list(origin.chosen),
         "assigned": assignment_document.to_document(origin.assigned),
         "assignedBefore": assignment_document.to_document(origin.assigned_before),
     }
@@ -72,6 +75,7 @@ def from_document(document: json.JsonObject) -> Origin:
         targets=tuple(document.get("targets", ())),
         digests=dict(document.get("digests", {})),
         warnings=tuple(document.get("warnings", ())),
+        chosen=tuple(document.get("chosen", ())),
         assigned=assignment_document.from_document(document.get("assigned", {})),
         assigned_before=assignment_document.from_document(document.get("assignedBefore", {})),
     )

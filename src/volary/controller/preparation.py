@@ -142,6 +142,8 @@ class Prepared:
     warnings: tuple[problem.Problem, ...]
     memory_key: str
     waves: waving.Waves = field(default_factory=waving.Waves)
+    #: Clusters that the application is on, also those that take nothing new now.
+    chosen: tuple[str, ...] = ()
 
     @property
     def numbers(self) -> dividing.Numbers:
@@ -167,13 +169,13 @@ async def prepare(
     selection = target_choice.select(
         application, clusters.fleet, document=loaded.document, base=loaded.base
     )
-    selection = destinations.narrow(application, selection, wish.placed, clusters.fleet)
+    selection, placed = destinations.narrow(application, selection, wish.placed, clusters.fleet)
     names = tuple(each.name for each in selection.require())
     sides = {project.commit: _side(project)}
     rendering = Rendering(
         sides, renderer or renderers.Renderer(), clusters.fleet, new=project.commit
     )
-    key = _memory_key(project, clusters.fleet, names)
+    key = memory_key(project, clusters.fleet, names)
     rendering.numbers = await _numbers(wish, clusters, rendering, names, key)
     manifests = await _each(rendering.render, project.commit, names)
     running = await _running(wish, clusters, project, manifests, key)
@@ -211,6 +213,7 @@ async def prepare(
         tuple(warnings),
         key,
         moved,
+        placed,
     )
 
 
@@ -394,7 +397,8 @@ async def _check_known(project: projects.Project, commit: str) -> None:
         ) from error
 
 
-def _memory_key(project: projects.Project, members: fleet.Fleet, names: Sequence[str]) -> str:
+def memory_key(project: projects.Project, members: fleet.Fleet, names: Sequence[str]) -> str:
+    """Return by what this machine remembers the application on these clusters."""
     servers = []
     for member in members.clusters:
         if member.name not in names:

@@ -376,6 +376,7 @@ async def _origin(
         targets=made.plan.targets,
         digests=await _digests(desk, made.project, made.plan.targets, made.numbers.now),
         warnings=tuple(str(each) for each in made.warnings),
+        chosen=made.chosen,
         assigned=made.numbers.now,
         assigned_before=made.numbers.before,
     )

@@ -16,6 +16,7 @@ from volary.placement import shifts
 #: Subjects as `git revert` writes them.
 _REVERT = 'Revert "'
 #: Stages that change what serves users.
+_PARTS = ("first", "place", "reduce", "last")
 _OF_PRIMARY = (stage.StageName.SYNC, stage.StageName.PRIMARY_ROLLOUT)
 
 
@@ -119,5 +120,5 @@ def from_document(document: json.JsonObject) -> Want:
 def _read_shift(document: json.JsonObject | None) -> shifts.Shift | None:
     if document is None:
         return None
-    listed = (tuple(document[key]) for key in ("first", "place", "reduce", "last"))
-    return shifts.Shift(*listed, fresh=bool(document.get("fresh")))
+    first, place, reduce, last = (tuple(document[key]) for key in _PARTS)
+    return shifts.Shift(first, place, reduce, last, bool(document.get("fresh")))

@@ -1,0 +1,167 @@
+"""What a move between clusters means for how an application stands. Pure."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from volary.controller import pinning, standings, wants
+from volary.engine import state
+from volary.model import failover as moving
+from volary.model import stage
+from volary.model import status as words
+from volary.placement import assignment, failover, following, shifts
+
+Names = tuple[str, ...]
+_STAGES = (stage.StageName.PLACEMENT_SYNC, stage.StageName.PLACEMENT_REMOVE)
+_DONE = words.TaskStatus.SUCCEEDED
+
+
+def is_move(run: state.Run) -> bool:
+    """Say whether a run moves an application between clusters and brings no release."""
+    return all(each.stage.name in _STAGES for each in run.stages)
+
+
+class Room(StrEnum):
+    """What a move does about a run under way."""
+
+    #: There is none.
+    GO = "go"
+    WAIT = "wait"
+    #: The run is ended as it is: nothing is rolled back, and its commit is wanted again.
+    INTERRUPT = "interrupt"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer with its sentence."""
+
+    room: Room
+    reason: str = ""
+
+
+def room(
+    standing: standings.Standing,
+    run: state.Run | None,
+    move: wants.Want,
+    now: datetime,
+    patience: timedelta,
+) -> Answer:
+    """Say whether a move that is wanted may begin.
+
+    One rule, whatever the run does: it is waited for, and when it has not ended within
+    `patience`, it is interrupted. A pause pins everything, and a way back is never disturbed.
+    """
+    pinned = pinning.why(standing, run)
+    if pinned:
+        return Answer(Room.WAIT, f"{pinned}, which pins where it is as well")
+    if run is None or run.is_final:
+        return Answer(Room.GO)
+    if run.rollback is not None or run.ending is not None:
+        return Answer(Room.WAIT, f"run {run.id} is ending, and is not disturbed")
+    waited = now - move.at
+    if waited < patience:
+        left = patience - max(waited, timedelta())
+        return Answer(
+            Room.WAIT,
+            f"run {run.id} has to end first; it is interrupted in {left.total_seconds():.0f} s",
+        )
+    return Answer(Room.INTERRUPT, f"run {run.id} did not end within {patience}")
+
+
+def again(run: state.Run, move: wants.Want, now: datetime, new_id: str) -> wants.Want:
+    """Return the want that takes an interrupted run's commit up again, after the move."""
+    return wants.Want(
+        id=new_id,
+        commit=run.commit,
+        kind=wants.Kind.COMMAND,
+        reason=f"goes on after run {run.id} was interrupted: {move.reason}",
+        at=now,
+        by="failover",
+    )
+
+
+def begun(standing: standings.Standing, run_id: str) -> standings.Standing:
+    """Return the standing once the move's run is kept."""
+    move = standing.move
+    left = None if move is not None and move.id == run_id else move
+    return replace(standing, move=left, run=run_id, under_way=True)
+
+
+def concluded(
+    standing: standings.Standing, run: state.Run, shift: shifts.Shift
+) -> standings.Standing:
+    """Return the standing after the run of a move; what clusters run stays what it was.
+
+    Only what was proven counts, however the run ended: who holds their part, and where the
+    application is gone.
+    """
+    placed = standing.placed
+    kept = frozenset(_done(run, stage.StageName.PLACEMENT_SYNC))
+    removed = frozenset(_done(run, stage.StageName.PLACEMENT_REMOVE))
+    leaving = following.concluded(placed.leaving, kept, removed, shift)
+    others = {name: commit for name, commit in standing.kept.items() if name not in removed}
+    assigned = standing.assigned.taken_over(standing.pinned, kept)
+    assigned = assigned.taken_over(assignment.NOTHING, removed)
+    return replace(
+        standing,
+        placed=replace(placed, leaving=leaving),
+        assigned=assigned,
+        pinned=assignment.NOTHING,
+        kept=others,
+        under_way=False,
+    )
+
+
+def _done(run: state.Run, name: stage.StageName) -> list[str]:
+    """Return the clusters on which all stages of a name succeeded."""
+    tasks: dict[str, list[bool]] = {}
+    for each in run.stages:
+        if each.stage.name is name:
+            for task in each.tasks:
+                tasks.setdefault(task.target, []).append(task.status is _DONE)
+    return [target for target, done in tasks.items() if all(done)]
+
+
+def shift_of(run: state.Run) -> shifts.Shift:
+    """Return what a run had to do, as its stages say."""
+    first: Names = ()
+    place: Names = ()
+    reduce: Names = ()
+    last: Names = ()
+    for each in run.stages:
+        targets = tuple(task.target for task in each.tasks)
+        if each.stage.name is stage.StageName.PLACEMENT_SYNC:
+            place, reduce = (targets, reduce) if not place else (place, targets)
+        elif place:
+            last = targets
+        else:
+            first = targets
+    return shifts.Shift(first, place, reduce, last)
+
+
+def after_release(placed: failover.Standing, run: state.Run, now: datetime) -> failover.Standing:
+    """Return where an application is after a run that brought a release.
+
+    One that succeeded says it; another one only where nothing was known before. A cluster that
+    is not chosen any more keeps what it has until somebody asks for a rebalance.
+    """
+    ended = replace(placed, coming=())
+    if run.status is not words.RunStatus.SUCCEEDED:
+        first = not placed.chosen and run.status is not words.RunStatus.ROLLED_BACK
+        return replace(ended, chosen=run.touched) if first else ended
+    chosen = placed.coming or run.targets
+    staying = [each for each in placed.leaving if each.cluster not in chosen]
+    known = {*chosen, *(each.cluster for each in staying)}
+    dropped = [
+        failover.Leaving(
+            name,
+            failover.Cause.REBALANCE,
+            f"{name} is not chosen any more since run {run.id}",
+            now,
+            moving.Purge.NEVER,
+            replaced=True,
+        )
+        for name in placed.chosen
+        if name not in known
+    ]
+    return replace(ended, chosen=chosen, leaving=(*staying, *dropped))
