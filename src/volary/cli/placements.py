@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from rich import table
 
-from volary.cli import console, exits
+from volary.cli import console, dividing, exits
 from volary.config import admission, crosscheck
 from volary.controller import projects
 from volary.manifests import comparison, diff_text
 from volary.model import application as applications
-from volary.model import errors, fleet, manifest, selection
-from volary.placement import waves
+from volary.model import errors, fleet, json, manifest, selection
+from volary.placement import assignment, assignment_text, waves
 from volary.sources import render as renderers
 
 
@@ -44,19 +44,37 @@ async def targets(wish: Wish, *, as_json: bool) -> int:
     members = projects.load_fleet(wish.fleet, wish.contexts)
     console.show_problems(talk, (*project.warnings, *projects.check_fleet(project, members)))
     places = placed(project.application, members)
+    numbers = await dividing.look(project, members)
+    console.show_problems(talk, numbers.warnings)
     if as_json:
         for each in places:
-            console.write_json(
-                {
-                    "cluster": each.cluster,
-                    "target": not each.left_out,
-                    "wave": each.wave,
-                    "reason": each.left_out,
-                }
-            )
-    else:
-        _show(places, has_waves=bool(project.application.waves.waves))
+            console.write_json(_to_json(each, numbers.now))
+        return exits.Exit.DONE
+    show(places, has_waves=bool(project.application.waves.waves))
+    for line in assignment_text.lines(numbers.now):
+        console.say(line)
     return exits.Exit.DONE
+
+
+def _to_json(place: Place, made: assignment.Assignment) -> json.JsonObject:
+    replicas = [
+        {
+            "workload": str(each.key),
+            "replicas": each.shares[place.cluster].replicas,
+            "free": each.room.get(place.cluster),
+        }
+        for each in made.workloads
+        if place.cluster in each.shares
+    ]
+    read_at = made.read_at.get(place.cluster)
+    return {
+        "cluster": place.cluster,
+        "target": not place.left_out,
+        "wave": place.wave,
+        "reason": place.left_out,
+        **({"replicas": replicas} if replicas else {}),
+        **({"readAt": read_at.isoformat()} if read_at else {}),
+    }
 
 
 def placed(application: applications.Application, members: fleet.Fleet) -> tuple[Place, ...]:
@@ -89,7 +107,8 @@ def _why_not(application: applications.Application, cluster: fleet.Cluster) -> s
     return admission.why_not(application, cluster) or "multiTargets has no entry for it"
 
 
-def _show(places: Sequence[Place], *, has_waves: bool) -> None:
+def show(places: Sequence[Place], *, has_waves: bool) -> None:
+    """Print every cluster with its wave, or why it is left out."""
     grid = table.Table(box=None, pad_edge=False, show_edge=False)
     for heading in ("CLUSTER", *(["WAVE"] if has_waves else []), "WHY NOT"):
         grid.add_column(heading, no_wrap=heading != "WHY NOT")
@@ -107,7 +126,9 @@ async def differences(wish: Wish, names: Sequence[str]) -> int:
     )
     known = [each.name for each in crosscheck.deployed(project.application, members)]
     chosen = _choose(names, known)
-    rendered = await _rendered(project, chosen, members)
+    numbers = await dividing.look(project, members)
+    console.show_problems(console.talk(), numbers.warnings)
+    rendered = await _rendered(project, chosen, members, numbers.now)
     first = chosen[0]
     for name in chosen[1:]:
         compared = comparison.compare(rendered[first], rendered[name])
@@ -131,7 +152,10 @@ def _choose(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
 
 
 async def _rendered(
-    project: projects.Project, names: Sequence[str], members: fleet.Fleet
+    project: projects.Project,
+    names: Sequence[str],
+    members: fleet.Fleet,
+    assigned: assignment.Assignment,
 ) -> Mapping[str, Sequence[manifest.Manifest]]:
     renderer = renderers.Renderer()
     found = {}
@@ -142,6 +166,7 @@ async def _rendered(
             directory=project.directory,
             target=name,
             members=members,
+            assigned=assigned,
         )
         found[name] = made.manifests
     return found

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from volary.cli import console, exits
+from volary.cli import console, dividing, exits
 from volary.controller import projects
 from volary.manifests import render_text
 from volary.model import errors, stage
@@ -46,12 +46,18 @@ async def run(wish: Wish) -> int:
         files = await projects.at_commit(project, wish.running)
         if project.repository is not None:
             commit = (await project.repository.resolve(wish.running)).id
+    assigned = None
+    if members is not None:
+        numbers = await dividing.look(project, members)
+        console.show_problems(talk, numbers.warnings)
+        assigned = numbers.now
     rendered = await renderers.Renderer().render(
         files,
         project.application,
         directory=project.directory,
         target=wish.target,
         members=members,
+        assigned=assigned,
     )
     shown = rendering.of_variant(
         wanted, rendered.manifests, project.application, options, commit=commit

@@ -87,7 +87,8 @@ async def _names(project: projects.Project, targets: list[str]) -> dict[str, nam
     renderer = renderers.Renderer()
     found = {}
     for target in targets:
-        rendered = await renderer.render(
+        # Names are the same whatever clusters get differently.
+        rendered = await renderer.undivided(
             project.files, project.application, directory=project.directory, target=target
         )
         found[target] = naming.find(project.application, rendered.manifests, namespace="default")

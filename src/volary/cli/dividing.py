@@ -1,0 +1,51 @@
+"""Who gets how many replicas, for commands that show manifests without preparing a run."""
+
+from collections.abc import Mapping, Sequence
+
+from volary.clusters import pool
+from volary.config import admission, crosscheck
+from volary.controller import (
+    dividing,
+    last_success,
+    preparation,
+    projects,
+    system_clock,
+)
+from volary.model import fleet, manifest
+from volary.placement import failover
+from volary.sources import render as renderers
+
+
+async def look(project: projects.Project, members: fleet.Fleet) -> dividing.Numbers:
+    """Return the numbers that a run would bring now; asks the clusters where it has to.
+
+    Raises:
+        errors.UserError: There is not enough room, or the manifests cannot be rendered.
+    """
+    application = project.application
+    if not dividing.divides(application):
+        return dividing.Numbers()
+    names = [
+        each.name
+        for each in crosscheck.deployed(application, members)
+        if not admission.why_not(application, each)
+    ]
+    undivided = await _undivided(project, names)
+    over = dividing.members(application, members, names, failover.Standing())
+    key = preparation.memory_key(project, members, names)
+    previous = last_success.read_assignment(last_success.path(), key)
+    async with pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
+        return await dividing.decide(clusters, application, undivided, over, previous)
+
+
+async def _undivided(
+    project: projects.Project, names: Sequence[str]
+) -> Mapping[str, Sequence[manifest.Manifest]]:
+    renderer = renderers.Renderer()
+    found = {}
+    for name in names:
+        rendered = await renderer.undivided(
+            project.files, project.application, directory=project.directory, target=name
+        )
+        found[name] = rendered.manifests
+    return found
