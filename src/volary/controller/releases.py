@@ -172,7 +172,7 @@ async def release(
     both = (prepared.manifests, prepared.old_manifests)
     return Release(
         run,
-        _performer(
+        performer(
             desk,
             prepared.project.application,
             prepared.rendering,
@@ -201,7 +201,7 @@ async def take_up(desk: Desk, name: str, run: state.Run, origin: origins.Origin)
     )
     return Release(
         run,
-        _performer(
+        performer(
             desk,
             project.application,
             again.rendering,
@@ -341,12 +341,13 @@ def around(
     return circumstances.Circumstances(commander, address, summary)
 
 
-def _performer(
+def performer(
     desk: Desk,
     application: applications.Application,
     rendering: preparation.Rendering,
     run: circumstances.Circumstances,
 ) -> stage_executor.ClusterExecutor:
+    """Return what carries out the stages of a run."""
     return stage_executor.ClusterExecutor(
         application,
         desk.clusters,

@@ -2,8 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from volary.model import stage
+
+#: How long a cluster may take to bring up, or to lose, its part.
+LIMIT = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,13 @@ def stages(shift: Shift) -> tuple[stage.Stage, ...]:
     )
     given = [each for each in wanted if each[1]]
     return tuple(
-        stage.Stage(name, stage.PlacementOptions(), index=place, description=text, targets=clusters)
+        stage.Stage(
+            name,
+            stage.PlacementOptions(),
+            index=place,
+            description=text,
+            timeout=LIMIT,
+            targets=clusters,
+        )
         for place, (name, clusters, text) in enumerate(given)
     )
