@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from volary.controller import (
 )
 from volary.manifests import diff, masking
 from volary.model import plan, resource
+from volary.placement import assignment
 from volary.server import encoding
 
 CASES = Path(__file__).parents[2] / "cases/preview"
@@ -77,6 +79,21 @@ SHOWN = preview.Preview(
         preview.TargetPreview("lost", silence="cluster lost did not answer within 15 s"),
     ),
     warnings=("a.yaml:3: nothing reads this",),
+    replicas=assignment.Assignment(
+        (
+            assignment.Divided(
+                key("Deployment", "web", "apps"),
+                {"us": assignment.Share(3), "lost": assignment.Share(1)},
+                "2 more by free capacity: us 3, lost 1; lost keeps 1",
+                {"us": 7},
+            ),
+            assignment.Divided(
+                key("Job", "load", "batch"), {"us": assignment.Share(2, 4)}, "2 evenly: us 2"
+            ),
+        ),
+        {"us": datetime(2026, 1, 31, 12, tzinfo=UTC)},
+        {"lost": "no answer within 15 s"},
+    ),
 )
 
 
