@@ -13,7 +13,7 @@ record before it counts. What a newer commit does to a run under way:
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -22,6 +22,8 @@ from volary.controller import (
     driving,
     ledgers,
     masked,
+    move_releases,
+    moves,
     origins,
     performing,
     pinning,
@@ -96,7 +98,7 @@ class Lane:
     def work(self) -> None:
         """Begin what is wanted, unless that is under way."""
         self._changed.set()
-        if not self._working and (self._left_behind or self.standing.want):
+        if not self._working and (self._left_behind or self.standing.next_want):
             self._working = True
             self._tenure.group.create_task(self._guarded(), name=f"application {self.name}")
 
@@ -113,6 +115,12 @@ class Lane:
         """Keep something new about the application: fields of its standing, and columns."""
         async with self._lock:
             await self._ledger.keep(self._noting(noted), **columns)
+
+    async def amend(self, change: Callable[[standings.Standing], standings.Standing]) -> None:
+        """Keep what `change` makes of how the application stands in the moment it is kept."""
+        async with self._lock:
+            await self._ledger.keep(change(self.standing))
+        self.work()
 
     def _noting(self, noted: Mapping[str, object]) -> standings.Standing:
         return replace(self.standing, **noted)  # type: ignore[arg-type]
@@ -244,7 +252,7 @@ class Lane:
 
     async def _work(self) -> None:
         delay = self._tenure.rules.first_delay
-        while self._left_behind or self.standing.want:
+        while self._left_behind or self.standing.next_want:
             self._changed.clear()
             if await self._is_pinned():
                 continue
@@ -275,23 +283,26 @@ class Lane:
             if self._left_behind is not None:
                 what = f"run {self._left_behind.head.id} cannot go on: {again}"
                 await self._ledger.keep(self.standing, reason=what)
+            elif self.standing.move is not None:
+                await self._ledger.keep(moves.held_up(self.standing, again))
             elif self.standing.want is not None:
                 await self._ledger.keep(replace(self.standing, why_waiting=again), reason=again)
 
     async def _begin(self) -> str:
         """Make the want a run and carry it out; returns what keeps it from beginning."""
-        want = self.standing.want
+        want = self.standing.next_want
         if want is None:
             return ""
-        desk, place = self._tenure.desk, self.place
-        masker = releases.masker(desk)
+        desk, place, standing = self._tenure.desk, self.place, self.standing
+        masker, running = releases.masker(desk), self.record.running_commit
         try:
             async with self._tenure.planners:
-                prepared = await releases.prepare(
-                    desk, place, want, self.record.running_commit, self.standing
-                )
-                masker = releases.masker(desk, prepared.manifests, prepared.old_manifests)
-                release = await releases.release(desk, place, want, prepared)
+                if want.kind is wants.Kind.PLACEMENT:
+                    release = await move_releases.release(desk, place, want, running, standing)
+                else:
+                    prepared = await releases.prepare(desk, place, want, running, standing)
+                    masker = releases.masker(desk, prepared.manifests, prepared.old_manifests)
+                    release = await releases.release(desk, place, want, prepared)
         except errors.UserError as error:
             await self._refuse(want, masker.clean(refusals.sentence(error)))
             return ""
@@ -307,7 +318,8 @@ class Lane:
     ) -> performing.Carried | None:
         """Keep the new run and return it; None when something newer is wanted by now."""
         async with self._lock:
-            is_other = self.standing.want is None or self.standing.want.id != want.id
+            next_want = self.standing.next_want
+            is_other = next_want is None or next_want.id != want.id
             if is_other or pinning.of_want(self.standing):
                 return None
             origin = origins.to_document(release.origin)

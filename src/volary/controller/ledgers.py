@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from volary.controller import driving, insistence, origins, standings, wants
+from volary.controller import driving, insistence, moves, origins, standings, wants
 from volary.engine import state
 from volary.store import records
 
@@ -99,6 +99,10 @@ class Ledger:
         self, run: state.Run, reason: str, origin: origins.Origin, subject: str = ""
     ) -> None:
         """Write down that a run is under way; the want it was made of is done."""
+        if moves.is_move(run):
+            begun = moves.begun(self.standing, run.id)
+            await self.keep(replace(begun, pinned=origin.assigned))
+            return
         want = self.standing.want
         rest = None if want is not None and want.id == run.id else want
         why = "" if rest is None else self.standing.why_waiting
@@ -111,6 +115,7 @@ class Ledger:
                 run=run.id,
                 under_way=True,
                 pinned=origin.assigned,
+                placed=replace(self.standing.placed, coming=origin.chosen),
             ),
             status=standings.Status.RUNNING.value,
             reason=reason,
@@ -118,8 +123,13 @@ class Ledger:
 
     async def conclude(self, run: state.Run) -> None:
         """Write down how a run ended, for the application and its commit."""
+        if moves.is_move(run):
+            await self.keep(moves.concluded(self.standing, run, moves.shift_of(run)))
+            return
         want = self.standing.want
         standing = replace(standings.after(self.standing, run), under_way=False)
+        placed = moves.after_release(standing.placed, run, self._tenure.desk.clock.now())
+        standing = replace(standing, placed=placed)
         status, reason = standings.of_end(run.status), run.reason
         await self.keep_commit(run.commit, run.status.value, run.reason, run=run.id)
         if want is not None and wants.is_done_by(want, run):
@@ -139,6 +149,10 @@ class Ledger:
 
     async def note_refused(self, want: wants.Want, reason: str) -> None:
         """Write down that a want cannot become a run until somebody mends something."""
+        if want.kind is wants.Kind.PLACEMENT:
+            if self.standing.move is not None and self.standing.move.id == want.id:
+                await self.keep(replace(moves.held_up(self.standing, reason), move=None))
+            return
         await self.keep_commit(want.commit, "failed", reason, want=want)
         if self.standing.want is not None and self.standing.want.id == want.id:
             standing = replace(self.standing, want=None, why_waiting="")

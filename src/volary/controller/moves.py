@@ -87,6 +87,16 @@ def begun(standing: standings.Standing, run_id: str) -> standings.Standing:
     return replace(standing, move=left, run=run_id, under_way=True)
 
 
+def held_up(standing: standings.Standing, reason: str) -> standings.Standing:
+    """Return the standing with why a wanted move does not begin."""
+    shift = standing.move.shift if standing.move else None
+    names = shift.clusters if shift else ()
+    leaving = [each for each in standing.placed.leaving if each.cluster in names]
+    told = {each.cluster: f"{each.reason}; {reason}" for each in leaving or standing.placed.leaving}
+    placed = replace(standing.placed, waiting={**standing.placed.waiting, **told})
+    return replace(standing, placed=placed)
+
+
 def concluded(
     standing: standings.Standing, run: state.Run, shift: shifts.Shift
 ) -> standings.Standing:

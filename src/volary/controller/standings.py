@@ -70,8 +70,9 @@ class Standing:
 
     @property
     def next_want(self) -> wants.Want | None:
-        """What begins next."""
-        return self.move or self.want
+        """What begins next; going back is before a move, and a move before anything else."""
+        goes_back = self.want is not None and self.want.kind is wants.Kind.ROLLBACK
+        return self.want if goes_back else self.move or self.want
 
 
 def after(standing: Standing, run: state.Run) -> Standing:

@@ -17,7 +17,12 @@ from volary.placement import shifts
 _REVERT = 'Revert "'
 #: Stages that change what serves users.
 _PARTS = ("first", "place", "reduce", "last")
-_OF_PRIMARY = (stage.StageName.SYNC, stage.StageName.PRIMARY_ROLLOUT)
+_OF_PRIMARY = (
+    stage.StageName.SYNC,
+    stage.StageName.PRIMARY_ROLLOUT,
+    stage.StageName.PLACEMENT_SYNC,
+    stage.StageName.PLACEMENT_REMOVE,
+)
 
 
 class Kind(StrEnum):
