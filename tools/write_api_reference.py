@@ -47,7 +47,7 @@ def _needs() -> dict[tuple[str, str], str]:
         for route in router.routes:
             if isinstance(route, guard.GuardedRoute):
                 for method in route.methods:
-                    found[route.path, method.lower()] = _roles(route.access.permission)
+                    found[route.path_format, method.lower()] = _roles(route.access.permission)
     return found
 
 

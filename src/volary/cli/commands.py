@@ -8,6 +8,7 @@ import typer
 
 from volary.cli import (
     analysis_commands,
+    cluster_commands,
     convert_commands,
     placement_commands,
     remote_commands,
@@ -332,4 +333,5 @@ app.add_typer(placement_commands.app)
 app.add_typer(sandbox_commands.app)
 app.add_typer(convert_commands.app, name="convert")
 app.add_typer(analysis_commands.app, name="analysis")
+app.add_typer(cluster_commands.app, name="cluster")
 app.add_typer(remote_commands.app)

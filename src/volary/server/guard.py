@@ -18,6 +18,8 @@ Handler = Callable[[requests.Request], Coroutine[Any, Any, responses.Response]]
 NOBODY = permissions.Person("nobody")
 #: Names of applications and ids of runs; anything else is not looked up at all.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+#: Contexts have odd names, with colons and slashes.
+_CLUSTER = re.compile(r"[^\s,\x00-\x1f\x7f]{1,253}")
 
 
 class ForbiddenError(Exception):
@@ -102,7 +104,7 @@ def _sentence(person: permissions.Person, needed: access.Access) -> str:
 
 def _check_names(given: Mapping[str, Any]) -> None:
     for kind, value in given.items():
-        if not _NAME.fullmatch(str(value)):
+        if not (_CLUSTER if kind == "cluster" else _NAME).fullmatch(str(value)):
             raise refusals.not_found(kind, "of this name")
 
 
@@ -134,6 +136,9 @@ async def _note(
         source=authentication.address_of(request),
         application=request.path_params.get("application", ""),
         run_id=request.path_params.get("run", ""),
+        document={
+            name: request.path_params[name] for name in ("cluster",) if name in request.path_params
+        },
     )
     try:
         await here.service.note(entry)

@@ -29,9 +29,18 @@ COMMANDS = {
     "/api/v1/runs/{run}/cancel": DEPLOY,
     "/api/v1/runs/{run}/retry": DEPLOY,
     "/api/v1/runs/{run}/skip": DEPLOY,
+    **dict.fromkeys(
+        (
+            f"/api/v1/clusters/{{cluster}}/{verb}"
+            for verb in ("cordon", "drain", "uncordon", "taint", "untaint")
+        ),
+        ADMIN,
+    ),
 }
 PUBLIC = {"/healthz", "/readyz", "/webhooks/{repository}"}
 BODIES = {
+    "taint": {"key": "maintenance", "effect": "NoSchedule"},
+    "untaint": {"key": "maintenance"},
     "skip": {"target": "us", "reason": "it is broken"},
     "promote": {"reason": "it is urgent"},
     "unfreeze": {"reason": "the shop is down"},
@@ -52,6 +61,7 @@ async def test_every_endpoint_lets_in_whom_it_should(tmp_path: Path) -> None:
         wrong = []
         for path, operations in paths.items():
             filled = path.replace("{run}", "run-web").replace("{application}", "web")
+            filled = filled.replace("{cluster}", "nowhere")
             for method in operations:
                 if path in PUBLIC:
                     continue

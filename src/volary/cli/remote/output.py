@@ -57,7 +57,10 @@ _COLUMNS: dict[Noun, tuple[tuple[str, str, bool], ...]] = {
     Noun.CLUSTERS: (
         ("NAME", "name", False),
         ("STATUS", "status", False),
+        ("SINCE", "since", False),
+        ("TAINTS", "taints", False),
         ("REASON", "reason", False),
+        ("CHANGING", "changing", True),
         ("LABELS", "labels", True),
         ("NAMESPACES", "namespaces", True),
     ),
@@ -108,9 +111,25 @@ def _text(value: object) -> str:
         case dict():
             return ",".join(f"{name}={each}" for name, each in value.items())
         case list():
-            return ",".join(map(str, value))
+            return ",".join(taint(each) if isinstance(each, dict) else str(each) for each in value)
         case _:
             return str(value)
+
+
+def taint(mark: json.JsonObject) -> str:
+    """Return a mark of a cluster as kubectl writes it."""
+    value = f"={mark['value']}" if mark["value"] else ""
+    return f"{mark['key']}{value}:{mark['effect']}"
+
+
+def describe_cluster(cluster: json.JsonObject) -> None:
+    """Write everything about a cluster that a person wants to know."""
+    for name in ("name", "status", "since", "reason", "changing", "region", "labels"):
+        _pair(name, _text(cluster[name]))
+    for each in cluster["taints"]:
+        since = f" since {each['since']}" if each["since"] else ""
+        reason = f": {each['reason']}" if each["reason"] else ""
+        _pair("taint", f"{taint(each)} by {each['by']}{since}{reason}")
 
 
 def describe_run(run: json.JsonObject) -> None:

@@ -34,14 +34,14 @@ async def list_clusters(
     return encoding.many(request, page.items, page.cursor)
 
 
-@router.get("/clusters/{cluster}", responses=answers.one(cluster_views.ClusterView))
+@router.get("/clusters/{cluster:path}", responses=answers.one(cluster_views.ClusterView))
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def get_cluster(request: requests.Request, cluster: str) -> responses.Response:
     """Show one cluster: how it is and since when, and what marks it."""
     return encoding.one(request, await surroundings.of(request).service.fleet.get(cluster))
 
 
-@router.post("/clusters/{cluster}/cordon", status_code=202, responses=_TAKEN)
+@router.post("/clusters/{cluster:path}/cordon", status_code=202, responses=_TAKEN)
 @access.needs(Permission.ADMINISTER, action="cluster.cordon")
 async def cordon(
     request: requests.Request, cluster: str, body: cluster_bodies.Reason = _REASON
@@ -51,7 +51,7 @@ async def cordon(
     return _taken(request, await service.cordon(cluster, asker(request), reason=body.reason))
 
 
-@router.post("/clusters/{cluster}/drain", status_code=202, responses=_TAKEN)
+@router.post("/clusters/{cluster:path}/drain", status_code=202, responses=_TAKEN)
 @access.needs(Permission.ADMINISTER, action="cluster.drain")
 async def drain(
     request: requests.Request, cluster: str, body: cluster_bodies.Reason = _REASON
@@ -61,7 +61,7 @@ async def drain(
     return _taken(request, await service.drain(cluster, asker(request), reason=body.reason))
 
 
-@router.post("/clusters/{cluster}/uncordon", status_code=202, responses=_TAKEN)
+@router.post("/clusters/{cluster:path}/uncordon", status_code=202, responses=_TAKEN)
 @access.needs(Permission.ADMINISTER, action="cluster.uncordon")
 async def uncordon(
     request: requests.Request, cluster: str, body: cluster_bodies.Reason = _REASON
@@ -71,7 +71,7 @@ async def uncordon(
     return _taken(request, await service.uncordon(cluster, asker(request), reason=body.reason))
 
 
-@router.post("/clusters/{cluster}/taint", status_code=202, responses=_TAKEN)
+@router.post("/clusters/{cluster:path}/taint", status_code=202, responses=_TAKEN)
 @access.needs(Permission.ADMINISTER, action="cluster.taint")
 async def taint(
     request: requests.Request, cluster: str, body: cluster_bodies.Taint
@@ -82,7 +82,7 @@ async def taint(
     return _taken(request, await service.taint(cluster, asker(request), mark))
 
 
-@router.post("/clusters/{cluster}/untaint", status_code=202, responses=_TAKEN)
+@router.post("/clusters/{cluster:path}/untaint", status_code=202, responses=_TAKEN)
 @access.needs(Permission.ADMINISTER, action="cluster.untaint")
 async def untaint(
     request: requests.Request, cluster: str, body: cluster_bodies.Untaint

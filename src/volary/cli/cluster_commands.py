@@ -1,0 +1,96 @@
+"""``volary cluster``: how clusters are, and what keeps applications away from them."""
+
+from typing import Annotated
+
+import typer
+
+from volary.cli import remote_commands
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="How a server's clusters are, and what keeps applications away from them.",
+)
+
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a cluster.")]
+
+
+def _ask(name: str, verb: str, body: dict[str, object], server: str) -> None:
+    from volary.cli.remote import clusters
+
+    target = remote_commands.target_of(server)
+    remote_commands.finish(clusters.ask(target, name, verb, body))
+
+
+@app.command("list")
+def list_clusters(
+    status: Annotated[
+        str, typer.Option(metavar="WORD", help="ready, notReady, unreachable, suspended, unknown.")
+    ] = "",
+    server: remote_commands.Server = "",
+    output: remote_commands.Output = remote_commands.Form.TEXT,
+) -> None:
+    """List the clusters with their state and taints."""
+    from volary.cli.remote import looking
+    from volary.cli.remote import output as forms
+
+    target = remote_commands.target_of(server)
+    form = forms.Form(output.value)
+    remote_commands.finish(looking.get(target, forms.Noun.CLUSTERS, "", status, 100_000, form))
+
+
+@app.command()
+def get(
+    name: _Name,
+    server: remote_commands.Server = "",
+    output: remote_commands.Output = remote_commands.Form.TEXT,
+) -> None:
+    """Show a cluster: its state and since when, why, and its taints."""
+    from volary.cli.remote import clusters
+    from volary.cli.remote import output as forms
+
+    target = remote_commands.target_of(server)
+    remote_commands.finish(clusters.get(target, name, forms.Form(output.value)))
+
+
+@app.command()
+def cordon(
+    name: _Name, reason: remote_commands.Reason = "", server: remote_commands.Server = ""
+) -> None:
+    """Have nothing new begin in a cluster; what it misses is caught up after `uncordon`."""
+    _ask(name, "cordon", {"reason": reason}, server)
+
+
+@app.command()
+def drain(
+    name: _Name, reason: remote_commands.Reason = "", server: remote_commands.Server = ""
+) -> None:
+    """Cordon a cluster, and have what runs there moved where applications allow it."""
+    _ask(name, "drain", {"reason": reason}, server)
+
+
+@app.command()
+def uncordon(
+    name: _Name, reason: remote_commands.Reason = "", server: remote_commands.Server = ""
+) -> None:
+    """Let a cluster take part again after `cordon` or `drain`."""
+    _ask(name, "uncordon", {"reason": reason}, server)
+
+
+@app.command()
+def taint(
+    name: _Name,
+    marks: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TAINT…", help="KEY=VALUE:EFFECT or KEY:EFFECT; KEY- or KEY:EFFECT- removes."
+        ),
+    ],
+    reason: remote_commands.Reason = "",
+    server: remote_commands.Server = "",
+) -> None:
+    """Mark a cluster (NoSchedule, NoExecute), or take a mark away."""
+    from volary.cli.remote import clusters
+
+    target = remote_commands.target_of(server)
+    remote_commands.finish(clusters.taint(target, name, marks, reason))

@@ -1,0 +1,57 @@
+"""Commands about the clusters of a server."""
+
+from collections.abc import Sequence
+
+from volary.cli import console, exits
+from volary.cli.remote import client, login, output
+from volary.model import errors, json, taints
+
+_HINT = "write KEY=VALUE:NoSchedule, KEY:NoExecute, or KEY- to remove it"
+
+
+async def get(target: login.Target, name: str, form: output.Form) -> int:
+    """Show one cluster."""
+    async with client.Client.open(target) as server:
+        found = await server.get("clusters", name)
+    if form in (output.Form.JSON, output.Form.YAML):
+        output.show(found, form)
+    else:
+        output.describe_cluster(found)
+    return exits.Exit.DONE
+
+
+async def ask(target: login.Target, name: str, verb: str, body: json.JsonObject) -> int:
+    """Ask something of a cluster and say how it is marked then."""
+    async with client.Client.open(target) as server:
+        _say(await server.post("clusters", name, verb, body=body))
+    return exits.Exit.DONE
+
+
+async def taint(target: login.Target, name: str, marks: Sequence[str], reason: str) -> int:
+    """Make and remove marks, one after another."""
+    wanted = [_read(each, reason) for each in marks]
+    found: json.JsonObject = {}
+    async with client.Client.open(target) as server:
+        for verb, body in wanted:
+            found = await server.post("clusters", name, verb, body=body)
+    _say(found)
+    return exits.Exit.DONE
+
+
+def _read(text: str, reason: str) -> tuple[str, json.JsonObject]:
+    """Read a mark as kubectl writes it, and what is to be done with it."""
+    removes = text.endswith("-")
+    whole, _, effect = text.removesuffix("-").partition(":")
+    key, equals, value = whole.partition("=")
+    known = [each.value for each in taints.Effect]
+    allowed = ["", *known] if removes else known
+    if not key or effect not in allowed or (removes and equals):
+        raise errors.user_error(f"{text} is no taint", hint=_HINT)
+    if removes:
+        return "untaint", {"key": key, "effect": effect, "reason": reason}
+    return "taint", {"key": key, "value": value, "effect": effect, "reason": reason}
+
+
+def _say(cluster: json.JsonObject) -> None:
+    marks = ", ".join(output.taint(each) for each in cluster["taints"]) or "no taints"
+    console.say(f"{cluster['name']}: {cluster['status']}, {marks}")
