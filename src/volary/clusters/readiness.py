@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from volary.clusters import selectors
-from volary.manifests import conditions, health, objects
+from volary.manifests import health, objects, pod_counts
 from volary.model import health as healths
 from volary.model import json, manifest, resource, status
 
@@ -99,36 +99,12 @@ def listed(sentences: Iterable[str]) -> str:
     return f"{shown}; and {len(every) - _SHOWN} more" if len(every) > _SHOWN else shown
 
 
-def counts(body: json.JsonObject) -> tuple[int, int]:
-    """Return how many pods of the newest revision are ready, and how many are wanted."""
-    state = objects.mapping(body, "status")
-    observed = conditions.observed_generation(body) or 0
-    current = observed >= objects.number(body, "metadata", "generation")
-    match body.get("kind"):
-        case "Deployment" | "Rollout" | "CloneSet":
-            wanted = objects.number(body, "spec", "replicas", default=1)
-            names = ("updatedReplicas", "availableReplicas")
-        case "StatefulSet":
-            wanted = objects.number(body, "spec", "replicas", default=1)
-            names = ("updatedReplicas", "readyReplicas")
-        case "ReplicaSet":
-            wanted = objects.number(body, "spec", "replicas", default=1)
-            names = ("readyReplicas", "availableReplicas")
-        case "DaemonSet":
-            wanted = objects.number(state, "desiredNumberScheduled")
-            names = ("updatedNumberScheduled", "numberAvailable")
-        case _:
-            return 0, 0
-    ready = min(objects.number(state, name) for name in names) if current else 0
-    return min(ready, wanted), wanted
-
-
 def _part(item: manifest.Manifest, seen: Seen, rules: Sequence[healths.Rule]) -> _Part:
     body = seen.objects.get(item.key)
     if body is None:
         return _Part(0, 1, f"{item.name}: is gone", hopeless=f"{item.key.title} is gone")
     judged = health.assess(body, rules)
-    ready, total = counts(body)
+    ready, total = pod_counts.of(body)
     if not judged.ruled:
         # Nothing more will be known about it: it is there, and that is all that can be said.
         waits = item.key in seen.telling and not objects.mapping(body, "status")

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import TypeVar
 
 from volary.clusters import discovery, readiness, selectors, watching
-from volary.manifests import health, objects, service_targets, tracking, workloads
+from volary.manifests import health, objects, pod_counts, service_targets, tracking, workloads
 from volary.model import errors, json, manifest, variant
 from volary.stages import beside, routes, work
 from volary.stages.routing import pods
@@ -121,7 +121,7 @@ class Vigil:
         if service_targets.is_target(self.doing.context.application):
             return await self._look_behind()
         live = await self._workloads()
-        counts = [readiness.counts(each) for each in live]
+        counts = [pod_counts.of(each) for each in live]
         ready, total = sum(each[0] for each in counts), sum(each[1] for each in counts)
         rules = self.doing.context.application.health
         judged = (health.assess(each, rules) for each in live)
