@@ -73,7 +73,7 @@ def _to_json(place: Place, made: assignment.Assignment) -> json.JsonObject:
         "wave": place.wave,
         "reason": place.left_out,
         **({"replicas": replicas} if replicas else {}),
-        **({"readAt": read_at.isoformat()} if read_at else {}),
+        **({"readAt": read_at.isoformat().replace("+00:00", "Z")} if read_at else {}),
     }
 
 

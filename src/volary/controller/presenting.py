@@ -169,21 +169,19 @@ def of_plan(shown: preview.Preview) -> views.PlanView:
 
 
 def _divided(each: assignment.Divided, made: assignment.Assignment) -> views.DividedReplicasView:
-    return views.DividedReplicasView(
-        str(each.key),
-        each.reason,
-        tuple(
-            views.ReplicasView(
-                name,
-                share.replicas,
-                share.completions,
-                share.least,
-                each.room.get(name) if name in made.read_at else None,
-                made.read_at.get(name),
-            )
-            for name, share in each.shares.items()
-        ),
-    )
+    def one(name: str, share: assignment.Share) -> views.ReplicasView:
+        read_at = made.read_at.get(name) if name in each.room else None
+        return views.ReplicasView(
+            name,
+            share.replicas,
+            share.completions,
+            share.least,
+            each.room[name] if read_at else None,
+            read_at,
+        )
+
+    clusters = tuple(one(name, share) for name, share in each.shares.items())
+    return views.DividedReplicasView(str(each.key), each.reason, clusters)
 
 
 def _planned_cluster(each: preview.TargetPreview) -> views.PlannedClusterView:

@@ -35,7 +35,7 @@ def render(shown: preview.Preview) -> json.JsonObject:
 
 
 def replicas(each: assignment.Divided, made: assignment.Assignment) -> json.JsonObject:
-    """Return who gets how many replicas of a workload; what does not apply has no key."""
+    """Return who gets how many replicas of a workload; what does not apply is null."""
     return {
         "workload": str(each.key),
         "reason": each.reason,
@@ -44,16 +44,16 @@ def replicas(each: assignment.Divided, made: assignment.Assignment) -> json.Json
 
 
 def _share(name: str, divided: assignment.Divided, made: assignment.Assignment) -> json.JsonObject:
-    share, read_at = divided.shares[name], made.read_at.get(name)
-    given: json.JsonObject = {
+    share = divided.shares[name]
+    read_at = made.read_at.get(name) if name in divided.room else None
+    return {
         "name": name,
         "replicas": share.replicas,
         "completions": share.completions,
         "leastReplicas": share.least,
-        "free": divided.room.get(name) if read_at else None,
-        "readAt": read_at.isoformat() if read_at else None,
+        "free": divided.room[name] if read_at else None,
+        "readAt": read_at.isoformat().replace("+00:00", "Z") if read_at else None,
     }
-    return {key: value for key, value in given.items() if value is not None}
 
 
 def _target(each: preview.TargetPreview) -> json.JsonObject:
