@@ -35,7 +35,9 @@ async def source(running: fleet.Fleet) -> AsyncIterator[Source]:
         yield Source(_settings("http", address=running.observatory), words, is_prometheus=False)
         return
     async with prometheus.scraping(running) as url:
-        settings = _settings("prometheus", address=url, clusterLabel="cluster")
+        settings = _settings(
+            "prometheus", address=url, clusterLabel="cluster", scrapeInterval=prometheus.SCRAPE
+        )
         yield Source(settings, f"Prometheus at {url}", is_prometheus=True)
 
 

@@ -1,9 +1,9 @@
 """An application compared with the fleet it shall be deployed to."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from volary.config import admission, measured, shape, strategies, yaml
-from volary.model import application, fleet, placement, problem, selection, stage
+from volary.model import application, fleet, placement, problem, provider, selection, stage
 
 
 def against_fleet(
@@ -29,6 +29,19 @@ def against_fleet(
     return tuple(
         problem.Problem(text, _where(document, path), hint, severity)
         for path, text, hint, severity in found
+    )
+
+
+def against_providers(
+    app: application.Application,
+    providers: Sequence[provider.Provider],
+    *,
+    document: yaml.Document | None = None,
+) -> tuple[problem.Problem, ...]:
+    """Return which metrics find nothing at the systems that would be asked; warnings only."""
+    return tuple(
+        problem.Problem(text, _where(document, path), hint, severity)
+        for path, text, hint, severity in measured.scrapes(app, providers)
     )
 
 

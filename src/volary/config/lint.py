@@ -1,12 +1,12 @@
 """Checks all application and fleet files of a tree at once (``volary lint``)."""
 
 import posixpath
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from volary.config import application, crosscheck, fleet, templates
 from volary.config.dialects.karmada import policies
 from volary.model import fleet as fleets
-from volary.model import problem
+from volary.model import problem, provider
 
 
 def check(
@@ -24,9 +24,10 @@ def check(
     """
     found: list[problem.Problem] = []
     described = _described(files)
+    providers = _providers(files)
     for path, text in files.items():
         if path in described:
-            found += _application(path, files, clusters, anchored=anchored)
+            found += _application(path, files, clusters, providers, anchored=anchored)
         elif fleet.is_file_name(path):
             found += fleet.parse(text, file=path).problems
     found += _same_names(files)
@@ -61,12 +62,27 @@ def _unnamed(
     ]
 
 
+def _providers(files: Mapping[str, str]) -> tuple[provider.Provider, ...]:
+    """Return the providers of the tree's fleet file; none when there is not just one."""
+    named = [path for path in files if fleet.is_file_name(path)]
+    found = fleet.parse(files[named[0]], file=named[0]).fleet if len(named) == 1 else None
+    return found.providers if found else ()
+
+
 def _application(
-    path: str, files: Mapping[str, str], clusters: fleets.Fleet | None, *, anchored: bool
+    path: str,
+    files: Mapping[str, str],
+    clusters: fleets.Fleet | None,
+    providers: Sequence[provider.Provider],
+    *,
+    anchored: bool,
 ) -> tuple[problem.Problem, ...]:
     loaded = _load(path, files, directory=posixpath.dirname(path) if anchored else None)
-    if loaded.application is None or clusters is None:
+    if loaded.application is None:
         return loaded.problems
+    if clusters is None:
+        told = crosscheck.against_providers(loaded.application, providers, document=loaded.document)
+        return (*loaded.problems, *told)
     compared = crosscheck.against_fleet(
         loaded.application, clusters, document=loaded.document, base=loaded.base
     )

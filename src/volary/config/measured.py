@@ -1,13 +1,25 @@
 """The metrics of an application compared with the systems there are to be asked."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 
-from volary.config import shape, strategies, yaml
+from volary.config import shape, strategies, values, yaml
 from volary.model import analysis, application, fleet, problem, provider, stage
 
 Finding = tuple[yaml.Path, str, str, problem.Severity]
 _ERROR, _WARNING = problem.Severity.ERROR, problem.Severity.WARNING
+#: A rate needs two samples in its range; a shorter one often has but one.
+_SCRAPES = 2
+#: A range of PromQL, or the first part of a subquery's.
+_RANGE = re.compile(r"\[\s*(?:\{\{\s*(interval)\s*\}\}|([0-9a-z]+))\s*[:\]]")
 _HINT = "list it in analysisProviders of the fleet file or of the controller's settings"
+
+
+_LONGER = (
+    "write a longer interval, such as 1m, or say scrapeInterval in the provider's config when it "
+    "looks more often"
+)
 
 
 def findings(app: application.Application, clusters: fleet.Fleet) -> Iterator[Finding]:
@@ -23,6 +35,51 @@ def findings(app: application.Application, clusters: fleet.Fleet) -> Iterator[Fi
             if found is not None:
                 message, hint, severity = found
                 yield (*where, "provider"), f"{rule.name}: {message}", hint, severity
+    yield from scrapes(app, clusters.providers)
+
+
+def scrapes(
+    app: application.Application, providers: Sequence[provider.Provider]
+) -> Iterator[Finding]:
+    """Yield every metric whose range is too short for how often its Prometheus looks at pods."""
+    for each in app.pipeline:
+        for path, rule in _rules(each):
+            asked = [one for one in providers if rule.provider in ("", one.name)]
+            for one in asked[:1] if rule.provider or len(providers) == 1 else ():
+                if message := _too_short(rule, one):
+                    where = (*strategies.where(app, each), *path, "interval")
+                    yield where, f"{rule.name}: {message}", _LONGER, _WARNING
+
+
+def _too_short(rule: analysis.Rule, asked: provider.Provider) -> str:
+    """Return why a metric may find nothing; empty when it looks back far enough."""
+    options = asked.options
+    if not isinstance(options, provider.PrometheusOptions):
+        return ""
+    scrape = options.scrape_interval
+    found = [each for each in _ranges(rule) if each < _SCRAPES * scrape]
+    if not found:
+        return ""
+    looked, between = (f"{each.total_seconds():g}s" for each in (min(found), scrape))
+    return (
+        f"looks back on {looked} and may find nothing: {asked.name} is taken to look at pods every "
+        f"{between}, and a rate needs {_SCRAPES} of its looks"
+    )
+
+
+def _ranges(rule: analysis.Rule) -> Iterator[timedelta]:
+    """Yield how far the queries of a metric look back; nothing for one that takes what is now."""
+    if rule.built_in:
+        yield rule.interval
+        return
+    for by_name, written in _RANGE.findall(f"{rule.query} {rule.total_query}"):
+        if by_name:
+            yield rule.interval
+            continue
+        try:
+            yield values.duration(written)
+        except ValueError:
+            continue
 
 
 def _rules(each: stage.Stage) -> Iterator[tuple[yaml.Path, analysis.Rule]]:

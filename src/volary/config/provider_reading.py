@@ -246,8 +246,14 @@ def _prometheus(place: _Place, config: providers.Connection) -> provider.Options
     ):
         if label and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", label):
             place.error((name,), "is not the name of a label")
+    if read.scrape_interval <= timedelta(0):
+        place.error(("scrapeInterval",), "must be more than 0")
     return provider.PrometheusOptions(
-        read.metrics, read.cluster_label, read.namespace_label, read.pod_label
+        read.metrics,
+        read.cluster_label,
+        read.namespace_label,
+        read.pod_label,
+        read.scrape_interval,
     )
 
 

@@ -126,6 +126,11 @@ class PrometheusConfig(Connection):
         default="kubernetes_pod_name",
         description="Label with a pod's name, for `metrics: application`.",
     )
+    scrape_interval: values.Duration = Field(
+        default=provider.USUAL_SCRAPE,
+        description="How often it looks at a pod. Metrics whose ranges are too short for that are "
+        "a warning.",
+    )
 
 
 class DatadogConfig(Connection):

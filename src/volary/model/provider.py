@@ -10,6 +10,8 @@ from enum import StrEnum
 
 #: Stands in an address for the name of the cluster that is asked about.
 CLUSTER = "${CLUSTER}"
+#: How often Prometheus looks at a pod where nobody says (Flagger's and many charts' setting).
+USUAL_SCRAPE = timedelta(seconds=15)
 
 
 class ProviderType(StrEnum):
@@ -105,6 +107,8 @@ class PrometheusOptions:
     cluster_label: str = ""
     namespace_label: str = "kubernetes_namespace"
     pod_label: str = "kubernetes_pod_name"
+    #: Time between two looks at a pod.
+    scrape_interval: timedelta = USUAL_SCRAPE
 
 
 @dataclass(frozen=True, slots=True)

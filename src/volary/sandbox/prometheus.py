@@ -13,6 +13,8 @@ from volary.sandbox.dataplane import observatory, programs
 
 _NAME = "prometheus"
 _HOST = "127.0.0.1"
+#: How often it looks at pods.
+SCRAPE = "1s"
 
 
 def is_installed() -> bool:
@@ -22,7 +24,7 @@ def is_installed() -> bool:
 
 @contextlib.asynccontextmanager
 async def scraping(
-    running: fleet.Fleet, *, interval: str = "1s", rules: Sequence[Path] = ()
+    running: fleet.Fleet, *, interval: str = SCRAPE, rules: Sequence[Path] = ()
 ) -> AsyncIterator[str]:
     """Run Prometheus beside a fleet with real traffic; gives its address.
 
