@@ -47,8 +47,9 @@ class Witness(section.Section):
     """An address that tells whether users of a cluster are still served, asked with GET."""
 
     url: section.Text = Field(
-        description="An answer below 400 says that the cluster lives. May hold `${cluster.name}`, "
-        "`${cluster.region}`, `${cluster.provider}`, `${cluster.zone}`, `${cluster.labels.KEY}`."
+        description="A status below 400 says that users are served, a higher one that they are "
+        "not; no answer says nothing. So name something outside of the cluster: a load balancer, "
+        "a monitor. May hold `${cluster.name}`, `${cluster.region}`, `${cluster.labels.KEY}`."
     )
     timeout: values.Duration = Field(
         default=timedelta(seconds=5), validate_default=True, description="Longest wait."

@@ -36,8 +36,9 @@ class Behaviour:
 class Witness:
     """An address that tells whether users of a cluster are still served; asked with GET.
 
-    The second evidence for a cluster whose API server does not answer: an answer with a status
-    below 400 says that the cluster lives.
+    The second evidence for a cluster whose API server does not answer. A status below 400 says
+    that its users are served, a higher one that they are not; no answer says nothing at all, so
+    it has to be something outside of the cluster, such as a load balancer or a monitor.
     """
 
     #: May hold ``${cluster.name}``, ``${cluster.region}``, ``${cluster.labels.KEY}``.

@@ -93,8 +93,8 @@ class Situation:
     standing: Standing
     now: datetime
     rules: attendance.Rules = field(default_factory=attendance.Rules)
-    #: What the witness found, of the clusters it was asked about.
-    served: Mapping[str, bool] = field(default_factory=dict)
+    #: What the witness said of the clusters it was asked about; None: it did not answer.
+    served: Mapping[str, bool | None] = field(default_factory=dict)
     #: How the application is, of the clusters where that could be seen.
     health: Mapping[str, words.HealthStatus] = field(default_factory=dict)
 
@@ -265,14 +265,17 @@ def _witnessed(
         return "", f"{missing}: add a witness, or mark it by hand"
     if name not in situation.served:
         return "", "the witness was not asked yet"
-    if situation.served[name]:
-        return "", "the witness finds that its users are served"
+    served = situation.served[name]
+    if served is None:
+        return "", "the witness does not answer, and silence is no evidence"
+    if served:
+        return "", "the witness says that its users are served"
     clock = _tick(situation, f"{name}/witness", kept)
     needed = min(limit, WITNESSED)
     told = clocks.told(clock.lasted)
     if clock.lasted < needed:
-        return "", f"the witness has found nobody served for {told} of {clocks.told(needed)}"
-    return f", and the witness has found nobody served there for {told}", ""
+        return "", f"the witness has said that nobody is served for {told} of {clocks.told(needed)}"
+    return f", and the witness has said for {told} that nobody is served there", ""
 
 
 def _ill(
