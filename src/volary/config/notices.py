@@ -20,8 +20,9 @@ EVENTS = (
     "STAGE_SUCCEEDED",
     "STAGE_FAILED",
     "STAGE_CANCELLED",
+    "FAILOVER_STOPPED",
 )
-GROUPS = ("DEPLOYMENT", "STAGE")
+GROUPS = ("DEPLOYMENT", "STAGE", "FAILOVER")
 _AT = ("notifications",)
 
 

@@ -60,10 +60,9 @@ def room(
         return Answer(Room.WAIT, f"run {run.id} is ending, and is not disturbed")
     waited = now - move.at
     if waited < patience:
-        left = patience - max(waited, timedelta())
+        until = move.at + patience
         return Answer(
-            Room.WAIT,
-            f"run {run.id} has to end first; it is interrupted in {left.total_seconds():.0f} s",
+            Room.WAIT, f"run {run.id} has to end first; it is interrupted at {until:%H:%M:%S}"
         )
     return Answer(Room.INTERRUPT, f"run {run.id} did not end within {patience}")
 

@@ -110,7 +110,7 @@ def _fields(notice: notices.Notice) -> Iterator[tuple[str, str]]:
 
 
 def _colour(notice: notices.Notice) -> str:
-    if notice.event is notices.Event.DEPLOYMENT_TRIGGER_FAILED:
+    if notice.event in notices.ALARMING:
         return _RED
     return _COLOURS.get(notice.progress.status, _BLUE)
 

@@ -33,6 +33,7 @@ _HAPPENED = {
     notices.Event.STAGE_SUCCEEDED: "a stage succeeded",
     notices.Event.STAGE_FAILED: "a stage failed",
     notices.Event.STAGE_CANCELLED: "a stage was cancelled",
+    notices.Event.FAILOVER_STOPPED: "nothing is moved away from lost clusters",
 }
 
 
@@ -46,7 +47,7 @@ def slack(notice: notices.Notice, receiver: controller.Slack) -> json.JsonObject
     """Return the message about a run as it stands: title, reason, clusters in one line."""
     subject, progress = notice.subject, notice.progress
     colour = _COLOURS.get(progress.status, _NEUTRAL)
-    if notice.event is notices.Event.DEPLOYMENT_TRIGGER_FAILED:
+    if notice.event in notices.ALARMING:
         colour = _DANGER
     fields = [
         ("Application", subject.application),

@@ -27,10 +27,12 @@ class Event(StrEnum):
     STAGE_SUCCEEDED = "STAGE_SUCCEEDED"
     STAGE_FAILED = "STAGE_FAILED"
     STAGE_CANCELLED = "STAGE_CANCELLED"
+    #: So much of the fleet looks lost that nothing is moved (not PipeCD's).
+    FAILOVER_STOPPED = "FAILOVER_STOPPED"
 
     @property
     def group(self) -> str:
-        """``DEPLOYMENT`` or ``STAGE``."""
+        """``DEPLOYMENT``, ``STAGE`` or ``FAILOVER``."""
         return self.value.partition("_")[0]
 
 
@@ -41,8 +43,13 @@ URGENT = frozenset(
         Event.DEPLOYMENT_ROLLING_BACK,
         Event.DEPLOYMENT_FAILED,
         Event.DEPLOYMENT_TRIGGER_FAILED,
+        Event.FAILOVER_STOPPED,
     }
 )
+
+
+#: Red although they are about no run.
+ALARMING = frozenset({Event.DEPLOYMENT_TRIGGER_FAILED, Event.FAILOVER_STOPPED})
 
 
 @dataclass(frozen=True, slots=True)

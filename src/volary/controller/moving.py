@@ -1,0 +1,289 @@
+"""Moves applications between clusters: looks after each roll call, decides, and asks lanes.
+
+What is decided is pure (`placement.failover`, `following`, `losses`); here is only looked and
+kept. A decision is kept with its application before anything follows from it, so another
+process goes on where this one ended.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from volary.config import crosscheck
+from volary.controller import (
+    driving,
+    lanes,
+    moves,
+    projects,
+    releases,
+    standings,
+    wants,
+    wellness,
+    witnesses,
+)
+from volary.engine import events
+from volary.model import application as applications
+from volary.model import attendance, errors, failover, taints
+from volary.notifying import notices
+from volary.placement import failover as decisions
+from volary.placement import following, losses
+
+_LOG = logging.getLogger(__name__)
+_REMEMBERED = 256
+_BY = "failover"
+#: Longer than the time in which moves are counted.
+_MEMORY = timedelta(minutes=2)
+
+
+@dataclass(slots=True)
+class Mover:
+    """One tenure's.
+
+    Args:
+        tenure: What everything that drives shares.
+        all_lanes: Those of the tenure.
+        limits: How much may be moved.
+    """
+
+    tenure: driving.Driving
+    all_lanes: Callable[[], Iterable[lanes.Lane]]
+    limits: losses.Limits = field(default_factory=losses.Limits)
+    #: Why nothing is moved at all; empty: it is.
+    alarm: str = field(default="", init=False)
+    #: When moves began, by application and cluster; of the last minutes.
+    _begun: dict[tuple[str, str], datetime] = field(default_factory=dict, init=False)
+    _roll: attendance.Roll | None = field(default=None, init=False)
+    _called: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _projects: OrderedDict[tuple[str, str], projects.Project] = field(
+        default_factory=OrderedDict, init=False
+    )
+
+    async def take(self, roll: attendance.Roll) -> None:
+        """Take what a roll call found; it is looked at beside."""
+        self._roll = roll
+        self._called.set()
+
+    async def keep_moving(self) -> None:
+        """Look after each roll call until cancelled."""
+        while True:
+            await self._called.wait()
+            self._called.clear()
+            if self._roll is not None:
+                await self.look(self._roll)
+
+    async def look(self, roll: attendance.Roll) -> None:
+        """Decide for all applications after one roll call."""
+        known = {each.cluster: each for each in roll.clusters}
+        view = losses.look(known, self._now(), self.tenure.register.rules, roll.doubt)
+        concerned = []
+        for lane in tuple(self.all_lanes()):
+            try:
+                if await self._consider(lane, known, view):
+                    concerned.append(lane)
+            except errors.VolaryError as error:
+                if driving.is_overtaken(error):
+                    raise
+                _LOG.warning("application %s cannot be looked at: %s", lane.name, error)
+        self._tell(view, concerned)
+
+    def _now(self) -> datetime:
+        return self.tenure.desk.clock.now()
+
+    # One application.
+
+    async def _consider(
+        self, lane: lanes.Lane, known: Mapping[str, attendance.Attendance], view: losses.View
+    ) -> bool:
+        """Look at one application; say whether it may be moved by itself."""
+        record = lane.record
+        if record.removed is not None or not record.running_commit:
+            return False
+        project = await self._project(lane, record.running_commit)
+        app = project.application
+        if await self._is_of_interest(lane, app, known):
+            await self._decide(lane, project, known, view)
+            await self._make_room(lane, app)
+        return app.failover is not None
+
+    async def _project(self, lane: lanes.Lane, commit: str) -> projects.Project:
+        """Return the application as it was released last; its own word about failover counts."""
+        key = (lane.name, f"{commit} {lane.standing.targets}")
+        if key not in self._projects:
+            self._projects[key] = await releases.open_place(self.tenure.desk, lane.place, commit)
+        self._projects.move_to_end(key)
+        while len(self._projects) > _REMEMBERED:
+            self._projects.popitem(last=False)
+        return self._projects[key]
+
+    async def _is_of_interest(
+        self,
+        lane: lanes.Lane,
+        app: applications.Application,
+        known: Mapping[str, attendance.Attendance],
+    ) -> bool:
+        placed = lane.standing.placed
+        drained = any(each.drain for each in known.values())
+        if app.failover is not None or placed.leaving or lane.standing.move or drained:
+            return True
+        if placed.waiting or placed.timers:
+            await lane.change({"placed": replace(placed, waiting={}, timers={})})
+        return False
+
+    async def _decide(
+        self,
+        lane: lanes.Lane,
+        project: projects.Project,
+        known: Mapping[str, attendance.Attendance],
+        view: losses.View,
+    ) -> None:
+        before = lane.standing.placed
+        if lane.standing.move is not None or _is_moving(lane):
+            return
+        situation = await self.situation(lane.standing, project, known)
+        allowance = losses.allow(view, self._recent(), self.limits, situation.now)
+        decision = decisions.decide(situation, allowance)
+        after = following.follow(situation, (*before.leaving, *decision.leaving), decision.chosen)
+        away = {each.cluster: each.reason for each in decision.leaving}
+        placed = decisions.Standing(
+            decision.chosen if decision.leaving else before.chosen,
+            before.coming,
+            {**before.away, **away},
+            after.leaving,
+            decision.timers,
+            {**decision.waiting, **after.waiting},
+        )
+        move = self._want(lane, after, situation.now)
+        for each in decision.leaving:
+            _LOG.warning("application %s leaves %s: %s", lane.name, each.cluster, each.reason)
+            if each.cause is not decisions.Cause.DRAIN:
+                self._begun[lane.name, each.cluster] = each.since
+
+        def kept(standing: standings.Standing) -> standings.Standing:
+            # Somebody else decided meanwhile; the next look decides anew.
+            if standing.placed != before or standing.move is not None:
+                return standing
+            return replace(standing, placed=placed, move=move)
+
+        if placed != before or move is not None:
+            await lane.amend(kept)
+
+    def _want(
+        self, lane: lanes.Lane, after: following.Following, now: datetime
+    ) -> wants.Want | None:
+        if after.shift is None:
+            return None
+        return wants.Want(
+            self.tenure.new_id(),
+            lane.record.running_commit,
+            wants.Kind.PLACEMENT,
+            after.reason,
+            now,
+            by=_BY,
+            shift=after.shift,
+        )
+
+    async def situation(
+        self,
+        standing: standings.Standing,
+        project: projects.Project,
+        known: Mapping[str, attendance.Attendance],
+    ) -> decisions.Situation:
+        """Return everything that a decision about an application looks at."""
+        desk, app = self.tenure.desk, project.application
+        targets = crosscheck.deployed(app, desk.clusters.fleet)
+        names = tuple(each.name for each in targets)
+        chosen = standing.placed.chosen or (() if app.spread else names)
+        placed = replace(standing.placed, chosen=tuple(each for each in chosen if each in names))
+        situation = decisions.Situation(
+            app, targets, known, placed, self._now(), self.tenure.register.rules
+        )
+        policy = app.failover
+        if policy is None:
+            return situation
+        if policy.application is not None:
+            well = [each for each in placed.chosen if situation.is_well(each)]
+            found = await wellness.look(desk.clusters, desk.renderer, project, well, desk.patience)
+            situation = replace(situation, health=found)
+        if policy.cluster is not None and policy.witness is not None:
+            asked = await self._ask(policy.witness, situation)
+            situation = replace(situation, served=asked)
+        return situation
+
+    async def _ask(
+        self, witness: failover.Witness, situation: decisions.Situation
+    ) -> Mapping[str, bool | None]:
+        """Ask about the clusters that carry a mark of a rule."""
+        reach = self.tenure.desk.executor_options.permissions.reach
+        no_execute = taints.Effect.NO_EXECUTE
+        marked = [
+            each
+            for each in situation.targets
+            if each.name in situation.standing.chosen
+            and any(one.by == taints.RULE and one.effect is no_execute for one in each.taints)
+        ]
+        async with asyncio.TaskGroup() as group:
+            tasks = {
+                each.name: group.create_task(witnesses.ask(witness, each, reach)) for each in marked
+            }
+        return {name: task.result() for name, task in tasks.items()}
+
+    def _recent(self) -> list[datetime]:
+        """Return when moves began, of all applications: as it is kept, and those that ended."""
+        kept = {
+            (lane.name, each.cluster): each.since
+            for lane in self.all_lanes()
+            for each in lane.standing.placed.leaving
+            if each.cause in (decisions.Cause.CLUSTER, decisions.Cause.APPLICATION)
+        }
+        now = self._now()
+        self._begun = {key: at for key, at in self._begun.items() if now - at < _MEMORY}
+        return list({**self._begun, **kept}.values())
+
+    # A run under way.
+
+    async def _make_room(self, lane: lanes.Lane, app: applications.Application) -> None:
+        """Interrupt a run that a move has waited for long enough."""
+        run, move = lane.run_under_way, lane.standing.move
+        if run is None or move is None or moves.is_move(run):
+            return
+        patience = (app.failover or failover.Failover()).patience
+        answer = moves.room(lane.standing, run, move, self._now(), patience)
+        if answer.room is moves.Room.WAIT:
+            await lane.amend(lambda each: moves.held_up(each, answer.reason))
+        if answer.room is not moves.Room.INTERRUPT:
+            return
+        again = moves.again(run, move, self._now(), self.tenure.new_id())
+        # First what comes after: a process that dies in between leaves a run too many, not too few.
+        await lane.amend(lambda each: each if each.want else replace(each, want=again))
+        reason = f"interrupted by a move: {move.reason}"
+        event = events.Cancel(self._now(), _BY, rollback=False, reason=reason)
+        refusal = await lane.request(run.id, event)
+        if refusal:
+            _LOG.warning("run %s goes on before a move: %s", run.id, refusal)
+
+    # Everybody.
+
+    def _tell(self, view: losses.View, concerned: Iterable[lanes.Lane]) -> None:
+        """Raise or end the alarm; told once, and only where something could be moved."""
+        about = tuple(concerned)
+        raised = losses.allow(view, (), self.limits, self._now()).alarm if about else ""
+        if view.doubt or bool(raised) is bool(self.alarm):
+            return
+        self.alarm = raised
+        if not raised:
+            _LOG.warning("failover goes on: %s", view)
+            return
+        _LOG.error("failover is stopped: %s", raised)
+        for lane in about:
+            subject = notices.Subject(lane.name, labels=lane.record.labels)
+            self.tenure.notifier.announce(
+                notices.Event.FAILOVER_STOPPED, subject, self._now(), raised
+            )
+
+
+def _is_moving(lane: lanes.Lane) -> bool:
+    run = lane.run_under_way
+    return run is not None and not run.is_final and moves.is_move(run)
