@@ -99,7 +99,7 @@ async def look(
     resources = [found for kind in sorted(kinds) if (found := catalog.find(*kind))]
     answers = await gathering.each(
         resources,
-        lambda kind: _list(client, kind, selector, places, everywhere=not scope.namespaces),
+        lambda kind: list_kind(client, kind, selector, places, everywhere=not scope.namespaces),
     )
     live: list[json.JsonObject] = []
     warnings = [unknown] if unknown else []
@@ -126,7 +126,7 @@ async def _remembered(
     return found, ""
 
 
-async def _list(
+async def list_kind(
     client: clients.Client,
     kind: discovery.Resource,
     selector: str,

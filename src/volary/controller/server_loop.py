@@ -26,6 +26,8 @@ from volary.controller import (
     runs,
     secrecy,
     service,
+    status_service,
+    surveys,
 )
 from volary.model import clock as clocks
 from volary.model import controller, fleet, record
@@ -114,7 +116,13 @@ class Controller:
         audit = asking.Audit(store, parts.clock)
         #: What people see and ask for; works in a process that stands by too.
         self.service = service.Service(
-            store, desk, asker, audit, kept, cluster_service.ClusterService(known, asker, audit)
+            store,
+            desk,
+            asker,
+            audit,
+            kept,
+            cluster_service.ClusterService(known, asker, audit),
+            status_service.StatusService(store, desk, surveys.Surveyor(clusters, parts.clock)),
         )
         #: Whether this process drives at the moment.
         self.drives = False

@@ -18,6 +18,7 @@ from volary.controller import (
     refusals,
     releases,
     standings,
+    status_service,
     views,
     wants,
 )
@@ -41,6 +42,8 @@ class Service:
     kept: pulse.Pulse
     #: Everything about clusters.
     fleet: cluster_service.ClusterService
+    #: How applications are in their clusters.
+    statuses: status_service.StatusService
 
     # Looking.
 

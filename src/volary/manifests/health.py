@@ -119,7 +119,7 @@ def assess(body: json.JsonObject | None, rules: Sequence[health.Rule] = ()) -> h
     item = manifest.Manifest(body)
     if (rule := health_rules.find(rules, item)) is not None:
         return health_rules.assess(body, rule)
-    return _known(item)(body)
+    return _known(item.group, item.kind)(body)
 
 
 def is_ruled(item: manifest.Manifest, rules: Sequence[health.Rule] = ()) -> bool:
@@ -129,16 +129,22 @@ def is_ruled(item: manifest.Manifest, rules: Sequence[health.Rule] = ()) -> bool
     """
     if health_rules.find(rules, item) is not None:
         return True
-    return _known(item) is not health_customs.by_conditions
+    return _known(item.group, item.kind) is not health_customs.by_conditions
 
 
-def _known(item: manifest.Manifest) -> _Rule:
-    if built_in := _BUILT_IN.get((item.group, item.kind)):
+def tells(group: str, kind: str, rules: Sequence[health.Rule] = ()) -> bool:
+    """Say whether objects of a kind can be anything but healthy once they exist."""
+    if any((rule.group, rule.kind) == (group, kind) for rule in rules):
+        return True
+    return _known(group, kind) is not health_customs.at_once
+
+
+def _known(group: str, kind: str) -> _Rule:
+    if built_in := _BUILT_IN.get((group, kind)):
         return built_in
-    if item.group in _OWN_GROUPS:
+    if group in _OWN_GROUPS:
         return health_customs.at_once
-    of_kind = _KNOWN.get((item.group, item.kind)) or _KNOWN.get((item.group, ""))
-    return of_kind or health_customs.by_conditions
+    return _KNOWN.get((group, kind)) or _KNOWN.get((group, "")) or health_customs.by_conditions
 
 
 def pod_trouble(body: json.JsonObject) -> health_pods.Trouble | None:

@@ -177,6 +177,11 @@ def of_fleet(reports: Sequence[Report]) -> Whole:
     )
 
 
+def numbers(cluster: str, found: ObjectState) -> json.JsonObject:
+    """Return the numbers of one object in one cluster, in the words of its kind."""
+    return aggregation.aggregate({cluster: found.essence} if found.essence else {})
+
+
 def _object(body: json.JsonObject, rules: Sequence[healths.Rule]) -> ObjectState:
     item = manifest.Manifest(body)
     ready, total = pod_counts.of(body)

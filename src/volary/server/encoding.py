@@ -8,7 +8,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 from starlette import requests, responses
 
-from volary.controller import cluster_views, views
+from volary.controller import cluster_views, status_views, views
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class PlacedTaskView:
 #: Views that answers are made of; their schemas are those of the OpenAPI document.
 SHOWN: tuple[type, ...] = (
     views.ApplicationView,
+    status_views.ApplicationStatusView,
     views.RunSummaryView,
     views.RunView,
     views.EventView,

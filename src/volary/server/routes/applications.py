@@ -5,7 +5,7 @@ from typing import Annotated
 import fastapi
 from starlette import requests, responses
 
-from volary.controller import views
+from volary.controller import status_views, views
 from volary.model import errors
 from volary.server import access, authentication, bodies, encoding, paging, sight, surroundings
 from volary.server.permissions import Permission
@@ -65,6 +65,16 @@ def read_labels(given: list[str]) -> dict[str, str]:
 async def get_application(request: requests.Request, application: str) -> responses.Response:
     """Show one application."""
     return encoding.one(request, await surroundings.of(request).service.application(application))
+
+
+@router.get(
+    "/applications/{application}/status", responses=answers.one(status_views.ApplicationStatusView)
+)
+@access.needs(Permission.VIEW, access.Scope.APPLICATION)
+async def get_status(request: requests.Request, application: str) -> responses.Response:
+    """Show an application over all its clusters: read now, or at most some seconds ago."""
+    service = surroundings.of(request).service.statuses
+    return encoding.one(request, await service.get(application))
 
 
 @router.get("/applications/{application}/commits", responses=answers.many(views.CommitView))

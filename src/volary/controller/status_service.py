@@ -1,0 +1,198 @@
+"""How applications are over all their clusters: the part of the service that looks there."""
+
+from dataclasses import dataclass, field, replace
+
+from volary.controller import (
+    origins,
+    presenting,
+    refusals,
+    releases,
+    standings,
+    status_views,
+    surveys,
+)
+from volary.manifests import masking, presence
+from volary.model import application as applications
+from volary.model import errors, fleet, resource, status
+from volary.model import health as healths
+from volary.planner import targets as target_choice
+from volary.stages import executor
+from volary.store import protocol, records
+
+
+@dataclass(slots=True)
+class StatusService:
+    """See the module."""
+
+    store: protocol.Store
+    desk: releases.Desk
+    surveyor: surveys.Surveyor
+    _masker: masking.Masker = field(init=False)
+    #: By application: why it could not be opened when it was looked at last.
+    _problems: dict[str, str] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._masker = self.desk.secrets.masker()
+
+    async def get(self, name: str) -> status_views.ApplicationStatusView:
+        """Return an application over all its clusters; read now, or some seconds ago.
+
+        Raises:
+            refusals.NotFound: There is none of that name.
+        """
+        known = await self.store.applications.get(name)
+        if known is None:
+            raise refusals.not_found("application", name)
+        seen = await self.surveyor.survey(name, lambda: self._subject(known))
+        shown = of_survey(name, seen, self._masker)
+        standing = standings.from_document(known.document)
+        application = presenting.of_application(known)
+        return replace(
+            shown,
+            status=application.status,
+            reason=application.reason,
+            running_commit=known.running_commit,
+            run=application.run,
+            why_waiting=await self._why_waiting(standing),
+            problem=self._masker.clean(self._problems.get(name, "")),
+        )
+
+    async def _subject(self, known: records.ApplicationRecord) -> surveys.Subject:
+        """Return what is looked at: as its file says at the commit that counts.
+
+        That is the commit of the run under way, else the last that succeeded. An application
+        whose file cannot be read is looked at where it was last.
+        """
+        standing = standings.from_document(known.document)
+        last = await self.store.runs.load(standing.run) if standing.run else None
+        places = origins.from_document(last.origin).targets if last else ()
+        others = (*places, *standing.kept)
+        commit = known.running_commit or standing.head or known.branch
+        if last is not None and standing.under_way:
+            commit = last.head.commit
+        place = releases.Place(
+            known.name, known.repository, known.path, known.branch, standing.targets
+        )
+        self._problems.pop(known.name, None)
+        try:
+            project = await releases.open_place(self.desk, place, commit)
+        except (errors.UserError, errors.TemporaryError) as error:
+            self._problems[known.name] = f"its file cannot be read: {error}"
+            return surveys.Subject(known.name, others, rules=self.desk.clusters.fleet.health)
+        return subject(project.application, self.desk.clusters.fleet, others)
+
+    async def _why_waiting(self, standing: standings.Standing) -> str:
+        if standing.want is not None and standing.why_waiting:
+            return standing.why_waiting
+        if not standing.under_way:
+            return ""
+        stored = await self.store.runs.load(standing.run)
+        return presenting.of_run(stored, ()).why_waiting if stored else ""
+
+
+def subject(
+    application: applications.Application, members: fleet.Fleet, others: tuple[str, ...] = ()
+) -> surveys.Subject:
+    """Return what is looked at for an application; `others` are clusters it was in."""
+    chosen = target_choice.select(application, members).targets
+    return surveys.Subject(
+        application.name,
+        tuple(each.name for each in chosen),
+        others,
+        executor.with_rules(application, members).health,
+    )
+
+
+def of_survey(
+    name: str, seen: surveys.Survey, masker: masking.Masker
+) -> status_views.ApplicationStatusView:
+    """Return what was seen, as far as it is known without a server."""
+    whole = seen.whole
+    return status_views.ApplicationStatusView(
+        name=name,
+        at=seen.at,
+        health=_health(whole.health, masker),
+        status="",
+        reason="",
+        running_commit="",
+        run="",
+        why_waiting="",
+        releases=tuple(
+            status_views.ReleaseView(each.commit, each.clusters) for each in whole.releases
+        ),
+        variants=tuple(map(_variant, whole.variants)),
+        ready=whole.ready,
+        total=whole.total,
+        objects=tuple(map(_sum, whole.objects)),
+        clusters=tuple(_cluster(each, masker) for each in whole.clusters),
+    )
+
+
+def _health(found: healths.Health, masker: masking.Masker) -> status_views.HealthView:
+    return status_views.HealthView(found.status.value, masker.clean(found.reason))
+
+
+def _variant(found: presence.VariantState) -> status_views.VariantStateView:
+    return status_views.VariantStateView(
+        found.name, found.commits, found.images, found.ready, found.total
+    )
+
+
+def _sum(found: presence.ObjectSum) -> status_views.ObjectSumView:
+    group, kind, namespace, name = _parts(found.key)
+    return status_views.ObjectSumView(
+        group=group,
+        kind=kind,
+        namespace=namespace,
+        name=name,
+        clusters=found.clusters,
+        observed=found.observed,
+        ready=found.ready,
+        total=found.total,
+        numbers=found.status,
+        health={word.value: count for word, count in found.health.items()},
+    )
+
+
+def _cluster(found: presence.Report, masker: masking.Masker) -> status_views.ClusterStateView:
+    state = found.state or presence.ClusterState(
+        healths.Health(status.HealthStatus.UNKNOWN, "it was never seen")
+    )
+    return status_views.ClusterStateView(
+        name=found.cluster,
+        current=found.current is not None,
+        seen=found.seen,
+        silence=masker.clean(found.silence),
+        unknown_since=found.silent_since,
+        wanted=found.wanted,
+        health=_health(state.health, masker),
+        commits=state.commits,
+        variants=tuple(map(_variant, state.variants)),
+        ready=state.ready,
+        total=state.total,
+        objects=tuple(_object(found.cluster, each, masker) for each in state.objects),
+        warnings=tuple(masker.clean(each) for each in state.warnings),
+    )
+
+
+def _object(
+    cluster: str, found: presence.ObjectState, masker: masking.Masker
+) -> status_views.ObjectStateView:
+    group, kind, namespace, name = _parts(found.key)
+    return status_views.ObjectStateView(
+        group=group,
+        kind=kind,
+        namespace=namespace,
+        name=name,
+        health=_health(found.health, masker),
+        commit=found.commit,
+        variant=found.variant,
+        ready=found.ready,
+        total=found.total,
+        images=found.images,
+        numbers=presence.numbers(cluster, found),
+    )
+
+
+def _parts(key: resource.ResourceKey) -> tuple[str, str, str, str]:
+    return key.group, key.kind, key.namespace, key.name

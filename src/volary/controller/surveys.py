@@ -1,0 +1,163 @@
+"""How applications are in their clusters: asked when somebody looks, shared, never waited for.
+
+Nothing is polled. Whoever asks first reads, all who ask meanwhile wait for the same answer, and
+for some seconds nobody reads again. Each cluster gets a moment; one that is silent is shown
+with what was last known of it, and since when nothing was heard.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from volary.clusters import pool, survey
+from volary.manifests import presence
+from volary.model import clock as clocks
+from volary.model import errors
+from volary.model import health as healths
+
+#: Clusters that are read at once for one application.
+_TOGETHER = 64
+#: Applications whose last answer is kept.
+_MOST = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is looked at."""
+
+    application: str
+    #: The clusters it is for, in order.
+    targets: tuple[str, ...]
+    #: Others where something of it may be left.
+    others: tuple[str, ...] = ()
+    #: The user's, of health.
+    rules: tuple[healths.Rule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What was seen, and when."""
+
+    whole: presence.Whole
+    at: datetime
+
+
+@dataclass(slots=True)
+class _Entry:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    last: Survey | None = None
+    #: By cluster.
+    reports: Mapping[str, presence.Report] = field(default_factory=dict)
+
+
+class Surveyor:
+    """Reads clusters for whoever wants to see an application; one per process."""
+
+    def __init__(
+        self,
+        clusters: pool.Pool,
+        clock: clocks.Clock,
+        *,
+        memory: timedelta = timedelta(seconds=5),
+        patience: timedelta = timedelta(seconds=5),
+    ) -> None:
+        """Make one.
+
+        Args:
+            clusters: The fleet's clients.
+            clock: Says when something was seen.
+            memory: How long an answer is given again.
+            patience: How long a cluster may take.
+        """
+        self._clusters = clusters
+        self._clock = clock
+        self._memory = memory
+        self._patience = patience
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+
+    async def survey(self, name: str, subject: Callable[[], Awaitable[Subject]]) -> Survey:
+        """Return how an application is; `subject` is asked only when the clusters are read.
+
+        Raises:
+            VolaryError: as `subject` does; a cluster's trouble is part of the answer.
+        """
+        entry = self._entries.setdefault(name, _Entry())
+        self._entries.move_to_end(name)
+        while len(self._entries) > _MOST:
+            self._entries.popitem(last=False)
+        # Whoever has the lock may be cancelled with their request; then the next one reads.
+        async with entry.lock:
+            now = self._clock.now()
+            if entry.last is not None and now - entry.last.at < self._memory:
+                return entry.last
+            found = await self.look(await subject(), entry.reports)
+            entry.reports = {each.cluster: each for each in found.whole.clusters}
+            entry.last = found
+            return found
+
+    async def look(
+        self, subject: Subject, before: Mapping[str, presence.Report] | None = None
+    ) -> Survey:
+        """Read every cluster now; `before` is what was known of each."""
+        known = before or {}
+        gate = asyncio.Semaphore(_TOGETHER)
+
+        async def report(name: str) -> presence.Report:
+            async with gate:
+                found = await self._report(name, subject)
+            return _remembering(found, known.get(name))
+
+        names = (*subject.targets, *_without(subject.others, subject.targets))
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(report(name)) for name in names]
+        reports = [task.result() for task in tasks]
+        return Survey(presence.of_fleet(reports), self._clock.now())
+
+    async def _report(self, name: str, subject: Subject) -> presence.Report:
+        """Return one cluster's part; its trouble is part of the answer."""
+        wanted = name in subject.targets
+        member = self._clusters.member(name)
+        silence = ""
+        state: presence.ClusterState | None = None
+        try:
+            async with asyncio.timeout(self._patience.total_seconds()):
+                client = await self._clusters.client(name)
+                if isinstance(client, pool.Unavailable):
+                    silence = client.reason
+                else:
+                    seen = await survey.look(
+                        client,
+                        subject.application,
+                        namespaces=member.namespaces if member else (),
+                        rules=subject.rules,
+                    )
+                    state = presence.of_cluster(
+                        seen.live, seen.missing, rules=subject.rules, warnings=seen.warnings
+                    )
+        except TimeoutError:
+            silence = f"it did not answer within {self._patience.total_seconds():g} s"
+        except errors.VolaryError as error:
+            silence = str(error)
+        now = self._clock.now()
+        if silence:
+            return presence.Report(name, silence=silence, silent_since=now, wanted=wanted)
+        return presence.Report(name, state, now, wanted=wanted)
+
+
+def _remembering(found: presence.Report, before: presence.Report | None) -> presence.Report:
+    """Return a report with what was last known, where nothing is known now."""
+    if not found.silence or before is None:
+        return found
+    since = before.silent_since if before.silence else before.seen
+    return replace(
+        found,
+        state=before.state,
+        seen=before.seen,
+        silent_since=since or found.silent_since,
+    )
+
+
+def _without(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in dict.fromkeys(names) if name not in known)
