@@ -89,6 +89,8 @@ class SkipCluster:
     target: str
     by: str
     reason: str
+    #: Because it was cordoned: only where nothing has begun.
+    cordoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,12 +67,22 @@ def skip(run: state.Run, event: events.SkipCluster) -> Answer:
         return Refusal(f"{event.target} is not a cluster of this run")
     if cluster.left_out and run.rollback is None:
         return Refusal(f"{event.target} is already left out")
-    why = f"skipped by {event.by}: {event.reason}"
+    if event.cordoned and (run.rollback or _has_begun(run, cluster)):
+        return Refusal(f"the run has begun on {event.target}, and finishes or goes back there")
+    said = f"{event.by}: {event.reason}" if event.reason else event.by
+    why = f"cordoned by {said}" if event.cordoned else f"skipped by {said}"
+    kind = state.LeftOut.CORDONED if event.cordoned else state.LeftOut.SKIPPED
     if not cluster.left_out:
-        run = update.leave_out(run, event.target, why)
+        run = update.leave_out(run, event.target, why, kind)
     stage = update.tasks(run.current, lambda task: _skip_task(run, task, event, why))
     run = update.current(run, stage)
     return _go_on(run, event) if run.held and not failures.of_stage(run) else run
+
+
+def _has_begun(run: state.Run, cluster: state.ClusterState) -> bool:
+    """Say whether anything was started on a cluster."""
+    tasks = (stage.task(cluster.name) for stage in run.stages)
+    return cluster.touched or any(task is not None and task.started for task in tasks)
 
 
 def _skip_task(

@@ -76,6 +76,8 @@ class LeftOut(StrEnum):
     FAILED = "failed"
     #: It could not be reached.
     UNREACHABLE = "unreachable"
+    #: It was cordoned before anything began there.
+    CORDONED = "cordoned"
 
 
 class Stopping(StrEnum):
