@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from volary.config import (
+    failover_sections,
     health_sections,
     notices,
     paths,
@@ -90,6 +91,7 @@ def _convert(
         supersede=read.supersede,
         scripts=read.scripts == "allow",
         local_webhooks=read.local_webhooks == "allow",
+        failover=failover_sections.convert(reading, read.failover),
         cluster_health=health_sections.convert(reading, read.cluster_health),
         retention=controller.Retention(read.retention.runs, timedelta(days=read.retention.days)),
         auth=_auth(reading, read.auth, directory),

@@ -8,7 +8,7 @@ import annotated_types
 import pydantic
 from pydantic import Field
 
-from volary.config import health_sections, providers, sections, values
+from volary.config import failover_sections, health_sections, providers, sections, values
 from volary.model import controller
 
 Count = Annotated[pydantic.StrictInt, Field(ge=1, le=1_000_000)]
@@ -273,6 +273,10 @@ class ControllerFile(sections.Section):
     local_webhooks: Literal["allow", "deny"] = Field(
         default="deny",
         description="Whether webhooks of applications may reach this machine itself (loopback).",
+    )
+    failover: failover_sections.Failover = Field(
+        default_factory=failover_sections.Failover,
+        description="How much is moved away from lost clusters.",
     )
     cluster_health: health_sections.ClusterHealth = Field(
         default_factory=health_sections.ClusterHealth, description="How clusters are watched."

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from volary.gitops import seen
 from volary.model import controller
+from volary.model import failover as moves
 from volary.sources import repository
 
 #: Takes what was seen; returns when decisions are kept.
@@ -44,5 +45,7 @@ class Rules:
     look: timedelta = timedelta(seconds=0.5)
     #: Applications whose targets the settings name: repository, and directory or file.
     listed: frozenset[tuple[str, str]] = frozenset()
+    #: How much is moved away from lost clusters.
+    failover: moves.Limits = field(default_factory=moves.Limits)
     #: Values that must never be seen, besides those of the manifests.
     secrets: tuple[str, ...] = field(default=(), repr=False)

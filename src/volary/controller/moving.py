@@ -50,7 +50,7 @@ class Mover:
 
     tenure: driving.Driving
     all_lanes: Callable[[], Iterable[lanes.Lane]]
-    limits: losses.Limits = field(default_factory=losses.Limits)
+    limits: failover.Limits = field(default_factory=failover.Limits)
     #: Why nothing is moved at all; empty: it is.
     alarm: str = field(default="", init=False)
     #: When moves began, by application and cluster; of the last minutes.

@@ -19,6 +19,7 @@ from volary.controller import (
     inputs,
     insistence,
     lanes,
+    moving,
     pulse,
     register,
     releases,
@@ -100,7 +101,9 @@ class RunManager:
             roads = _Roads(tenure, self.troubles)
             await roads.load()
             desk = answering.Answers(tenure, roads.lane, self._asked)
-            calling = rollcall.RollCall(self._register, fence)
+            mover = moving.Mover(tenure, roads.all, self._rules.failover)
+            calling = rollcall.RollCall(self._register, fence, (mover.take,))
+            group.create_task(mover.keep_moving(), name="moves")
             group.create_task(calling.keep_calling(), name="clusters")
             group.create_task(desk.keep_answering(), name="requests")
             group.create_task(self._watch(roads.see), name="repositories")
@@ -153,6 +156,10 @@ class _Roads:
             if known.repository == seen.name and name not in names and known.removed is None:
                 self._claims.pop(name, None)
                 await self._guarded(name, _remove(lane, self._tenure.desk.clock.now()))
+
+    def all(self) -> tuple[lanes.Lane, ...]:
+        """Return all lanes."""
+        return tuple(self._lanes.values())
 
     def lane(self, name: str) -> lanes.Lane | None:
         """Return an application's lane; None when it is not known."""

@@ -108,7 +108,12 @@ class Controller:
         known = register.Register(
             store, clusters, parts.clock, settings.cluster_health, kept, parts.members
         )
-        rules = replace(parts.rules, supersede=settings.supersede, listed=frozenset(listed))
+        rules = replace(
+            parts.rules,
+            supersede=settings.supersede,
+            listed=frozenset(listed),
+            failover=settings.failover,
+        )
         self._manager = runs.RunManager(
             store, desk, rules, parts.watch, known, asked=asked, notifier=post.notifier
         )

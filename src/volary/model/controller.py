@@ -11,6 +11,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from volary.model import application, attendance, provider
+from volary.model import failover as moves
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,8 @@ class Role(StrEnum):
     VIEWER = "viewer"
     DEPLOYER = "deployer"
     APPROVER = "approver"
+    #: Deploys, and lets single runs through closed windows.
+    RESPONDER = "responder"
     ADMIN = "admin"
 
 
@@ -202,8 +205,6 @@ class OutgoingWebhook:
     signature_value_file: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Receiver:
 class ChatKind(StrEnum):
     """Chats that take posts at an incoming webhook; the words are Flagger's."""
 
@@ -222,14 +223,16 @@ class Chat:
     hook_url_file: str
 
 
-    """Where events are sent: exactly one of the two."""
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """Where events are sent: exactly one of the three."""
 
     name: str
     slack: Slack | None = None
     webhook: OutgoingWebhook | None = None
-
-
     chat: Chat | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Notifications:
     """Which events are sent where."""
@@ -260,6 +263,8 @@ class Settings:
     local_webhooks: bool = False
     #: How clusters are watched.
     cluster_health: attendance.Rules = field(default_factory=attendance.Rules)
+    #: How much is moved away from lost clusters.
+    failover: moves.Limits = field(default_factory=moves.Limits)
     retention: Retention = field(default_factory=Retention)
     auth: Auth = field(default_factory=Auth)
     roles: tuple[RoleBinding, ...] = ()

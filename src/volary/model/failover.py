@@ -57,3 +57,17 @@ class Failover:
     witness: Witness | None = None
     #: How long a run under way is waited for before it is interrupted.
     patience: timedelta = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may be moved; for the whole fleet and all applications together."""
+
+    #: Percent of the fleet that looks lost; from this on nothing is moved (Kubernetes: the
+    #: unhealthy zone threshold).
+    stop_share: int = 55
+    #: Moves in any minute: one application off one cluster (Karmada: 0.5 per second).
+    per_minute: int = 30
+    #: From this percent on, moves in any minute are fewer.
+    slow_share: int = 25
+    slow_per_minute: int = 6

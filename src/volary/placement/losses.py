@@ -8,24 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from volary.model import attendance
+from volary.model import attendance, failover
 
 _BAD = (attendance.ClusterState.NOT_READY, attendance.ClusterState.UNREACHABLE)
 _MINUTE = timedelta(minutes=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much may be moved; for the whole fleet and all applications together."""
-
-    #: Percent of the fleet that may look lost; from this on nothing is moved (Kubernetes: the
-    #: unhealthy zone threshold).
-    share: int = 55
-    #: Moves in any minute: one application off one cluster (Karmada: 0.5 per second).
-    per_minute: int = 30
-    #: From this percent on, moves in any minute are fewer.
-    slow_share: int = 25
-    slow_per_minute: int = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +94,9 @@ def _looks_lost(each: attendance.Attendance) -> bool:
     return each.state in _BAD or pending in _BAD
 
 
-def allow(view: View, recent: Iterable[datetime], limits: Limits, now: datetime) -> Allowance:
+def allow(
+    view: View, recent: Iterable[datetime], limits: failover.Limits, now: datetime
+) -> Allowance:
     """Return how many moves may begin now.
 
     Args:
@@ -119,10 +107,12 @@ def allow(view: View, recent: Iterable[datetime], limits: Limits, now: datetime)
     """
     if view.doubt:
         return Allowance(0, f"nothing is moved now: {view.doubt}", is_closed=True)
-    if view.percent >= limits.share:
-        reason = f"{view}: from {limits.share} % on it is us who lost them, so nothing is moved"
+    if view.percent >= limits.stop_share:
+        reason = (
+            f"{view}: from {limits.stop_share} % on it is us who lost them, so nothing is moved"
+        )
         return Allowance(0, reason, is_closed=True, alarm=reason)
-    if view.unsure_percent >= limits.share:
+    if view.unsure_percent >= limits.stop_share:
         seen = view.total - len(view.lost) - len(view.unseen)
         reason = f"only {seen} of {view.total} clusters were seen well just now"
         return Allowance(0, reason, is_closed=True)

@@ -1,0 +1,45 @@
+"""The fields of ``failover`` in the controller's settings, and how they are read."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from volary.config import section, shape, yaml
+from volary.model import failover
+
+_PATH: yaml.Path = ("failover",)
+_Percent = Annotated[int, Field(ge=1, le=100, strict=True)]
+_Moves = Annotated[int, Field(ge=0, le=10_000, strict=True)]
+
+
+class Failover(section.Section):
+    """How much is moved away from lost clusters, of all applications together."""
+
+    stop_at_percent: _Percent = Field(
+        default=55,
+        description="From this share of the fleet that looks lost on, it is taken for our own "
+        "loss: nothing is moved, and an alarm is raised.",
+    )
+    moves_per_minute: _Moves = Field(
+        default=30, description="One application off one cluster is one move; 0: none."
+    )
+    slow_at_percent: _Percent = Field(
+        default=25, description="From this share of the fleet that looks lost on, it goes slower."
+    )
+    slow_moves_per_minute: _Moves = Field(default=6, description="How many moves then.")
+
+
+def convert(reading: shape.Reading, read: Failover) -> failover.Limits:
+    """Return the limits; problems are noted."""
+    if read.slow_at_percent > read.stop_at_percent:
+        message = f"nothing is moved from {read.stop_at_percent} % on, so it never goes slower"
+        reading.error((*_PATH, "slowAtPercent"), message, "write a smaller share")
+    if read.slow_moves_per_minute > read.moves_per_minute:
+        message = "it would go faster when more is lost"
+        reading.error((*_PATH, "slowMovesPerMinute"), message, "write fewer moves")
+    return failover.Limits(
+        read.stop_at_percent,
+        read.moves_per_minute,
+        read.slow_at_percent,
+        read.slow_moves_per_minute,
+    )
