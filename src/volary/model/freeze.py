@@ -10,9 +10,11 @@ class Window:
 
     #: What it is about, for people.
     name: str
-    #: When it begins, in the time of its zone (`model.schedule`).
+    #: When it begins, in the time of its zone (`model.schedule`); empty: see `recurrence`.
     schedule: str
     #: How long it lasts, in time that passes: a clock that is put forward does not shorten it.
     duration: timedelta
     #: Such as ``Europe/Berlin``.
     zone: str = "UTC"
+    #: When it begins, as iCalendar has it (`model.recurrence`), likewise; empty: see `schedule`.
+    recurrence: str = ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 
-from volary.model import freeze, schedule
+from volary.model import freeze, recurrence, schedule
 
 _DAY = timedelta(days=1)
 #: Windows followed one by one to an opening; then it is looked again when the last one ends.
@@ -98,7 +98,7 @@ def _last_start(window: freeze.Window, now: datetime) -> datetime | None:
 def _next_start(window: freeze.Window, now: datetime) -> datetime | None:
     """Return the first beginning after `now`."""
     day: date | None = now.astimezone(schedule.zone(window.zone)).date() - _DAY
-    while day is not None and (day := _next_day(window.schedule, day)) is not None:
+    while day is not None and (day := _next_day(window, day)) is not None:
         starts = _starts_on(window, day)
         place = bisect_left(starts, now)
         if place < len(starts) and starts[place] == now:
@@ -110,14 +110,22 @@ def _next_start(window: freeze.Window, now: datetime) -> datetime | None:
 
 
 @lru_cache(maxsize=512)
-def _next_day(text: str, day: date) -> date | None:
-    return schedule.parse(text).next_day(day)
+def _next_day(window: freeze.Window, day: date) -> date | None:
+    if window.recurrence:
+        return recurrence.parse(window.recurrence).next_day(day)
+    return schedule.parse(window.schedule).next_day(day)
 
 
 @lru_cache(maxsize=512)
 def _starts_on(window: freeze.Window, day: date) -> tuple[datetime, ...]:
     """Return the beginnings on a day of the window's zone, in order."""
-    found, zone = schedule.parse(window.schedule), schedule.zone(window.zone)
+    zone = schedule.zone(window.zone)
+    if window.recurrence:
+        again = recurrence.parse(window.recurrence)
+        if not again.falls_on(day):
+            return ()
+        return (datetime.combine(day, again.time, zone).astimezone(UTC),)
+    found = schedule.parse(window.schedule)
     if not found.falls_on(day):
         return ()
     locals_ = (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volary.model import freeze, schedule
+from volary.model import freeze, recurrence, schedule
 from volary.placement import windows
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -112,3 +112,19 @@ def test_an_unknown_zone_is_said() -> None:
     for name in ("Mars/Olympus", "../etc/passwd", "America", ""):
         with pytest.raises(ValueError, match="not a known time zone"):
             schedule.zone(name)
+
+
+def test_an_icalendar_freeze_in_a_zone() -> None:
+    text = recurrence.write("20260131T180000", "FREQ=MONTHLY;BYMONTHDAY=-1", ("20260331T180000",))
+    month_end = freeze.Window("month end", "", timedelta(hours=14), "Europe/Berlin", text)
+    closed = windows.closure([], [month_end], berlin(2026, 2, 28, 23))
+    assert closed is not None
+    assert (closed.why, closed.opening) == (
+        "denied by month end",
+        "Sun 2026-03-01 08:00 Europe/Berlin",
+    )
+    assert windows.closure([], [month_end], berlin(2026, 3, 31, 23)) is None
+    assert windows.closure([], [month_end], berlin(2026, 2, 28, 17)) is None
+    outside = windows.closure([month_end], [], berlin(2026, 3, 2))
+    assert outside is not None
+    assert outside.opening == "Thu 2026-04-30 18:00 Europe/Berlin"
