@@ -19,6 +19,7 @@ from types import MappingProxyType
 
 from volary.controller import (
     announcing,
+    catch_up_releases,
     driving,
     ledgers,
     masked,
@@ -287,6 +288,9 @@ class Lane:
                 await self._ledger.keep(moves.held_up(self.standing, again))
             elif self.standing.want is not None:
                 await self._ledger.keep(replace(self.standing, why_waiting=again), reason=again)
+            elif self.standing.catch_up is not None:
+                # Whoever wanted it looks again, with the patience of its own.
+                await self._ledger.note_refused(self.standing.catch_up, trouble)
 
     async def _begin(self) -> str:
         """Make the want a run and carry it out; returns what keeps it from beginning."""
@@ -299,6 +303,8 @@ class Lane:
             async with self._tenure.planners:
                 if want.kind is wants.Kind.PLACEMENT:
                     release = await move_releases.release(desk, place, want, running, standing)
+                elif want.kind is wants.Kind.CATCH_UP:
+                    release = await catch_up_releases.release(desk, place, want, running, standing)
                 else:
                     prepared = await releases.prepare(desk, place, want, running, standing)
                     masker = releases.masker(desk, prepared.manifests, prepared.old_manifests)
@@ -382,6 +388,8 @@ class Lane:
         """Say that a want cannot become a run until somebody mends something."""
         async with self._lock:
             await self._ledger.note_refused(want, reason)
+        if want.kind is wants.Kind.CATCH_UP:
+            return
         desk, to = self._tenure.desk, self._tenure.notifier
         now, masker = desk.clock.now(), releases.masker(desk)
         announcing.refused(to, want, self.record, now, masker, masker.clean(reason))

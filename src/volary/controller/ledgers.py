@@ -8,8 +8,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from volary.controller import driving, insistence, moves, origins, standings, wants
+from volary.controller import (
+    driving,
+    insistence,
+    missing,
+    moves,
+    origins,
+    reaching,
+    standings,
+    wants,
+)
 from volary.engine import state
+from volary.model import status as words
 from volary.store import records
 
 Value = TypeVar("Value")
@@ -103,6 +113,9 @@ class Ledger:
             begun = moves.begun(self.standing, run.id)
             await self.keep(replace(begun, pinned=origin.assigned))
             return
+        if origin.kind == wants.Kind.CATCH_UP.value:
+            await self.keep(replace(missing.begun(self.standing, run), pinned=origin.assigned))
+            return
         want = self.standing.want
         rest = None if want is not None and want.id == run.id else want
         why = "" if rest is None else self.standing.why_waiting
@@ -126,10 +139,21 @@ class Ledger:
         if moves.is_move(run):
             await self.keep(moves.concluded(self.standing, run, moves.shift_of(run)))
             return
+        if missing.is_catch_up(self.standing, run):
+            await self._conclude_catch_up(run)
+            return
         want = self.standing.want
         standing = replace(standings.after(self.standing, run), under_way=False)
         placed = moves.after_release(standing.placed, run, self._tenure.desk.clock.now())
-        standing = replace(standing, placed=placed)
+        standing = replace(
+            standing,
+            placed=placed,
+            kept={**reaching.old_of_absent(self.standing.reached, run), **standing.kept},
+            reached=reaching.after_release(
+                self.standing.reached, run, self._tenure.register.identity
+            ),
+            catch_up=None,
+        )
         status, reason = standings.of_end(run.status), run.reason
         await self.keep_commit(run.commit, run.status.value, run.reason, run=run.id)
         if want is not None and wants.is_done_by(want, run):
@@ -147,11 +171,26 @@ class Ledger:
             columns["running_commit"] = run.commit
         await self.keep(standing, **columns)
 
+    async def _conclude_catch_up(self, run: state.Run) -> None:
+        """Write down which clusters have the release now; how it stands changes with the last."""
+        running, identity = self.record.running_commit, self._tenure.register.identity
+        standing, everywhere = missing.concluded(self.standing, run, running, identity)
+        columns: dict[str, object] = {}
+        if everywhere:
+            columns["running_commit"] = run.commit
+            await self.keep_commit(run.commit, words.RunStatus.SUCCEEDED.value, everywhere)
+            if self.record.status == standings.Status.FAILED.value and standing.want is None:
+                columns |= {"status": standings.Status.SYNCED.value, "reason": everywhere}
+        await self.keep(standing, **columns)
+
     async def note_refused(self, want: wants.Want, reason: str) -> None:
         """Write down that a want cannot become a run until somebody mends something."""
         if want.kind is wants.Kind.PLACEMENT:
             if self.standing.move is not None and self.standing.move.id == want.id:
                 await self.keep(replace(moves.held_up(self.standing, reason), move=None))
+            return
+        if want.kind is wants.Kind.CATCH_UP:
+            await self.keep(missing.refused(self.standing, want, reason))
             return
         await self.keep_commit(want.commit, "failed", reason, want=want)
         if self.standing.want is not None and self.standing.want.id == want.id:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
-from volary.controller import placed_document, wants
+from volary.controller import placed_document, reaching, wants
 from volary.engine import standing as engine_standing
 from volary.engine import state
 from volary.model import application as applications
@@ -65,14 +65,21 @@ class Standing:
     placed: failover.Standing = field(default_factory=failover.Standing)
     #: A move that has not begun; it goes before what is wanted.
     move: wants.Want | None = None
+    #: Which clusters have the last completed release.
+    reached: reaching.Reached = field(default_factory=reaching.Reached)
+    #: It is brought to clusters that have missed it, once nothing else is wanted.
+    catch_up: wants.Want | None = None
     #: Nothing of it begins to move (`pinning`); None: it may.
     pause: state.Pause | None = None
 
     @property
     def next_want(self) -> wants.Want | None:
-        """What begins next; going back is before a move, and a move before anything else."""
+        """What begins next.
+
+        Going back is before a move, a move before anything else, and catching up comes last.
+        """
         goes_back = self.want is not None and self.want.kind is wants.Kind.ROLLBACK
-        return self.want if goes_back else self.move or self.want
+        return self.want if goes_back else self.move or self.want or self.catch_up
 
 
 def after(standing: Standing, run: state.Run) -> Standing:
@@ -128,6 +135,8 @@ def to_document(standing: Standing) -> json.JsonObject:
         "pinned": assignment_document.to_document(standing.pinned),
         "placed": placed_document.to_document(standing.placed),
         "move": wants.to_document(standing.move) if standing.move else None,
+        "reached": reaching.to_document(standing.reached),
+        "catchUp": wants.to_document(standing.catch_up) if standing.catch_up else None,
         "pause": None
         if standing.pause is None
         else {
@@ -150,7 +159,7 @@ def _read_requirement(document: json.JsonObject) -> placement.Requirement:
 def from_document(document: json.JsonObject) -> Standing:
     """Read a standing; what an earlier version did not write is empty."""
     want, targets = document.get("want"), document.get("targets")
-    move = document.get("move")
+    move, catch_up = document.get("move"), document.get("catchUp")
     return Standing(
         head=document.get("head", ""),
         looked_at=document.get("lookedAt", ""),
@@ -180,6 +189,8 @@ def from_document(document: json.JsonObject) -> Standing:
         pinned=assignment_document.from_document(document.get("pinned") or {}),
         placed=placed_document.from_document(document.get("placed")),
         move=wants.from_document(move) if move else None,
+        reached=reaching.from_document(document.get("reached")),
+        catch_up=wants.from_document(catch_up) if catch_up else None,
         pause=_read_pause(document.get("pause")),
     )
 

@@ -33,6 +33,8 @@ class Kind(StrEnum):
     ROLLBACK = "rollback"
     #: It moves between clusters; no release comes with it.
     PLACEMENT = "placement"
+    #: Single clusters get the last completed release, which they have missed.
+    CATCH_UP = "catchUp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Want:
     undoes: str = ""
     #: What moves where; of a `PLACEMENT` only.
     shift: shifts.Shift | None = None
+    #: The clusters of a `CATCH_UP`.
+    targets: tuple[str, ...] = ()
 
 
 def reason_of(want: Want, subject: str) -> str:
@@ -92,6 +96,7 @@ def to_document(want: Want) -> json.JsonObject:
         "strategy": want.strategy.value if want.strategy else "",
         "undoes": want.undoes,
         "shift": None if want.shift is None else _shift(want.shift),
+        "targets": list(want.targets),
     }
 
 
@@ -119,6 +124,7 @@ def from_document(document: json.JsonObject) -> Want:
         strategy=plan.Strategy(strategy) if strategy else None,
         undoes=document.get("undoes", ""),
         shift=_read_shift(shift),
+        targets=tuple(document.get("targets") or ()),
     )
 
 
