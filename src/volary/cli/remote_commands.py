@@ -26,6 +26,7 @@ class Form(StrEnum):
 class Noun(StrEnum):
     """What there is to get."""
 
+    APP = "app"
     APPS = "apps"
     RUNS = "runs"
     CLUSTERS = "clusters"
@@ -147,18 +148,35 @@ def login(server: Annotated[str, typer.Argument(metavar="URL", help="The server.
 
 @app.command()
 def get(
-    noun: Annotated[Noun, typer.Argument(help="What to list.")],
+    noun: Annotated[Noun, typer.Argument(help="What to show.")],
+    name: Annotated[
+        str,
+        typer.Argument(help="Of `app`: its name; with --fleet or --contexts: its directory."),
+    ] = "",
     app_name: Annotated[str, typer.Option("--app", metavar="NAME", help="Of one only.")] = "",
     status: Annotated[str, typer.Option(metavar="WORD", help="With this status only.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many.")] = 100,
+    fleet: Annotated[
+        str, typer.Option("--fleet", metavar="FILE", help="Of `app`: ask these clusters directly.")
+    ] = "",
+    contexts: Annotated[str, typer.Option(metavar="A,B", help="Instead of a fleet file.")] = "",
     server: Server = "",
     output: Output = Form.TEXT,
 ) -> None:
-    """List applications, runs or clusters."""
+    """List applications, runs or clusters; show one application over all its clusters.
+
+    `-o wide` also shows each cluster, `-o json` everything.
+    """
     from volary.cli.remote import looking
     from volary.cli.remote import output as forms
 
-    wanted, form = forms.Noun(noun.value), forms.Form(output.value)
+    form = forms.Form(output.value)
+    if noun is Noun.APP:
+        asked = looking.Asked(name, app_name, fleet, contexts)
+        finish(looking.get_app(lambda: target_of(server), asked, form))
+    if name or fleet or contexts:
+        raise typer.BadParameter("a name, --fleet and --contexts belong to `get app`")
+    wanted = forms.Noun(noun.value)
     finish(looking.get(target_of(server), wanted, app_name, status, limit, form))
 
 

@@ -31,7 +31,7 @@ _UPDATED = ("Deployment", "Rollout", "CloneSet")
 class Readiness:
     """How far a set of objects is."""
 
-    #: Pods of workloads, plus one for each other object.
+    #: Pods of workloads, plus one for each other object whose health can be known.
     ready: int
     total: int
     #: What is missing, or that nothing is, in one sentence.
@@ -83,13 +83,20 @@ def judge(
     return Readiness(
         ready=ready,
         total=total,
-        sentence=listed(missing) or f"{ready} of {total} ready",
+        sentence=listed(missing) or _well(ready, total, sum(bool(part.unruled) for part in parts)),
         is_complete=not missing,
         hopeless=listed(hopeless),
         stuck=listed(part.stuck for part in parts if part.stuck),
         unruled=tuple(part.unruled for part in parts if part.unruled),
         silent=any(part.silent for part in parts),
     )
+
+
+def _well(ready: int, total: int, unknown: int) -> str:
+    if not unknown:
+        return f"{ready} of {total} ready"
+    said = f"{unknown} of unknown health"
+    return f"{ready} of {total} ready, {said}" if total else f"there, {said}"
 
 
 def listed(sentences: Iterable[str]) -> str:
@@ -108,7 +115,7 @@ def _part(item: manifest.Manifest, seen: Seen, rules: Sequence[healths.Rule]) ->
     if not judged.ruled:
         # Nothing more will be known about it: it is there, and that is all that can be said.
         waits = item.key in seen.telling and not objects.mapping(body, "status")
-        return _Part(1, 1, unruled=f"{item.key.title}: {judged.reason}", silent=waits)
+        return _Part(0, 0, unruled=f"{item.key.title}: {judged.reason}", silent=waits)
     if judged.status is status.HealthStatus.HEALTHY or _is_as_written(item, judged, rules):
         return _Part(ready, total) if total else _Part(1, 1)
     trouble, stuck = _pod_trouble(body, seen.pods)

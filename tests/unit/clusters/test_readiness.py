@@ -222,3 +222,12 @@ def test_a_rollout_that_waits_for_a_person_is_waited_for_and_one_paused_in_git_i
     assert waiting.sentence == "shop-canary: paused: CanaryPauseStep"
     assert (waiting.ready, waiting.total) == (1, 2)
     assert paused.hopeless
+
+
+def test_what_is_not_known_is_not_counted_as_ready() -> None:
+    ready, item = deployment(**READY), manifest.Manifest(deployment())
+    other = manifest.Manifest(thing())
+    seen = readiness.Seen(objects={item.key: ready, other.key: thing()})
+
+    assert readiness.judge([item, other], seen).sentence == "2 of 2 ready, 1 of unknown health"
+    assert judge_thing(thing()).sentence == "there, 1 of unknown health"

@@ -1,8 +1,11 @@
 """Commands that only look: get, describe, explain, watch, logs, status."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from rich import console as rich_console
 
-from volary.cli import console, exits, matrix, views
+from volary.cli import console, exits, matrix, views, whole
 from volary.cli.remote import client, feeds, login, output
 from volary.controller import system_clock
 from volary.model import errors, json
@@ -33,6 +36,44 @@ async def get(
     if app and noun is output.Noun.APPS:
         items = [each for each in items if each["name"] == app]
     output.show_list(noun, items, form)
+    return exits.Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One application that somebody wants to see."""
+
+    #: Its name on the server, or its directory where clusters are asked directly.
+    name: str
+    #: Of a directory with several: which.
+    app: str = ""
+    fleet: str = ""
+    contexts: str = ""
+
+
+async def get_app(target: Callable[[], login.Target], asked: Asked, form: output.Form) -> int:
+    """Show one application over all its clusters.
+
+    Raises:
+        errors.UserError: There is no such application, or it was not said which.
+    """
+    if not asked.name and not asked.app:
+        raise errors.user_error(
+            "it was not said which application", hint="volary get app NAME; see volary get apps"
+        )
+    if asked.fleet or asked.contexts:
+        from volary.cli import local_status  # clusters, which a server's commands do without
+
+        found = await local_status.look(
+            asked.name or ".", app=asked.app, fleet=asked.fleet, contexts=asked.contexts
+        )
+    else:
+        async with client.Client.open(target()) as server:
+            found = await server.get("applications", asked.name or asked.app, "status")
+    if form in (output.Form.JSON, output.Form.YAML):
+        output.show(found, form)
+    else:
+        whole.show(found, wide=form is output.Form.WIDE)
     return exits.Exit.DONE
 
 

@@ -1,0 +1,29 @@
+"""``volary get app PATH --fleet FILE``: an application over its clusters, without a server."""
+
+import msgspec
+
+from volary.cli import console
+from volary.clusters import pool
+from volary.controller import projects, status_service, surveys, system_clock
+from volary.manifests import masking
+from volary.model import json
+from volary.server import encoding
+
+
+async def look(path: str, *, app: str, fleet: str, contexts: str) -> json.JsonObject:
+    """Return what the API would say, as far as it is known without a server.
+
+    Raises:
+        errors.UserError: The application or the fleet cannot be read.
+    """
+    project = await projects.open_project(path, app=app)
+    members = projects.load_fleet(fleet, contexts)
+    problems = (*project.warnings, *projects.check_fleet(project, members))
+    console.show_problems(console.talk(), problems)
+    clock = system_clock.SystemClock()
+    async with pool.open_pool(members, clock=clock) as clusters:
+        surveyor = surveys.Surveyor(clusters, clock)
+        seen = await surveyor.look(status_service.subject(project.application, members))
+    shown = status_service.of_survey(project.application.name, seen, masking.Masker(()))
+    found: json.JsonObject = msgspec.to_builtins(encoding.plain(shown))
+    return found
