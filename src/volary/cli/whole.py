@@ -33,7 +33,7 @@ def lines(found: json.JsonObject, *, wide: bool) -> Iterator[str]:
     if found["total"]:
         yield _pair("pods", f"{found['ready']} of {found['total']} ready in {where}")
     for each in found["releases"]:
-        yield _pair("release", f"{each['commit'][:_SHORT]} in {_named(each['clusters'])}")
+        yield _pair("release", f"{_commit(each['commit'])} in {_named(each['clusters'])}")
     for each in found["variants"]:
         yield _pair(each["name"], _variant(each))
     for each in silent:
@@ -78,7 +78,7 @@ def _clusters(found: Sequence[json.JsonObject]) -> Iterator[_Row]:
             each["name"],
             word,
             f"{each['ready']}/{each['total']}" if each["total"] else "-",
-            ",".join(commit[:_SHORT] for commit in each["commits"]) or "-",
+            ",".join(_commit(commit) for commit in each["commits"]) or "-",
             ", ".join(f"{one['name']} {_images(one)}" for one in each["variants"]) or "-",
             _time(each["seen"]),
             each["silence"] or state["reason"],
@@ -89,13 +89,13 @@ def _silence(found: json.JsonObject) -> str:
     since = f" since {_time(found['unknownSince'])}" if found["unknownSince"] else ""
     known = ""
     if found["seen"]:
-        commits = ",".join(commit[:_SHORT] for commit in found["commits"]) or "nothing"
+        commits = ",".join(_commit(commit) for commit in found["commits"]) or "nothing"
         known = f"; last known: {commits}, {found['ready']} of {found['total']} ready"
     return f"{found['name']}{since}: {found['silence']}{known}"
 
 
 def _variant(found: json.JsonObject) -> str:
-    commits = ",".join(each[:_SHORT] for each in found["commits"])
+    commits = ",".join(_commit(each) for each in found["commits"])
     return f"{found['ready']} of {found['total']} ready, {_images(found)} ({commits})"
 
 
@@ -107,6 +107,11 @@ def _named(names: Sequence[str]) -> str:
     more = len(names) - _NAMES
     shown = ", ".join(names[:_NAMES]) + (f" and {more} more" if more > 0 else "")
     return f"{_count(len(names), 'cluster')}: {shown}"
+
+
+def _commit(text: str) -> str:
+    """Return a commit in short, also one that stands for a plain directory's content."""
+    return text[:_SHORT] if "-" not in text else text[: text.index("-") + 1 + _SHORT]
 
 
 def _time(text: str | None) -> str:

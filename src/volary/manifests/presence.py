@@ -220,12 +220,16 @@ def _overall(reports: Sequence[Report]) -> healths.Health:
         return healths.Health(HealthStatus.UNKNOWN, "it is for no cluster")
     worst = min((each.status for each in current.values()), key=SEVERITY.index, default=None)
     if silent and (worst is None or SEVERITY.index(worst) >= SEVERITY.index(HealthStatus.UNKNOWN)):
-        return healths.Health(HealthStatus.UNKNOWN, f"{_listed(silent)} cannot be seen")
+        return healths.Health(HealthStatus.UNKNOWN, f"{_listed(silent, ', ')} cannot be seen")
     if worst is None or worst is HealthStatus.HEALTHY:
         reason = f"healthy in {_count(len(current), 'cluster')}"
         return healths.Health(HealthStatus.HEALTHY, reason)
-    named = [f"{name}: {each.reason}" for name, each in current.items() if each.status is worst]
-    return healths.Health(worst, _listed(named))
+    named: dict[str, list[str]] = defaultdict(list)
+    for name, each in current.items():
+        if each.status is worst:
+            named[each.reason].append(name)
+    said = [f"{_listed(names, ', ')}: {reason}" for reason, names in named.items()]
+    return healths.Health(worst, _listed(said))
 
 
 def _release(found: Sequence[ObjectState]) -> tuple[str, ...]:
@@ -290,10 +294,10 @@ def _sum(key: resource.ResourceKey, found: Mapping[str, ObjectState]) -> ObjectS
     )
 
 
-def _listed(sentences: Sequence[str]) -> str:
+def _listed(sentences: Sequence[str], between: str = "; ") -> str:
     more = len(sentences) - _SHOWN
-    shown = "; ".join(sentences[:_SHOWN])
-    return f"{shown}; and {more} more" if more > 0 else shown
+    shown = between.join(sentences[:_SHOWN])
+    return f"{shown}{between}and {more} more" if more > 0 else shown
 
 
 def _count(number: int, what: str) -> str:
