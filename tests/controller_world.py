@@ -10,6 +10,7 @@ from typing import Any
 
 import command_world
 import git_feed
+from volary.clusters import breaker, transport
 from volary.config import fleet as fleet_files
 from volary.controller import inputs, leases, refusals, server_loop, service, views
 from volary.model import controller as settings
@@ -115,6 +116,8 @@ def parts_of(feed: git_feed.Feed, fleet_file: Path, **more: Any) -> server_loop.
         "rules": inputs.Rules(
             first_delay=0.2, look=timedelta(seconds=0.1), patience=timedelta(seconds=2)
         ),
+        # A cluster that is back is asked again soon.
+        "reach": transport.Limits(circuit=breaker.Rules(lasting=1.0, pause=0.5)),
         "executor_options": stage_executor.Options(
             image_grace=timedelta(seconds=0.3), settle=timedelta(0)
         ),

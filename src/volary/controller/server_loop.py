@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from volary.clusters import pool
+from volary.clusters import pool, transport
 from volary.config import remotes
 from volary.controller import (
     asking,
@@ -53,6 +53,8 @@ class Parts:
     executor_options: stage_executor.Options = field(default_factory=stage_executor.Options)
     #: Bounds of what is kept, and how long another process's lock is waited for.
     limits: records.Limits = field(default_factory=records.Limits)
+    #: What a client may use of its cluster; None: as `pool.open_pool` divides it.
+    reach: transport.Limits | None = None
     #: Where Slack's API is; another one for tests.
     slack_api: str = senders.SLACK
 
@@ -185,7 +187,9 @@ async def open_controller(settings: controller.Settings, parts: Parts) -> AsyncI
     async with (
         metering.open_meter(providers, clock=parts.clock, learn=secrets.learn) as meter,
         opening.open_store(settings.store, clock=parts.clock, limits=parts.limits) as store,
-        pool.open_pool(replace(parts.members, providers=providers), clock=parts.clock) as clusters,
+        pool.open_pool(
+            replace(parts.members, providers=providers), clock=parts.clock, limits=parts.reach
+        ) as clusters,
     ):
         box = outboxes.StoreOutbox(store)
         async with notifiers.open_notifier(
