@@ -27,6 +27,7 @@ from volary.controller import (
     sightings,
     standings,
 )
+from volary.controller import catching_up as catching
 from volary.engine import codec
 from volary.gitops import seen as sights
 from volary.model import errors, problem, record
@@ -102,7 +103,10 @@ class RunManager:
             await roads.load()
             desk = answering.Answers(tenure, roads.lane, self._asked)
             mover = moving.Mover(tenure, roads.all, self._rules.failover)
-            calling = rollcall.RollCall(self._register, fence, (mover.take,))
+            catching_up = catching.CatchingUp(tenure, roads.all)
+            listeners = (mover.take, catching_up.take)
+            calling = rollcall.RollCall(self._register, fence, listeners)
+            group.create_task(catching_up.keep_catching_up(), name="catching up")
             group.create_task(mover.keep_moving(), name="moves")
             group.create_task(calling.keep_calling(), name="clusters")
             group.create_task(desk.keep_answering(), name="requests")
