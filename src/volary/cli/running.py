@@ -75,7 +75,7 @@ async def run(wish: preparation.Wish, mode: Mode) -> int:
         raise
 
 
-def _untold(application: applications.Application) -> list[problem.Problem]:
+def untold(application: applications.Application) -> list[problem.Problem]:
     """Say whom only a server would tell of the run."""
     if not application.alerts:
         return []
@@ -91,7 +91,7 @@ async def _run(wish: preparation.Wish, mode: Mode) -> int:
     async with pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
         with _looking(talk):
             prepared = await preparation.prepare(wish, clusters, project)
-            console.show_problems(talk, [*prepared.warnings, *_untold(project.application)])
+            console.show_problems(talk, [*prepared.warnings, *untold(project.application)])
             if mode.as_json:
                 console.write_json(announcement.to_json(prepared))
             else:

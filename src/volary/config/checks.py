@@ -34,7 +34,7 @@ def check(
     made.check(reading, app, base)
     _check_names(reading, app.quick_sync_targets, (*base, "quickSync", "multiTargets"))
     _check_variant_label(reading, app, (*base, "variantLabel"))
-    if service_targets.is_meant(app):
+    if app.rolls_out_service:
         service_targets.check(reading, app, base)
     else:
         _check_workloads(reading, app, (*base, "workloads"))

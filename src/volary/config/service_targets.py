@@ -13,12 +13,6 @@ _NO_PODS = "has no effect where a Service is rolled out: it has no pods of its o
 _BASELINE = (stage.StageName.BASELINE_ROLLOUT, stage.StageName.BASELINE_CLEAN)
 
 
-def is_meant(app: application.Application) -> bool:
-    """Say whether the file is about a Service that is rolled out."""
-    named = any(each.kind == _KIND for each in app.workloads)
-    return named and app.dialect is not application.Dialect.PIPECD
-
-
 def check(reading: shape.Reading, app: application.Application, base: yaml.Path) -> None:
     """Note every problem; `base` is where the Kubernetes part of the file is."""
     here = (*base, "workloads")

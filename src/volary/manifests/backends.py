@@ -82,7 +82,7 @@ def _options_suffix(app: application.Application, which: variant.Variant) -> str
 
 
 def _copies_primary(app: application.Application) -> bool:
-    if app.traffic_routing.create or any(each.kind == "Service" for each in app.workloads):
+    if app.traffic_routing.create or app.rolls_out_service:
         return True
     return any(
         isinstance(each.options, stage.PrimaryRolloutOptions) and each.options.create_service

@@ -31,7 +31,7 @@ _NEEDS = frozenset(
 
 def is_target(app: application.Application) -> bool:
     """Say whether it is a Service that is rolled out."""
-    return any(each.kind == KIND for each in app.workloads)
+    return app.rolls_out_service
 
 
 def find(

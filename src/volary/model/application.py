@@ -327,3 +327,9 @@ class Application:
     failover: moving.Failover | None = None
     #: When kinds that nobody else knows are healthy; the first that fits counts.
     health: tuple[healths.Rule, ...] = ()
+
+    @property
+    def rolls_out_service(self) -> bool:
+        """A Service is what is rolled out, not pods; PipeCD's dialect knows no such thing."""
+        named = any(each.kind == "Service" for each in self.workloads)
+        return named and self.dialect is not Dialect.PIPECD
