@@ -14,19 +14,6 @@ def where_it_goes(policy: claims.Propagation) -> None:
     """Note what has a say in the choice of clusters."""
     placed, reading = policy.read.spec.placement, policy.reading
     _alternatives(policy)
-    for i, each in enumerate(placed.spread_constraints):
-        at = (*_PLACEMENT, "spreadConstraints", i)
-        what = each.spread_by_field or each.spread_by_label or "cluster"
-        if each.max_groups:
-            reading.error(
-                (*at, "maxGroups"),
-                f"choosing at most {each.max_groups} by {what} is not carried out: it would be "
-                "deployed to more clusters",
-                "name the clusters in clusterAffinity",
-            )
-        elif each.min_groups > 1:
-            message = f"that there are {each.min_groups} by {what} is not checked"
-            reading.warn((*at, "minGroups"), message)
     if placed.workload_affinity is not None:
         at = (*_PLACEMENT, "workloadAffinity")
         reading.error(at, "placing by other workloads is not carried out", "name the clusters")
@@ -56,12 +43,6 @@ def how_it_goes(policy: claims.Propagation) -> None:
     """Note what else is not carried out."""
     spec, reading = policy.read.spec, policy.reading
     noted: tuple[tuple[str, bool, str, str], ...] = (
-        (
-            "failover",
-            spec.failover is not None,
-            "nothing is moved away from a cluster that is lost",
-            "",
-        ),
         (
             "conflictResolution",
             spec.conflict_resolution == "Overwrite",

@@ -129,6 +129,28 @@ class Suspension(section.Section):
     )
 
 
+class DecisionConditions(section.Section):
+    """When an application counts as ill."""
+
+    toleration_seconds: int | None = Field(default=None, ge=0, description="Without a break.")
+
+
+class FailoverBehaviour(section.Section):
+    """What is done for one reason to move."""
+
+    decision_conditions: DecisionConditions | None = Field(default=None, description="When.")
+    purge_mode: str = Field(default="", description="What becomes of the old copy.")
+    grace_period_seconds: int | None = Field(default=None, ge=0, description="For Gracefully.")
+    state_preservation: dict[str, Any] | None = Field(default=None, description="Status kept.")
+
+
+class Failover(section.Section):
+    """When it moves."""
+
+    application: FailoverBehaviour | None = Field(default=None, description="When it is ill.")
+    cluster: FailoverBehaviour | None = Field(default=None, description="By taints.")
+
+
 class PropagationSpec(section.Section):
     """What a PropagationPolicy says."""
 
@@ -140,7 +162,7 @@ class PropagationSpec(section.Section):
     preemption: Literal["Never", "Always"] = Field(default="Never", description="Take claims.")
     dependent_overrides: list[str] = Field(default_factory=list, description="Waits for these.")
     scheduler_name: str = Field(default="", description="Who places.")
-    failover: dict[str, Any] | None = Field(default=None, description="Failover.")
+    failover: Failover | None = Field(default=None, description="When it moves.")
     conflict_resolution: Literal["Abort", "Overwrite"] = Field(
         default="Abort", description="What is there already."
     )

@@ -7,6 +7,7 @@ from volary.config import yaml
 from volary.config.dialects.flagger import draft
 from volary.config.dialects.karmada import (
     claims,
+    moving,
     override_rules,
     policies,
     propagation,
@@ -92,6 +93,7 @@ def _propagate(
         _overrides_are_there(each, found)
     propagation.suspension(about)
     tolerations.translate(made, about)
+    moving.translate(made, about)
     if own.has_targets:
         _own_word(about, own, "targets", ("spec", "placement"))
     else:
@@ -193,8 +195,9 @@ def beside(document: yaml.Document, found: yaml.Document, own: Own) -> yaml.Docu
         sections.append(("spec", "targets"))
     if not own.has_replicas and "replicas" in written.get("placement", {}):
         sections.append(("spec", "placement", "replicas"))
-    if "tolerations" in written.get("placement", {}):
-        sections.append(("spec", "placement", "tolerations"))
+    for key in ("tolerations", "spread", "failover"):
+        if key in written.get("placement", {}):
+            sections.append(("spec", "placement", key))
     return Beside(
         document.value, document.file, document.line, document.mark, found, tuple(sections)
     )
