@@ -55,6 +55,17 @@ class BaselineRollout(_OnTargets):
     create_service: pydantic.StrictBool = Field(
         default=False, description="Generate a Service that selects this variant only."
     )
+    of: stage.Scope = Field(
+        default=stage.Scope.CLUSTER,
+        description="What `replicas` is a share of. `cluster`: of the workload on each cluster; "
+        "`fleet`: of all clusters that carry the stage out together, over which the pods are "
+        "divided by what primary has there. A cluster may get none.",
+    )
+    at_most: values.Replicas | None = Field(
+        default=None,
+        description="With `of: fleet`: at most so many on one cluster, `2` or a percentage of what "
+        "primary has there, rounded up. What does not fit goes to the others.",
+    )
 
 
 class PatchTarget(sections.Section):
@@ -121,6 +132,12 @@ class Traffic(_OnTargets):
     )
     session_affinity: progressive.SessionAffinity | None = Field(
         default=None, description="Keep users with their variant by cookie."
+    )
+    of: stage.Scope = Field(
+        default=stage.Scope.CLUSTER,
+        description="What the percentages are of. `cluster`: of each cluster's own traffic; "
+        "`fleet`: of the traffic of all clusters that carry the stage out together, of which each "
+        "is taken to have as much as it has of primary's pods. `primary` may be left out then.",
     )
 
 

@@ -9,6 +9,7 @@ from typing import cast
 
 from volary.config import (
     analysis,
+    fleet_shares,
     metrics,
     options,
     progression,
@@ -173,11 +174,14 @@ def _variant(
 ) -> stage.VariantRolloutOptions:
     _check_replicas(reading, read.replicas, (*path, "replicas"))
     replicas = read.replicas if read.replicas and read.replicas.number else None
+    fleet_shares.check_rollout(reading, read, path)
     return stage.VariantRolloutOptions(
         replicas=replicas,
         suffix=read.suffix,
         create_service=read.create_service,
         patches=_patches(read.patches) if isinstance(read, options.CanaryRollout) else (),
+        of=read.of,
+        at_most=read.at_most,
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import assert_never
 
-from volary.config import options, progression, shape, yaml
+from volary.config import fleet_shares, options, progression, shape, yaml
 from volary.model import application, stage, variant
 
 
@@ -29,7 +29,10 @@ def convert(
         session_affinity=progression.affinity(
             reading, read.session_affinity, (*path, "sessionAffinity")
         ),
+        of=read.of,
     )
+    if not fleet_shares.may_divide(reading, weights, method, path):
+        return None
     if method is application.RoutingMethod.POD_SELECTOR:
         message = unsupported_by_pod_selector(weights)
         if message:
@@ -66,7 +69,8 @@ def _weights(
     primary = read.primary or 0
     if read.primary is None and not others and read.match:
         primary = 100
-    if read.primary is None and reading.is_pipecd and _rest_is_implied(method, others):
+    is_implied = reading.is_pipecd and _rest_is_implied(method, others)
+    if read.primary is None and (is_implied or read.of is stage.Scope.FLEET):
         primary = 100 - others
     total = primary + others
     if total != 100:

@@ -15,7 +15,7 @@ from volary.clusters import free_capacity, live, placing, pool
 from volary.config import admission, crosscheck
 from volary.manifests import autoscalers, objects, tracking
 from volary.model import application as applications
-from volary.model import errors, fleet, manifest, overrides, problem
+from volary.model import errors, fleet, manifest, overrides, problem, resource
 from volary.placement import assignment, dividend, failover
 
 Manifests = Mapping[str, Sequence[manifest.Manifest]]
@@ -157,26 +157,12 @@ async def _observe(
     dividends: Sequence[dividend.Workload],
     patience: timedelta,
 ) -> tuple[assignment.Assignment, Mapping[str, str]]:
-    """Read what the live objects say; those of another application do not count."""
     keys = {each.key for each in dividends}
-
-    async def look(target: str) -> Mapping[object, assignment.Share] | str:
-        client = await clusters.client(target)
-        if isinstance(client, pool.Unavailable):
-            return client.reason
-        wanted = [item for item in manifests[target] if item.key in keys]
-        try:
-            async with asyncio.timeout(patience.total_seconds()):
-                return await _live(client, application, wanted)
-        except TimeoutError:
-            return f"no answer within {patience.total_seconds():g} s"
-        except errors.VolaryError as error:
-            return str(error)
-
-    async with asyncio.TaskGroup() as group:
-        tasks = {target: group.create_task(look(target)) for target in manifests}
-    seen = {target: task.result() for target, task in tasks.items()}
-    shares = {target: each for target, each in seen.items() if not isinstance(each, str)}
+    wanted = {
+        target: [item for item in listed if item.key in keys]
+        for target, listed in manifests.items()
+    }
+    shares, silent = await observe(clusters, application, wanted, patience)
     divided = tuple(
         assignment.Divided(
             each.key,
@@ -185,19 +171,53 @@ async def _observe(
         )
         for each in dividends
     )
-    silent = {target: each for target, each in seen.items() if isinstance(each, str)}
     return assignment.Assignment(divided), silent
+
+
+Shares = Mapping[resource.ResourceKey, assignment.Share]
+
+
+async def observe(
+    clusters: pool.Pool,
+    application: applications.Application,
+    wanted: Manifests,
+    patience: timedelta,
+) -> tuple[Mapping[str, Shares], Mapping[str, str]]:
+    """Return what live objects say, by target and key, and the targets that do not tell.
+
+    Objects of another application do not count.
+    """
+
+    async def look(target: str) -> Shares | str:
+        client = await clusters.client(target)
+        if isinstance(client, pool.Unavailable):
+            return client.reason
+        try:
+            async with asyncio.timeout(patience.total_seconds()):
+                return await _live(client, application, wanted[target])
+        except TimeoutError:
+            return f"no answer within {patience.total_seconds():g} s"
+        except errors.VolaryError as error:
+            return str(error)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = {target: group.create_task(look(target)) for target in wanted}
+    seen = {target: task.result() for target, task in tasks.items()}
+    return (
+        {target: each for target, each in seen.items() if not isinstance(each, str)},
+        {target: each for target, each in seen.items() if isinstance(each, str)},
+    )
 
 
 async def _live(
     client: clients.Client,
     application: applications.Application,
     wanted: Sequence[manifest.Manifest],
-) -> Mapping[object, assignment.Share]:
+) -> Shares:
     placement = await placing.place(client, wanted)
     found = await live.read(client, placement.placed)
     by_name = {(key.kind, key.name): body for key, body in found.items()}
-    shares: dict[object, assignment.Share] = {}
+    shares: dict[resource.ResourceKey, assignment.Share] = {}
     for item in wanted:
         body = by_name.get((item.kind, item.name))
         if body is None:

@@ -252,7 +252,7 @@ def _of_stage(prepared: preparation.Prepared, each: stage.Stage, target: str) ->
         case None:
             # What the router cannot do with these manifests shows before anything starts.
             if isinstance(options, stage.TrafficOptions):
-                traffic_routing.plan(source, application, options)
+                traffic_routing.plan(source, application, options.on(target))
             elif isinstance(options, stage.ProgressiveTrafficOptions | stage.BlueGreenOptions):
                 traffic_routing.plan(source, application, stage.TrafficOptions(100))
             if isinstance(options, stage.ProgressiveTrafficOptions):
@@ -266,7 +266,8 @@ def _of_stage(prepared: preparation.Prepared, each: stage.Stage, target: str) ->
             return _Rollout(planned.manifests, planned.prune, planned.variants)
         case variant.Variant.CANARY:
             assert isinstance(options, stage.VariantRolloutOptions)
-            return _Rollout(canary_rollout.plan(source, application, options, commit=commit))
+            own = options.on(target)
+            return _Rollout(canary_rollout.plan(source, application, own, commit=commit))
         case variant.Variant.BASELINE:
             assert isinstance(options, stage.VariantRolloutOptions)
             running, before = prepared.old_manifests.get(target), prepared.running.commit
@@ -275,6 +276,7 @@ def _of_stage(prepared: preparation.Prepared, each: stage.Stage, target: str) ->
                     f"{target} has no running version to make a baseline of",
                     hint="deploy once with --strategy quick, or name what runs with --running",
                 )
-            return _Rollout(baseline_rollout.plan(running, application, options, commit=before))
+            own = options.on(target)
+            return _Rollout(baseline_rollout.plan(running, application, own, commit=before))
         case unknown:
             assert_never(unknown)

@@ -1,8 +1,7 @@
 """From a wish to a plan: sources opened, manifests rendered, the running commit known."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -10,15 +9,17 @@ from volary.clusters import kubeconfig, pool
 from volary.config import application as application_files
 from volary.config import lint, strategies
 from volary.controller import (
+    batching,
     destinations,
     dividing,
     last_success,
+    primary_counts,
     projects,
+    renditions,
     running_commit,
     waving,
 )
 from volary.engine import state
-from volary.model import application as applications
 from volary.model import errors, fleet, manifest, plan, problem
 from volary.placement import assignment, failover
 from volary.planner import plan as plans
@@ -26,10 +27,9 @@ from volary.planner import skipping
 from volary.planner import targets as target_choice
 from volary.sources import applications as found_files
 from volary.sources import render as renderers
-from volary.sources import tree, workspace
-from volary.stages import circumstances
+from volary.sources import tree
 
-Manifests = list[manifest.Manifest]
+Manifests = renditions.Manifests
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,70 +63,6 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One of the two sources, with its own description and files."""
-
-    commit: str
-    files: tree.Tree
-    application: applications.Application
-    directory: str
-
-
-@dataclass(slots=True)
-class Rendering:
-    """Renders either side for a target; what was rendered is kept by the renderer."""
-
-    sides: Mapping[str, Side]
-    renderer: renderers.Renderer = field(default_factory=renderers.Renderer)
-    members: fleet.Fleet | None = None
-    #: Who gets how many replicas.
-    numbers: dividing.Numbers = field(default_factory=dividing.Numbers)
-    #: The new commit; every other one has the numbers from before.
-    new: str = ""
-
-    async def render(self, commit: str, target: str) -> Manifests:
-        """Return the manifests of a commit for a target, as the run brings it."""
-        now = commit == self.new
-        return await self._render(commit, target, self.numbers.now if now else self.numbers.before)
-
-    async def render_before(self, commit: str, target: str) -> Manifests:
-        """Return them as they were before: the same commit may have been divided otherwise."""
-        return await self._render(commit, target, self.numbers.before)
-
-    async def undivided(self, commit: str, target: str) -> Manifests:
-        """Return the manifests before anything in them is made different for the target."""
-        side = self.sides[commit]
-        rendered = await self.renderer.undivided(
-            side.files, side.application, directory=side.directory, target=target
-        )
-        return list(rendered.manifests)
-
-    async def _render(self, commit: str, target: str, assigned: assignment.Assignment) -> Manifests:
-        side = self.sides[commit]
-        rendered = await self.renderer.render(
-            side.files,
-            side.application,
-            directory=side.directory,
-            target=target,
-            members=self.members,
-            assigned=assigned,
-        )
-        return list(rendered.manifests)
-
-    @asynccontextmanager
-    async def checkout(self, commit: str) -> AsyncIterator[circumstances.Workspace]:
-        """Put the application's directory at a commit into a fresh private one, for a script.
-
-        Raises:
-            errors.UserError: It cannot be read, or is too large.
-        """
-        side = self.sides[commit]
-        limits = workspace.Limits()
-        async with workspace.private(side.files, (side.directory,), limits) as (home, root):
-            yield circumstances.Workspace(home, root / side.directory)
-
-
-@dataclass(frozen=True, slots=True)
 class Prepared:
     """Everything that is known before anything is written."""
 
@@ -135,7 +71,7 @@ class Prepared:
     members: fleet.Fleet
     plan: plan.Plan
     running: running_commit.Running
-    rendering: Rendering
+    rendering: renditions.Rendering
     #: By target, of both sides: what secrets are learned from.
     manifests: Mapping[str, Sequence[manifest.Manifest]]
     old_manifests: Mapping[str, Sequence[manifest.Manifest]]
@@ -172,7 +108,7 @@ async def prepare(
     selection, placed = destinations.narrow(application, selection, wish.placed, clusters.fleet)
     names = tuple(each.name for each in selection.require())
     sides = {project.commit: _side(project)}
-    rendering = Rendering(
+    rendering = renditions.Rendering(
         sides, renderer or renderers.Renderer(), clusters.fleet, new=project.commit
     )
     key = memory_key(project, clusters.fleet, names)
@@ -197,6 +133,10 @@ async def prepare(
         subject=project.subject,
         changed=await _changed(project, running.commit),
     )
+    if batching.shares(chosen.stages):
+        counts = await primary_counts.read(clusters, application, manifests, patience=wish.patience)
+        pinned = batching.pin(application, chosen.stages, selection.targets, counts)
+        chosen = replace(chosen, stages=pinned)
     moved = waving.of(application, selection.targets, chosen.stages)
     warnings += [
         problem.Problem(each, severity=problem.Severity.WARNING) for each in moved.warnings
@@ -221,7 +161,7 @@ async def prepare(
 class Reopened:
     """What an earlier process had prepared, as far as carrying on needs it."""
 
-    rendering: Rendering
+    rendering: renditions.Rendering
     #: By target, of both sides: what secrets are learned from.
     manifests: Mapping[str, Sequence[manifest.Manifest]]
     old_manifests: Mapping[str, Sequence[manifest.Manifest]]
@@ -243,7 +183,7 @@ async def reopen(
         errors.UserError: The commits cannot be rendered any more.
     """
     sides = {project.commit: _side(project)}
-    rendering = Rendering(sides, renderer, members, numbers, project.commit)
+    rendering = renditions.Rendering(sides, renderer, members, numbers, project.commit)
     manifests = await _each(rendering.render, project.commit, tuple(running))
     sides.update(await _running_sides(project, running.values()))
     old, _ = await _render_known(rendering, running)
@@ -257,17 +197,19 @@ async def _changed(project: projects.Project, running: str) -> tuple[str, ...] |
     return await project.repository.changed_paths(running, project.commit)
 
 
-def _side(project: projects.Project) -> Side:
-    return Side(project.commit, project.files, project.application, project.directory)
+def _side(project: projects.Project) -> renditions.Side:
+    return renditions.Side(project.commit, project.files, project.application, project.directory)
 
 
-async def _running_sides(project: projects.Project, commits: Iterable[str]) -> Mapping[str, Side]:
+async def _running_sides(
+    project: projects.Project, commits: Iterable[str]
+) -> Mapping[str, renditions.Side]:
     """Return the running sources by commit; the new commit's own side stays as it is."""
     wanted = dict.fromkeys(each for each in commits if each and each != project.commit)
     return {each: await _running_side(project, each) for each in wanted}
 
 
-async def _running_side(project: projects.Project, commit: str) -> Side:
+async def _running_side(project: projects.Project, commit: str) -> renditions.Side:
     """Return the running source, described by its own application file where it has one."""
     files = project.files
     if project.commit != commit:
@@ -282,7 +224,7 @@ async def _running_side(project: projects.Project, commit: str) -> Side:
         )
         if loaded.application is not None:
             described = replace(loaded.application, name=project.application.name)
-    return Side(commit, files, described, project.directory)
+    return renditions.Side(commit, files, described, project.directory)
 
 
 def _description(project: projects.Project, files: tree.Tree) -> str:
@@ -301,7 +243,7 @@ def _description(project: projects.Project, files: tree.Tree) -> str:
 
 
 async def _numbers(
-    wish: Wish, clusters: pool.Pool, rendering: Rendering, names: Sequence[str], key: str
+    wish: Wish, clusters: pool.Pool, rendering: renditions.Rendering, names: Sequence[str], key: str
 ) -> dividing.Numbers:
     application = rendering.sides[rendering.new].application
     if not dividing.divides(application):
@@ -332,7 +274,7 @@ async def _each(
 
 
 async def _render_known(
-    rendering: Rendering, commits: Mapping[str, str]
+    rendering: renditions.Rendering, commits: Mapping[str, str]
 ) -> tuple[dict[str, Manifests], list[problem.Problem]]:
     """Render what each target runs; one for which that is not possible counts as new."""
     found: dict[str, Manifests] = {}

@@ -12,6 +12,7 @@ from volary.controller import (
     preflight,
     preparation,
     projects,
+    renditions,
     secrecy,
     standings,
     wants,
@@ -344,7 +345,7 @@ def around(
 def performer(
     desk: Desk,
     application: applications.Application,
-    rendering: preparation.Rendering,
+    rendering: renditions.Rendering,
     run: circumstances.Circumstances,
 ) -> stage_executor.ClusterExecutor:
     """Return what carries out the stages of a run."""

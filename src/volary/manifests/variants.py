@@ -136,6 +136,10 @@ def _copies(
             hint="without `workloads` every Deployment is taken, else every StatefulSet",
         )
     _check_kinds(chosen, title)
+    if options.of is stage.Scope.FLEET:
+        chosen = [item for item in chosen if _count(item, options)]
+        if not chosen:
+            return []
     asked = options.create_service or made_routes.makes_services(app)
     made = _services(manifests, app, variant, suffix) if asked else []
     configs = [item for item in manifests if _is_config(item)]
@@ -217,10 +221,21 @@ def _workload(
     suffix = options.suffix or label.value(variant)
     copy = names.add_suffix(item, suffix)
     copy = selectors.label_workload(copy, label.key, label.value(variant))
-    # A workload without `replicas` has one pod; PipeCD then ignores even an absolute wish.
-    count = replicas.calculate(options.replicas, workloads.replicas(item.body))
-    spec = {**objects.mapping(copy.body, "spec"), "replicas": count}
+    spec = {**objects.mapping(copy.body, "spec"), "replicas": _count(item, options)}
     return _without_status(copy.with_body({**copy.body, "spec": spec}))
+
+
+def _count(item: manifest.Manifest, options: stage.VariantRolloutOptions) -> int:
+    """Return how many pods the copy of a workload gets; of the fleet's share maybe none."""
+    if options.of is stage.Scope.CLUSTER:
+        # A workload without `replicas` has one pod; PipeCD then ignores even an absolute wish.
+        return replicas.calculate(options.replicas, workloads.replicas(item.body))
+    if options.counts is None:
+        raise errors.user_error(
+            "who gets how many pods of the fleet's share is decided when a release is prepared",
+            hint="volary plan shows it",
+        )
+    return options.counts.get(f"{item.kind} {item.name}", 0)
 
 
 def _rename(

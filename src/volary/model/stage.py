@@ -1,7 +1,7 @@
 """The stages of a pipeline and their options."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 
@@ -43,6 +43,14 @@ class Replicas:
 
     def __str__(self) -> str:
         return f"{self.number}%" if self.is_percentage else str(self.number)
+
+
+class Scope(StrEnum):
+    """Whether a stage is carried out by each cluster for itself."""
+
+    CLUSTER = "cluster"
+    #: All clusters that carry the stage out at the same time do it in step, or once.
+    FLEET = "fleet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +102,20 @@ class VariantRolloutOptions:
     create_service: bool = False
     #: Canary only.
     patches: tuple[Patch, ...] = ()
+    #: `FLEET`: `replicas` are of all clusters together, and `batch` says who gets how many.
+    of: Scope = Scope.CLUSTER
+    #: Of the fleet's share, at most so many on one cluster; None: as many as it comes to.
+    at_most: Replicas | None = None
+    #: Fixed at the run's start: pods by cluster, then by workload as ``Deployment web``.
+    batch: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    #: The same for one cluster; None: `replicas` counts.
+    counts: Mapping[str, int] | None = None
+
+    def on(self, target: str) -> "VariantRolloutOptions":
+        """Return the options for one cluster; of the fleet's share, with what it gets."""
+        if self.of is Scope.CLUSTER:
+            return self
+        return replace(self, counts=self.batch.get(target), batch={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +135,18 @@ class TrafficOptions:
     #: Percent of the requests that canary gets a copy of.
     mirror: int = 0
     session_affinity: traffic.SessionAffinity | None = None
+    #: `FLEET`: the percentages are of all traffic of all clusters together.
+    of: Scope = Scope.CLUSTER
+    #: Fixed at the run's start: percent for canary and for baseline by cluster.
+    shares: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    def on(self, target: str) -> "TrafficOptions":
+        """Return the percentages of one cluster; they add up to 100."""
+        if self.of is Scope.CLUSTER:
+            return self
+        canary, baseline = self.shares.get(target, (0, 0))
+        rest = 100 - canary - baseline
+        return replace(self, primary=rest, canary=canary, baseline=baseline, shares={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +171,8 @@ class AnalysisOptions:
     http: tuple[analysis.HttpCheck, ...] = ()
     #: How long after `duration` data are waited for where a rule says so.
     hold_for: timedelta = timedelta(minutes=10)
+    #: Fixed at the run's start: clusters that got no canary of the fleet's share.
+    without_canary: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +183,6 @@ class ApprovalOptions:
     approvers: tuple[str, ...]
     #: How many of them have to.
     count: int = 1
-
-
-class Scope(StrEnum):
-    """Whether a stage is carried out by each cluster for itself."""
-
-    CLUSTER = "cluster"
-    #: All clusters that carry the stage out at the same time do it in step, or once.
-    FLEET = "fleet"
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,7 @@ def _canaries(
     options = replace(
         _options(context.application, context.stage.strategy),
         replicas=stage.Replicas(max(1, min(_ALL, share)), is_percentage=True),
+        of=stage.Scope.CLUSTER,
     )
     rendered = rendering.canary(source, context.application, options, commit=context.commit)
     return [item for item in rendered if workloads.has_replicas(item)]

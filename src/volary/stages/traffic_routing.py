@@ -55,5 +55,5 @@ def _said(observed: division.Observed) -> str:
 def _options(context: contexts.StageContext) -> stage.TrafficOptions:
     found = context.stage.options
     if isinstance(found, stage.TrafficOptions):
-        return found
+        return found.on(context.target)
     raise TypeError(f"{context.stage.name} has {type(found).__name__}")

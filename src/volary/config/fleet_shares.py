@@ -1,0 +1,40 @@
+"""Checks of shares of the whole fleet, as far as the file alone can tell."""
+
+from volary.config import options, shape, yaml
+from volary.model import application, stage
+
+
+def check_rollout(reading: shape.Reading, read: options.BaselineRollout, path: yaml.Path) -> None:
+    """Note a share of the fleet that is none, and what has no effect without one."""
+    if read.of is stage.Scope.FLEET:
+        if read.replicas is None or not read.replicas.number:
+            message = "a share of the fleet has to be said"
+            reading.error((*path, "replicas"), message, "write replicas: 10%")
+        elif read.replicas.is_percentage and read.replicas.number > 100:
+            message = f"{read.replicas} of the fleet is more than there is"
+            reading.error((*path, "replicas"), message, "write at most 100%")
+        if read.at_most is not None and not read.at_most.number:
+            reading.error((*path, "atMost"), "no cluster would get any", "write at least 1")
+    elif read.at_most is not None:
+        reading.error((*path, "atMost"), "atMost has no effect", "write of: fleet")
+
+
+def may_divide(
+    reading: shape.Reading,
+    weights: stage.TrafficOptions,
+    method: application.RoutingMethod,
+    path: yaml.Path,
+) -> bool:
+    """Say whether the traffic of the fleet can be divided like this; note why not."""
+    if weights.of is stage.Scope.CLUSTER:
+        return True
+    at = (*path, "of")
+    if method is application.RoutingMethod.POD_SELECTOR:
+        message = "a share of all traffic needs a router that divides it"
+        reading.error(at, message, "use another method than podselector")
+        return False
+    if weights.match or weights.mirror:
+        message = "requests that match, and copies, go to canary on every cluster"
+        reading.error(at, message, "write of: cluster, or leave match and mirror out")
+        return False
+    return True
