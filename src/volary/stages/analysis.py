@@ -25,6 +25,8 @@ async def _run(doing: work.Work) -> str:
     context, options = doing.context, doing.context.stage.options
     if not isinstance(options, stage.AnalysisOptions):
         raise TypeError(f"{context.stage.name} has {type(options).__name__}")
+    if context.target in options.without_canary:
+        return "no canary here: nothing is measured on this cluster"
     if context.clock is None:
         raise TypeError("an analysis needs a clock")
     now = context.clock.now()
