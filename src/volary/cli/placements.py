@@ -11,7 +11,7 @@ from volary.controller import projects
 from volary.manifests import comparison, diff_text
 from volary.model import application as applications
 from volary.model import errors, fleet, json, manifest, selection
-from volary.placement import assignment, assignment_text, waves
+from volary.placement import assignment, assignment_text, destinations, failover, waves
 from volary.sources import render as renderers
 
 
@@ -84,7 +84,14 @@ def placed(application: applications.Application, members: fleet.Fleet) -> tuple
         errors.UserError: A cluster is in no wave, and that is refused.
     """
     deployed = crosscheck.deployed(application, members)
-    going = [each for each in deployed if not admission.why_not(application, each)]
+    admitted = [each for each in deployed if not admission.why_not(application, each)]
+    choice = destinations.choose(application, admitted, failover.Standing())
+    if choice.failure:
+        raise errors.user_error(
+            f"the spread cannot be met: {choice.failure}",
+            hint="lower minGroups, or add clusters to the fleet",
+        )
+    going = choice.clusters
     in_wave = {}
     if application.waves.waves:
         for each in waves.divide(application.waves, going).waves:
@@ -94,17 +101,20 @@ def placed(application: applications.Application, members: fleet.Fleet) -> tuple
         Place(
             each.name,
             in_wave.get(each.name, ""),
-            "" if each.name in names else _why_not(application, each),
+            "" if each.name in names else _why_not(application, each, choice.left_out),
         )
         for each in members.clusters
     )
 
 
-def _why_not(application: applications.Application, cluster: fleet.Cluster) -> str:
+def _why_not(
+    application: applications.Application, cluster: fleet.Cluster, left_out: Mapping[str, str]
+) -> str:
     refused = selection.why_not(application.targets, cluster)
     if refused:
         return refused
-    return admission.why_not(application, cluster) or "multiTargets has no entry for it"
+    refused = admission.why_not(application, cluster) or left_out.get(cluster.name, "")
+    return refused or "multiTargets has no entry for it"
 
 
 def show(places: Sequence[Place], *, has_waves: bool) -> None:
