@@ -2,25 +2,15 @@
 
 import asyncio
 import contextlib
-import tempfile
+import functools
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich import console as rich_console
 
-from volary.cli import (
-    closing,
-    console,
-    demo_release,
-    demo_repository,
-    exits,
-    snapshots,
-    stories,
-)
+from volary.cli import demo_release, demo_repository, performance, snapshots, stories
 from volary.clusters import pool
-from volary.config import fleet as fleet_files
-from volary.controller import system_clock
 from volary.engine import executor, state
 from volary.model import status as words
 from volary.sandbox import crds, fleet
@@ -44,35 +34,22 @@ class _Stage:
 
 async def run(scenario: str, *, keep: bool) -> int:
     """Tell one story; 0 when it ended as it has to."""
-    story = stories.STORIES[scenario]
-    talk = console.data()
-    with tempfile.TemporaryDirectory(prefix="volary-demo-") as base:
-        async with _stage(story, talk, Path(base)) as stage:
-            try:
-                right = await _tell(stage)
-            except asyncio.CancelledError:
-                closing.undisturbed(talk)
-                return exits.Exit.INTERRUPTED
-            if keep:
-                await _keep(stage)
-    return exits.Exit.DONE if right else exits.Exit.FAILED
+    opens = functools.partial(_open, stories.STORIES[scenario])
+    return await performance.give(opens, _tell, _goodbye if keep else None)
 
 
 @contextlib.asynccontextmanager
-async def _stage(
+async def _open(
     story: stories.Story, talk: rich_console.Console, base: Path
 ) -> AsyncIterator[_Stage]:
     settings = fleet.Settings(speed=_SPEED, crds=crds.istio() if story.needs_istio else ())
-    async with fleet.start(NAMES, directory=base / "fleet", settings=settings) as sandbox:
-        for cluster, images in story.broken_images.items():
-            for pattern, behaviour in images.items():
-                sandbox.clusters[cluster].faults.images.add(pattern, behaviour)
-        members = fleet_files.parse(
-            sandbox.path.read_text(), file=str(sandbox.path), directory=str(sandbox.directory)
-        ).require()
-        async with pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
-            users = snapshots.Users(story.service, sandbox.clusters)
-            yield _Stage(story, talk, sandbox, clusters, base / "git", users)
+    async with (
+        fleet.start(NAMES, directory=base / "fleet", settings=settings) as sandbox,
+        performance.clients(sandbox) as clusters,
+    ):
+        performance.spoil(sandbox, story.broken_images)
+        users = snapshots.Users(story.service, sandbox.clusters)
+        yield _Stage(story, talk, sandbox, clusters, base / "git", users)
 
 
 async def _tell(stage: _Stage) -> bool:
@@ -118,10 +95,5 @@ def _judge(stage: _Stage, ended: state.Run) -> bool:
     return ended.status is stage.story.expected and not lost
 
 
-async def _keep(stage: _Stage) -> None:
-    talk = stage.console
-    talk.print("\nthe clusters stay up until Ctrl-C:")
-    for name, cluster in stage.sandbox.clusters.items():
-        talk.print(f"  {name:6} kubectl --kubeconfig {cluster.kubeconfig_path} get deploy,pods,svc")
-    talk.print(f"  git log in {stage.repository}, fleet file {stage.sandbox.path}")
-    await closing.until_told(talk)
+def _goodbye(stage: _Stage) -> list[str]:
+    return performance.by_hand(stage.sandbox, stage.repository)

@@ -22,6 +22,7 @@ class Scenario(StrEnum):
     BLUE_GREEN = "blue-green"
     ONE_BAD_REGION = "one-bad-region"
     WAVES = "waves"
+    KARMADA = "karmada"
 
 
 class Proxy(StrEnum):
@@ -57,12 +58,21 @@ def demo(
     Deploys the first version, then the second by its pipeline, and looks at pods and traffic
     on the way. Ends by itself and leaves nothing running.
     """
-    from volary.cli import demonstration, gitops_demo, traffic_demo, traffic_stories, waves_demo
+    from volary.cli import (
+        demonstration,
+        gitops_demo,
+        karmada_demo,
+        traffic_demo,
+        traffic_stories,
+        waves_demo,
+    )
 
     if scenario is Scenario.GITOPS:
         _finish(gitops_demo.run(keep=keep))
     if scenario is Scenario.WAVES:
         _finish(waves_demo.run(keep=keep))
+    if scenario is Scenario.KARMADA:
+        _finish(karmada_demo.run(keep=keep))
     if scenario.value in traffic_stories.STORIES:
         _finish(traffic_demo.run(scenario.value, keep=keep))
     _finish(demonstration.run(scenario.value, keep=keep))

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-import tempfile
+import functools
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,18 +10,15 @@ from pathlib import Path
 from rich import console as rich_console
 
 from volary.cli import (
-    closing,
-    console,
     demo_metrics,
     demo_release,
     demo_repository,
     demo_users,
-    exits,
+    performance,
     snapshots,
     traffic_stories,
 )
 from volary.clusters import pool
-from volary.controller import projects, system_clock
 from volary.engine import executor, state
 from volary.model import status as words
 from volary.sandbox import crds, fleet, proxies
@@ -49,22 +46,12 @@ class _Stage:
 
 async def run(scenario: str, *, keep: bool) -> int:
     """Tell one story; 0 when it ended as it has to."""
-    story = traffic_stories.STORIES[scenario]
-    talk = console.data()
-    with tempfile.TemporaryDirectory(prefix="volary-demo-") as base:
-        async with _stage(story, talk, Path(base)) as stage:
-            try:
-                right = await _tell(stage)
-            except asyncio.CancelledError:
-                closing.undisturbed(talk)
-                return exits.Exit.INTERRUPTED
-            if keep:
-                await _keep(stage)
-    return exits.Exit.DONE if right else exits.Exit.FAILED
+    opens = functools.partial(_open, traffic_stories.STORIES[scenario])
+    return await performance.give(opens, _tell, _goodbye if keep else None)
 
 
 @contextlib.asynccontextmanager
-async def _stage(
+async def _open(
     story: traffic_stories.TrafficStory, talk: rich_console.Console, base: Path
 ) -> AsyncIterator[_Stage]:
     kind = proxies.Kind.BUILT_IN if proxies.missing(story.proxy) else story.proxy
@@ -74,16 +61,11 @@ async def _stage(
         sandbox = await stack.enter_async_context(
             fleet.start(NAMES, directory=base / "fleet", settings=settings)
         )
-        for cluster, images in story.broken_images.items():
-            for pattern, behaviour in images.items():
-                sandbox.clusters[cluster].faults.images.add(pattern, behaviour)
+        performance.spoil(sandbox, story.broken_images)
         urls = await stack.enter_async_context(proxies.before(sandbox, kind))
         metrics = await stack.enter_async_context(demo_metrics.source(sandbox))
         demo_metrics.register(sandbox, metrics)
-        members = projects.load_fleet(str(sandbox.path))
-        clusters = await stack.enter_async_context(
-            pool.open_pool(members, clock=system_clock.SystemClock())
-        )
+        clusters = await stack.enter_async_context(performance.clients(sandbox))
         sight = snapshots.Users(story.host, sandbox.clusters)
         talk.print(f"[bold]Volary: one pipeline, every cluster.[/] {story.intention}\n")
         talk.print(f"  requests go through {_said(story.proxy)}, one per cluster")
@@ -152,11 +134,10 @@ def _judge(stage: _Stage, ended: state.Run, users: Sequence[demo_users.Asking]) 
     return right
 
 
-async def _keep(stage: _Stage) -> None:
-    talk = stage.console
-    talk.print("\nthe clusters stay up until Ctrl-C:")
-    for name, cluster in stage.sandbox.clusters.items():
-        talk.print(f"  {name:6} kubectl --kubeconfig {cluster.kubeconfig_path} get deploy,pods,svc")
-        talk.print(f"  {name:6} curl -H 'Host: {stage.story.host}' {stage.urls[name]}")
-    talk.print(f"  git log in {stage.repository}, fleet file {stage.sandbox.path}")
-    await closing.until_told(talk)
+def _goodbye(stage: _Stage) -> list[str]:
+    width = max(map(len, NAMES))
+    host = stage.story.host
+    return [
+        *(f"{name:{width}} curl -H 'Host: {host}' {stage.urls[name]}" for name in NAMES),
+        *performance.by_hand(stage.sandbox, stage.repository),
+    ]

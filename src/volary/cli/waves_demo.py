@@ -2,25 +2,14 @@
 
 import asyncio
 import contextlib
-import tempfile
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich import console as rich_console
 
-from volary.cli import (
-    closing,
-    console,
-    demo_release,
-    demo_repository,
-    exits,
-    snapshots,
-    stories,
-)
+from volary.cli import demo_release, demo_repository, performance, snapshots, stories
 from volary.clusters import pool
-from volary.config import fleet as fleet_files
-from volary.controller import system_clock
 from volary.engine import executor, state
 from volary.model import errors, outcome
 from volary.model import status as words
@@ -81,33 +70,25 @@ class _Losing:
 
 async def run(*, keep: bool) -> int:
     """Tell the story; 0 when it ended as it has to."""
-    talk = console.data()
-    with tempfile.TemporaryDirectory(prefix="volary-demo-") as base:
-        async with _stage(talk, Path(base)) as stage:
-            try:
-                right = await _tell(stage)
-            except asyncio.CancelledError:
-                closing.undisturbed(talk)
-                return exits.Exit.INTERRUPTED
-            if keep:
-                talk.print(f"\nthe clusters stay up until Ctrl-C; fleet file {stage.sandbox.path}")
-                await closing.until_told(talk)
-    return exits.Exit.DONE if right else exits.Exit.FAILED
+    return await performance.give(_open, _tell, _goodbye if keep else None)
 
 
 @contextlib.asynccontextmanager
-async def _stage(talk: rich_console.Console, base: Path) -> AsyncIterator[_Stage]:
+async def _open(talk: rich_console.Console, base: Path) -> AsyncIterator[_Stage]:
     labels: Mapping[str, Mapping[str, str]] = {
         name: {"region": name.partition("-")[0]} for name in NAMES
     }
     settings = fleet.Settings(speed=_SPEED, labels=labels)
-    async with fleet.start(NAMES, directory=base / "fleet", settings=settings) as sandbox:
-        members = fleet_files.parse(
-            sandbox.path.read_text(), file=str(sandbox.path), directory=str(sandbox.directory)
-        ).require()
-        async with pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
-            users = snapshots.Users(_STORY.service, sandbox.clusters)
-            yield _Stage(talk, sandbox, clusters, base / "git", users)
+    async with (
+        fleet.start(NAMES, directory=base / "fleet", settings=settings) as sandbox,
+        performance.clients(sandbox) as clusters,
+    ):
+        users = snapshots.Users(_STORY.service, sandbox.clusters)
+        yield _Stage(talk, sandbox, clusters, base / "git", users)
+
+
+def _goodbye(stage: _Stage) -> list[str]:
+    return performance.by_hand(stage.sandbox, stage.repository)
 
 
 async def _tell(stage: _Stage) -> bool:
