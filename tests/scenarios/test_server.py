@@ -108,6 +108,8 @@ async def test_git_drives_and_people_steer(tmp_path: Path) -> None:
         refused = await people.volary("approve", "simple", "--comment", "fine")
         nobody = await people.volary("describe", "nothing")
         again = await people.volary("sync", "simple", "--strategy", "quick", "--watch")
+        whole = await people.volary("get", "app", "simple", "-o", "wide")
+        direct = await world.volary("get", "app", ".", "--fleet", world.fleet)
         runs = json.loads((await people.volary("get", "runs", "-o", "json")).out)
         world.running.clusters["eu"].faults.change({"denied": ["patch deployments.apps"]})
         denied = await people.volary("sync", "simple", "--strategy", "pipeline", "--watch")
@@ -125,6 +127,11 @@ async def test_git_drives_and_people_steer(tmp_path: Path) -> None:
     assert (refused.code, "cannot be approved" in refused.err) == (2, True), refused
     assert (nobody.code, "there is no run nothing" in nobody.err) == (2, True), nobody
     assert again.code == 0, again
+    for each in (whole, direct):
+        assert "simple:     healthy: healthy in 2 clusters" in each.out, each
+        assert "pods:       4 of 4 ready in 2 clusters" in each.out
+    assert "server:     synced" in whole.out
+    assert re.search(r"^eu +healthy +2/2 +[0-9a-f]{7} +primary simple:v1 ", whole.out, re.MULTILINE)
     assert (denied.code, "did not begin: " in denied.err) == (1, True), denied
     assert "patch" in denied.err
     assert runs[0]["by"] == "token:ana"
@@ -206,7 +213,7 @@ async def test_every_command_reaches_the_run(tmp_path: Path) -> None:
     assert (skipped.code, ended.code) == (0, 1), (skipped, ended)
     assert "it burns" in ended.out
     assert (back.code, late.code) == (0, 2), (back, late)
-    assert "reachable" in clusters.out
+    assert "ready" in clusters.out
     assert (logged_in, as_ana.code, "simple" in as_ana.out) == (0, 0, True), as_ana
 
 

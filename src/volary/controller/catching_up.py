@@ -41,6 +41,8 @@ _TOGETHER = 8
 #: After a first failure, and at most.
 _FIRST, _LONGEST = timedelta(seconds=30), timedelta(minutes=30)
 _BY = "volary"
+#: How long a connection that nobody is given any more may still be in use.
+_SWEEP = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +67,14 @@ class CatchingUp:
     _roll: attendance.Roll | None = field(default=None, init=False)
     _called: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _tries: dict[tuple[str, str], _Try] = field(default_factory=dict, init=False)
+    _swept: datetime = field(init=False)
     _known: OrderedDict[tuple[str, str, str], applications.Application] = field(
         default_factory=OrderedDict, init=False
     )
+
+    def __post_init__(self) -> None:
+        """Begin to count."""
+        self._swept = self.tenure.desk.clock.now()
 
     async def take(self, roll: attendance.Roll) -> None:
         """Take what a roll call found; it is looked at beside."""
@@ -86,6 +93,7 @@ class CatchingUp:
         """Look at all applications after one roll call."""
         known = {each.cluster: each for each in roll.clusters}
         everybody = list(self.all_lanes())
+        await self._let_go(everybody)
         busy = sum(_is_catching_up(each.standing) for each in everybody)
         for lane in everybody:
             try:
@@ -95,6 +103,19 @@ class CatchingUp:
                 if driving.is_overtaken(error):
                     raise
                 _LOG.warning("application %s is not caught up now: %s", lane.name, error)
+
+    async def _let_go(self, everybody: list[lanes.Lane]) -> None:
+        """Let go of clusters that left and that no run under way is pinned to."""
+        clusters, now = self.tenure.desk.clusters, self.tenure.desk.clock.now()
+        if clusters.former:
+            under_way = [each for each in everybody if each.standing.under_way]
+            runs = [each.run_under_way for each in under_way]
+            if None not in runs:
+                used = {name for run in runs if run is not None for name in run.targets}
+                clusters.release(set(clusters.former) - used)
+        if now - self._swept > _SWEEP:
+            self._swept = now
+            await clusters.sweep()
 
     async def _leave_out_cordoned(
         self, lane: lanes.Lane, known: Mapping[str, attendance.Attendance]

@@ -64,6 +64,11 @@ class Register:
         self._known = found
         self._tell()
 
+    def replace(self, members: fleet.Fleet) -> None:
+        """Take another fleet file; who joined and who left is kept with the next roll call."""
+        self.members = members
+        self._tell()
+
     async def enter(self, members: fleet.Fleet, *, fence: record.Fence | None) -> None:
         """Take the fleet as its file says now: who joined, left, is suspended or no more."""
         self.members = members
@@ -79,7 +84,10 @@ class Register:
                 known = self._known.get(name) or attendance.begin(name, now)
                 known = attendance.resume(known, now) if not cluster.suspended else known
                 changed.append(attendance.suspend(known, now) if cluster.suspended else known)
+            before = self._known
             await self._keep(changed, fence)
+        for each in changed:
+            _log_membership(before.get(each.cluster), each)
 
     async def take(
         self, found: Sequence[words.Attendance], *, fence: record.Fence | None
@@ -152,6 +160,16 @@ def _with_hand_made(found: words.Attendance, before: words.Attendance | None) ->
 
 def _is_news(before: words.Attendance | None, after: words.Attendance) -> bool:
     return before is None or before.state is not after.state
+
+
+def _log_membership(before: words.Attendance | None, now: words.Attendance) -> None:
+    if before is None or (before.left is not None and now.left is None):
+        _LOG.info("cluster %s joined the fleet", now.cluster)
+    elif before.left is None and now.left is not None:
+        _LOG.warning(
+            "cluster %s left the fleet: runs under way there go on, and what runs there stays",
+            now.cluster,
+        )
 
 
 def _log(now: words.Attendance) -> None:

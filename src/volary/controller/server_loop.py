@@ -116,6 +116,7 @@ class Controller:
             listed=frozenset(listed),
             failover=settings.failover,
         )
+        self._register = known
         self._manager = runs.RunManager(
             store, desk, rules, parts.watch, known, asked=asked, notifier=post.notifier
         )
@@ -138,6 +139,13 @@ class Controller:
     def troubles(self) -> dict[str, str]:
         """Why repositories could not be looked at last, by name; only of those."""
         return self._manager.troubles
+
+    def change_fleet(self, members: fleet.Fleet) -> None:
+        """Take another fleet: clusters join and leave while everything goes on.
+
+        Analysis providers stay those that this process began with.
+        """
+        self._register.replace(members)
 
     async def run(self) -> None:
         """Drive whenever this process holds the lease, until cancelled.

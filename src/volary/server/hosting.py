@@ -16,7 +16,7 @@ from volary.controller import inputs, metering, server_loop
 from volary.gitops import repositories, watcher, webhooks
 from volary.model import clock as clocks
 from volary.model import controller, errors, fleet
-from volary.server import app, authentication, serving, tokens
+from volary.server import app, authentication, fleet_watch, serving, tokens
 from volary.sources import mirrors
 from volary.store import records
 
@@ -167,6 +167,12 @@ async def host(
                 door = application.state.surroundings.door
                 async with asyncio.TaskGroup() as group:
                     group.create_task(made.run(), name="controller")
+                    group.create_task(
+                        fleet_watch.keep_watching(
+                            settings.fleet, lambda: read_fleet(settings), made.change_fleet
+                        ),
+                        name="fleet file",
+                    )
                     group.create_task(
                         serving.serve(
                             application,

@@ -97,6 +97,8 @@ def show_line(body: json.JsonObject) -> None:
 
 def _cell(key: str, value: object, form: Form) -> str:
     text = _text(value)
+    if key == "since" and text:
+        text = f"{text[:19]}Z"
     if key in ("runningCommit", "head", "commit"):
         text = text[:7]
     if form is not Form.WIDE and len(text) > _LONGEST:
