@@ -119,6 +119,37 @@ def late(
     ]
 
 
+def check_ports(
+    manifests: Sequence[manifest.Manifest],
+    running: Sequence[manifest.Manifest],
+    app: application.Application,
+) -> None:
+    """Check that the new Service has every port of the running one.
+
+    Routes name a Service and its port, and both cannot be changed in one moment.
+
+    Raises:
+        UserError: when one is missing.
+    """
+    now, before = find(manifests, app), find(running, app)
+    if now is None or before is None:
+        return
+    missing = sorted(_ports(before) - _ports(now))
+    if missing:
+        listed = ", ".join(map(str, missing))
+        raise errors.user_error(
+            f"Service {now.name} has no longer the port {listed}: requests would be lost while"
+            " routes still name it",
+            hint="keep port and change targetPort, or keep the old port beside the new one until"
+            " the routes name that",
+            where=now.origin,
+        )
+
+
+def _ports(item: manifest.Manifest) -> set[int]:
+    return {objects.number(each, "port") for each in objects.mappings(item.body, "spec", "ports")}
+
+
 def selected(
     manifests: Sequence[manifest.Manifest], service: manifest.Manifest | None
 ) -> list[manifest.Manifest]:

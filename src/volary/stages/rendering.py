@@ -41,10 +41,19 @@ def canary(
     options: stage.VariantRolloutOptions,
     *,
     commit: str,
+    running: Sequence[manifest.Manifest] = (),
 ) -> list[manifest.Manifest]:
-    """Return what a canary rollout applies; `manifests` are the target source's."""
+    """Return what a canary rollout applies; `manifests` are the target source's.
+
+    Where a Service is rolled out, the pods come too that it leads to and that are not among
+    those of `running`. They are marked as canary's, so that they go with it, and are primary's
+    once they are promoted.
+    """
     _check_some(manifests)
     copies = variants.canary(manifests, application, options)
+    if service_targets.is_target(application):
+        whole = variants.primary(manifests, application, application.quick_sync)
+        copies += service_targets.brought(whole, running, application)
     return _marked(copies, application, variant.Variant.CANARY, commit)
 
 
@@ -59,23 +68,6 @@ def baseline(
     _check_some(manifests)
     copies = variants.baseline(manifests, application, options)
     return _marked(copies, application, variant.Variant.BASELINE, commit)
-
-
-def brought(
-    manifests: Sequence[manifest.Manifest],
-    running: Sequence[manifest.Manifest],
-    application: applications.Application,
-    *,
-    commit: str,
-) -> list[manifest.Manifest]:
-    """Return what comes with the canary of a Service: pods that it leads to, as in Git.
-
-    Marked as canary's, so that they go with it, and are primary's once they are promoted.
-    """
-    options = application.quick_sync
-    ready = variants.primary(manifests, application, options)
-    found = service_targets.brought(ready, running, application)
-    return _marked(found, application, variant.Variant.CANARY, commit)
 
 
 def preview(

@@ -22,20 +22,23 @@ async def bring_canary(
     """Apply canary's Service and the pods that only it leads to; see that it leads to some.
 
     Raises:
+        UserError: when it has no longer the ports that routes name.
         StageFailedError: when no pod behind it is ready in time.
     """
     context = doing.context
     running: list[manifest.Manifest] = []
     if context.running_source is not None:
         running = await doing.load(context.running_source)
+    service_targets.check_ports(source, running, context.application)
     for item in service_targets.late(source, running, context.application):
         doing.caution(
             f"{item.key.title} serves the running version too: its change comes with the promotion"
         )
-    made = rendering.canary(source, context.application, options, commit=context.commit)
-    more = rendering.brought(source, running, context.application, commit=context.commit)
-    changes = await doing.apply([*more, *made])
-    seen = await doing.wait_ready([*more, *made])
+    made = rendering.canary(
+        source, context.application, options, commit=context.commit, running=running
+    )
+    changes = await doing.apply(made)
+    seen = await doing.wait_ready(made)
     for item in made:
         if item.kind == service_targets.KIND:
             await _require_endpoints(doing, item)

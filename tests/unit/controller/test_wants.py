@@ -64,8 +64,9 @@ def test_standing_and_origin_survive_being_written_and_older_ones_are_read() -> 
     targets = application.TargetSelector(("us",), {"tier": "one"})
     mentions = (application.Mention("*", ("U1",), ("G1",)),)
     standing = standings.Standing(
-        "c2", "c1", "r1", True, want, "run r1 has to end first", targets, mentions
-    )
+        "c2", "c1", "r1", True, want, "run r1 has to end first", targets, mentions,
+        alerts=(application.Alert("team", "on-call", ("DEPLOYMENT_FAILED",)),),
+    )  # fmt: skip
     origin = origins.Origin("shop", "a/volary.yaml", targets=("us",), digests={"us": "abc"})
 
     assert standings.from_document(standings.to_document(standing)) == standing

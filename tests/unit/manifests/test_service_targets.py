@@ -125,6 +125,17 @@ def test_a_service_that_leads_nowhere_cannot_be_tried(found: list[manifest.Manif
         variants.canary(found, app(), stage.VariantRolloutOptions())
 
 
+def test_a_port_that_routes_name_stays() -> None:
+    def with_ports(*numbers: int) -> list[manifest.Manifest]:
+        ports = [{"name": f"p{each}", "port": each} for each in numbers]
+        return [thing("Service", "shop", selector=V1, ports=ports)]
+
+    service_targets.check_ports(with_ports(80, 81), with_ports(80), app())
+    service_targets.check_ports(with_ports(81), [], app())
+    with pytest.raises(errors.UserError, match="has no longer the port 80: requests would be lost"):
+        service_targets.check_ports(with_ports(81), with_ports(80), app())
+
+
 def test_pipecds_dialect_knows_no_such_thing() -> None:
     pipecds = application.Application(
         "shop",

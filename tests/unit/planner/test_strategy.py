@@ -235,3 +235,34 @@ def test_a_particular_reason_is_kept_among_several_clusters() -> None:
 @given(st.lists(st.sampled_from([WEB, A, service(), deployment("b", "b:1")]), max_size=4))
 def test_the_same_manifests_never_need_the_pipeline(manifests: list[manifest.Manifest]) -> None:
     assert comparison.compare(manifests, list(manifests), ()).strategy is QUICK
+
+
+def targeted(version: str, port: int = 80) -> manifest.Manifest:
+    body = service().body
+    spec = {"selector": {"version": version}, "ports": [{"port": 80, "targetPort": port}]}
+    return manifest.Manifest({**body, "spec": spec})
+
+
+@pytest.mark.parametrize(
+    ("target", "expected", "summary"),
+    [
+        (targeted("v2"), PIPELINE, "Sync progressively because Service web leads to other pods"),
+        (
+            targeted("v1", 81), PIPELINE,
+            "Sync progressively because spec.ports.0.targetPort of Service web was changed",
+        ),
+        (targeted("v1"), QUICK, "Quick sync by applying all manifests"),
+    ],
+)  # fmt: skip
+def test_where_a_service_leads_is_a_change_of_it(
+    target: manifest.Manifest, expected: plan.Strategy, summary: str
+) -> None:
+    """Its pods are another matter: who serves the running version is not tried."""
+    references = (application.ObjectReference("Service", "web"),)
+    found = comparison.compare(
+        [targeted("v1"), deployment("web", "a:v1")],
+        [target, deployment("web", "a:v2")],
+        references,
+    )
+
+    assert (found.strategy, found.summary) == (expected, summary)

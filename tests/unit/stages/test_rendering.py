@@ -4,7 +4,7 @@ import pytest
 
 from volary.model import application as applications
 from volary.model import errors, json, manifest, stage, variant
-from volary.stages import rendering
+from volary.stages import naming, rendering
 
 KEY = "pipecd.dev/variant"
 APP = applications.Application(name="shop")
@@ -72,3 +72,37 @@ def test_every_stage_is_known(name: stage.StageName) -> None:
     found = rendering.variant_of(name)
 
     assert found is None or name.value.split("_")[1].lower() in (found.value, "sync", "rollback")
+
+
+def test_a_service_that_is_rolled_out_has_names_of_its_own_in_queries() -> None:
+    app = applications.Application(
+        name="shop",
+        workloads=(applications.ObjectReference("Service", "shop"),),
+        service=applications.ObjectReference(name="shop"),
+    )
+    old = DEPLOYMENT.with_body({**DEPLOYMENT.body, "metadata": {"name": "shop-v1"}})
+    new = DEPLOYMENT.with_body({**DEPLOYMENT.body, "metadata": {"name": "shop-v2"}})
+    nothing = applications.VariantServices()
+
+    found = naming.find(app, [SERVICE, new], namespace="default", running=[SERVICE, old])
+
+    assert found.workload_of(variant.Variant.CANARY) == "shop-v2"
+    assert found.workload_of(variant.Variant.PRIMARY) == "shop-v1"
+    assert found.service_of(variant.Variant.CANARY, nothing) == "shop-canary"
+    assert found.service_of(variant.Variant.PRIMARY, nothing) == "shop-primary"
+
+
+def test_the_canary_of_a_service_comes_with_the_pods_that_only_it_leads_to() -> None:
+    app = applications.Application(
+        name="shop",
+        workloads=(applications.ObjectReference("Service", "shop"),),
+        service=applications.ObjectReference(name="shop"),
+    )
+
+    first = rendering.canary(SET, app, stage.VariantRolloutOptions(), commit="abc")
+    later = rendering.canary(SET, app, stage.VariantRolloutOptions(), commit="abc", running=SET)
+
+    titles = [f"{item.kind} {item.name}" for item in first]
+    assert titles == ["ConfigMap shop", "Service shop-canary", "Deployment shop"]
+    assert {item.labels[KEY] for item in first} == {"canary"}
+    assert [f"{item.kind} {item.name}" for item in later] == ["Service shop-canary"]
