@@ -163,7 +163,7 @@ class Mover:
 
         def kept(standing: standings.Standing) -> standings.Standing:
             # Somebody else decided meanwhile; the next look decides anew.
-            if standing.placed != before or standing.move is not None:
+            if standing.placed != before or standing.move is not None or _is_moving(lane):
                 return standing
             return replace(standing, placed=placed, move=move)
 
