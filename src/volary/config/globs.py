@@ -105,10 +105,18 @@ def _translate(pattern: str, at: int) -> tuple[int, str]:
         end = pattern.find("]", at + 2)
         if end < 0:
             raise re.error("missing ]")
-        # Signs that a set of Python's would take for more than themselves.
-        inner = re.sub(r"([\\[&~|])", r"\\\1", pattern[at + 1 : end])
-        return end - at + 1, f"(?!/)[{inner}]"
+        return end - at + 1, f"(?!/)[{_translate_set(pattern[at + 1 : end])}]"
     return 1, re.escape(char)
+
+
+def _translate_set(inner: str) -> str:
+    """Translate characters and ranges, whose signs may mean more to Python than themselves."""
+    out, rest = ("^", inner[1:]) if inner.startswith("^") else ("", inner)
+    while rest:
+        is_range = rest[1:2] == "-" and rest[2:3]
+        out += re.escape(rest[0]) + (f"-{re.escape(rest[2])}" if is_range else "")
+        rest = rest[3:] if is_range else rest[1:]
+    return out
 
 
 def _translate_stars(rest: str) -> tuple[int, str]:

@@ -31,6 +31,9 @@ MATCHES = [
     ("**/.foo", ".foo"),
     ("a[b-d]e", "ace"),
     ("abc?def", "abcZdef"),
+    ("a[+--]e", "a,e"),
+    ("a[a-b--0]e", "a.e"),
+    ("a[    ("abc?def", "abcZdef"),&|~[]e", "a&e"),
 ]
 MISSES = [
     ("*.yaml", "dir1/a.yaml"),
@@ -41,6 +44,7 @@ MISSES = [
     ("a/*.txt", "a/dir/f.txt"),
     ("**/.foo", "bar.foo"),
     ("a[b-d]e", "aae"),
+    ("a[+--]e", "a.e"),
     ("abc?def", "abcdef"),
     ("abc?def", "abc/def"),
 ]
