@@ -257,6 +257,8 @@ def _begin(order: _Order, files: Sequence[int]) -> None:
     os.dup2(out, 1)
     os.dup2(err, 2)
     os.closerange(3, _FILES)
+    # Tests that run in the background are deaf to Ctrl-C; what they start must not be.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
     os.chdir(order.directory)
