@@ -109,6 +109,9 @@ def rules(
         arguments = dict(reading.arguments) | (each.template.app_args if each.template else {})
         rule = replace(_rule(place, interval), arguments=arguments)
         _check_name(reading, rule.name, (other.name for other in found), (*path, i))
+        if rule.strategy is analysis.Strategy.NOT_UPDATED and path[:2] != ("spec", "waves"):
+            message = "NOT_UPDATED is for the gate of a wave"
+            reading.error((*path, i, "strategy"), message, "write it into the wave's gate.analysis")
         for name, wrong in placeholders.of_rule(rule):
             place.reading.error((*place.path, name), wrong.message, wrong.hint)
         found.append(rule)

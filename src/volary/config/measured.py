@@ -28,13 +28,11 @@ def findings(app: application.Application, clusters: fleet.Fleet) -> Iterator[Fi
     Without any provider it is a warning: the metrics are inconclusive then, which is not passed
     over either.
     """
-    for each in app.pipeline:
-        for path, rule in _rules(each):
-            where = (*strategies.where(app, each), *path)
-            found = _problem(rule, clusters.providers)
-            if found is not None:
-                message, hint, severity = found
-                yield (*where, "provider"), f"{rule.name}: {message}", hint, severity
+    for where, rule in _all_rules(app):
+        found = _problem(rule, clusters.providers)
+        if found is not None:
+            message, hint, severity = found
+            yield (*where, "provider"), f"{rule.name}: {message}", hint, severity
     yield from scrapes(app, clusters.providers)
 
 
@@ -42,13 +40,22 @@ def scrapes(
     app: application.Application, providers: Sequence[provider.Provider]
 ) -> Iterator[Finding]:
     """Yield every metric whose range is too short for how often its Prometheus looks at pods."""
+    for where, rule in _all_rules(app):
+        asked = [one for one in providers if rule.provider in ("", one.name)]
+        for one in asked[:1] if rule.provider or len(providers) == 1 else ():
+            if message := _too_short(rule, one):
+                yield (*where, "interval"), f"{rule.name}: {message}", _LONGER, _WARNING
+
+
+def _all_rules(app: application.Application) -> Iterator[tuple[yaml.Path, analysis.Rule]]:
+    """Yield every metric with where it is written: in stages, and at the end of waves."""
     for each in app.pipeline:
         for path, rule in _rules(each):
-            asked = [one for one in providers if rule.provider in ("", one.name)]
-            for one in asked[:1] if rule.provider or len(providers) == 1 else ():
-                if message := _too_short(rule, one):
-                    where = (*strategies.where(app, each), *path, "interval")
-                    yield where, f"{rule.name}: {message}", _LONGER, _WARNING
+            yield (*strategies.where(app, each), *path), rule
+    for place, wave in enumerate(app.waves.waves):
+        for number, rule in enumerate(wave.gate.analysis.metrics if wave.gate.analysis else ()):
+            at = ("spec", "waves", place, "gate", "analysis", "metrics", number)
+            yield at, rule
 
 
 def _too_short(rule: analysis.Rule, asked: provider.Provider) -> str:

@@ -97,6 +97,12 @@ class Gate(section.Section):
     webhook: dict[str, object] | None = Field(
         default=None, description="A webhook that has to agree: the options of `K8S_WEBHOOK_GATE`."
     )
+    analysis: dict[str, object] | None = Field(
+        default=None,
+        description="What is measured and judged on the wave's clusters: the options of "
+        "`ANALYSIS`, with the strategies `THRESHOLD`, `PREVIOUS` and `NOT_UPDATED`: the clusters "
+        "of later waves, which do not have the release yet.",
+    )
 
 
 class Wave(section.Section):

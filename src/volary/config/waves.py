@@ -2,10 +2,15 @@
 
 from collections.abc import Sequence
 
-from volary.config import shape, wave_sections, webhooks, yaml
+from volary.config import analysis, metrics, shape, wave_sections, webhooks, yaml
+from volary.model import analysis as model_analysis
 from volary.model import placement, selection, stage
 
 PATH: yaml.Path = ("spec", "waves")
+_OF_CANARY = (
+    model_analysis.Strategy.CANARY_BASELINE,
+    model_analysis.Strategy.CANARY_PRIMARY,
+)
 
 
 def convert(reading: shape.Reading, read: wave_sections.InWaves) -> placement.Waves:
@@ -14,6 +19,7 @@ def convert(reading: shape.Reading, read: wave_sections.InWaves) -> placement.Wa
         _without_waves(reading)
     waves = tuple(_wave(reading, each, (*PATH, place)) for place, each in enumerate(read.waves))
     _check_names(reading, read.waves)
+    _check_last(reading, waves)
     return placement.Waves(
         waves,
         placement.WavesOver(read.waves_over),
@@ -101,14 +107,15 @@ def _budget(read: wave_sections.Budget) -> placement.Budget:
 
 def _gate(reading: shape.Reading, read: wave_sections.Gate, path: yaml.Path) -> placement.Gate:
     webhook = _webhook(reading, read, (*path, "webhook"))
+    judged = _analysis(reading, read, (*path, "analysis"))
     if read.approval is None:
-        return placement.Gate(webhook=webhook)
+        return placement.Gate(webhook=webhook, analysis=judged)
     names = tuple(dict.fromkeys(read.approval.approvers))
     if read.approval.count > len(names):
         message = f"{read.approval.count} people have to approve, but {len(names)} may"
         reading.error((*path, "approval", "count"), message, "name more approvers")
     options = stage.ApprovalOptions(names, read.approval.count)
-    return placement.Gate(options, read.approval.timeout, webhook)
+    return placement.Gate(options, read.approval.timeout, webhook, judged)
 
 
 def _webhook(
@@ -118,6 +125,34 @@ def _webhook(
         return None
     written = reading.read(webhooks.WebhookGate, read.webhook, path)
     return None if written is None else webhooks.convert_gate(reading, written, path)
+
+
+def _analysis(
+    reading: shape.Reading, read: wave_sections.Gate, path: yaml.Path
+) -> stage.AnalysisOptions | None:
+    if read.analysis is None:
+        return None
+    written = reading.read(metrics.Analysis, read.analysis, path)
+    if written is None:
+        return None
+    if written.multi_targets:
+        reading.error((*path, "multiTargets"), "a gate is for all clusters of its wave")
+    for place, rule in enumerate((made := analysis.convert(reading, written, path)).metrics):
+        if rule.strategy in _OF_CANARY:
+            at = (*path, "metrics", place, "strategy")
+            message = f"{rule.strategy.value}: no canary runs at the end of a wave"
+            reading.error(at, message, "NOT_UPDATED compares with the clusters of later waves")
+    return made
+
+
+def _check_last(reading: shape.Reading, waves: Sequence[placement.Wave]) -> None:
+    """Note what the last wave would be compared with: nothing is left then."""
+    found = waves[-1].gate.analysis if waves else None
+    for place, rule in enumerate(found.metrics if found else ()):
+        if rule.strategy is model_analysis.Strategy.NOT_UPDATED:
+            at = (*PATH, len(waves) - 1, "gate", "analysis", "metrics", place, "strategy")
+            message = "NOT_UPDATED: after the last wave every cluster has the release"
+            reading.error(at, message, "use THRESHOLD or PREVIOUS there")
 
 
 def _check_names(reading: shape.Reading, waves: Sequence[wave_sections.Wave]) -> None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from volary.engine import plan as engine_plan
 from volary.engine import state
+from volary.model import analysis, errors, fleet, placement, selection, stage
 from volary.model import application as applications
-from volary.model import fleet, placement, selection, stage
 from volary.placement import steps, waves
 
 _ON_FAILURE = {
@@ -62,6 +62,7 @@ def of(
     if not wanted.waves:
         return Waves(windows=windows)
     division = waves.divide(wanted, clusters)
+    _require_others(division)
     limits = wanted.budget
     return Waves(
         tuple(_rule(each, application) for each in division.waves),
@@ -71,6 +72,25 @@ def of(
         division.warnings,
         windows,
     )
+
+
+def _require_others(division: waves.Division) -> None:
+    """Refuse a gate that compares with clusters of later waves when there are none.
+
+    Raises:
+        UserError: There are none.
+    """
+    for place, each in enumerate(division.waves):
+        found = each.wave.gate.analysis
+        compares = found is not None and any(
+            rule.strategy is analysis.Strategy.NOT_UPDATED for rule in found.metrics
+        )
+        if compares and not any(later.targets for later in division.waves[place + 1 :]):
+            raise errors.user_error(
+                f"the gate of wave {each.wave.name} compares with clusters that do not have the"
+                " release yet, but no later wave has any",
+                hint="give a later wave clusters, or use THRESHOLD or PREVIOUS there",
+            )
 
 
 def _windows(
@@ -106,7 +126,7 @@ def _rule(planned: waves.PlannedWave, application: applications.Application) -> 
 def _step(step: steps.Step) -> engine_plan.Step:
     planned = step.wave
     # The clusters of a wave prove themselves together.
-    proves = step.stage.name is stage.StageName.WAVE_GATE
+    proves = step.is_gate
     group = engine_plan.Group(
         planned.targets,
         planned.wave.name,

@@ -74,6 +74,8 @@ class TaskContext:
     succeeded: tuple[str, ...] = ()
     #: When the run was planned.
     created: datetime | None = None
+    #: Of an analysis at the end of a wave: clusters without this release to compare with.
+    not_updated: tuple[str, ...] = ()
     stop: StopFlag = field(default_factory=StopFlag, compare=False)
 
 

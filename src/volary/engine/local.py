@@ -20,6 +20,7 @@ from volary.engine import (
     events,
     executor,
     feed,
+    gate,
     journal,
     machine,
     narration,
@@ -208,6 +209,7 @@ class Runner:
                 if each.status is words.TaskStatus.SUCCEEDED and not command.returning
             ),
             created=self._run.created,
+            not_updated=_not_updated(self._run, stage, command),
         )
         voice = reporting.Voice(
             self._run.id, stage.stage.name.value, command, self._clock, self._tell, self._post
@@ -292,6 +294,15 @@ def _begun(run: state.Run, command: commands.StartTask) -> tuple[stages.Stage, .
         for each, task in tasks
         if task is not None and task.attempt and (each.id != command.stage or command.returning)
     )
+
+
+def _not_updated(
+    run: state.Run, stage: state.StageState, command: commands.StartTask
+) -> tuple[str, ...]:
+    """Return the clusters that an analysis in a wave may compare with."""
+    if not stage.wave or command.returning or stage.stage.name is not stages.StageName.ANALYSIS:
+        return ()
+    return gate.not_updated(run, command.target)
 
 
 def _is_last(run: state.Run, command: commands.StartTask) -> bool:

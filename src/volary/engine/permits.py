@@ -8,11 +8,21 @@ windows are closed. *Withdraw* takes an approval back for as long as nothing cam
 Who did it and why stays with the run.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from volary.engine import events, halt, limits, openings, requests, state, tally, update, wording
+from volary.engine import (
+    events,
+    gate,
+    halt,
+    limits,
+    openings,
+    requests,
+    state,
+    tally,
+    update,
+    wording,
+)
 from volary.model import stage as stages
 from volary.model import status as words
 
@@ -26,7 +36,7 @@ def promote(run: state.Run, event: events.PromoteWave) -> requests.Answer:
     if refusal:
         return requests.Refusal(refusal)
     why = f"promoted by {event.by}: {event.reason}"
-    gates = {position for position, _ in _gate(run)}
+    gates = gate.positions(run)
     run = replace(
         run,
         stages=tuple(
@@ -46,26 +56,13 @@ def _not_promoted(run: state.Run, event: events.PromoteWave) -> str:
     if not wave or (event.wave and event.wave != wave):
         at = f"at wave {wave}, not at {event.wave}" if wave else "not moving in waves"
         return f"the run is {at}"
-    if run.position not in {position for position, _ in _gate(run)}:
+    if run.position not in gate.positions(run):
         return f"wave {wave} is still being rolled out; it can be promoted once it soaks"
     if run.current.stage.name is stages.StageName.WAIT_APPROVAL:
         return f"wave {wave} waits for approval; only those who may approve it can end that"
     if run.current.promoted:
         return f"wave {wave} is already {run.current.promoted}"
     return ""
-
-
-def _gate(run: state.Run) -> Iterator[tuple[int, state.StageState]]:
-    """Yield the steps at the end of the current wave: from the proof of its health on."""
-    wave, begun = run.stages[run.position].wave, False
-    index = 0
-    for position, each in enumerate(run.stages):
-        if each.wave != wave:
-            continue
-        if each.stage.name is stages.StageName.WAVE_GATE:
-            begun, index = True, each.stage.index
-        if begun and each.stage.index >= index:
-            yield position, each
 
 
 def _promoted(run: state.Run, stage: state.StageState, why: str, now: datetime) -> state.StageState:

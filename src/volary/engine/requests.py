@@ -5,7 +5,7 @@ A refusal changes nothing and is one sentence for the person who asked.
 
 from dataclasses import dataclass, replace
 
-from volary.engine import events, failures, halt, limits, state, update, wording
+from volary.engine import events, failures, gate, halt, limits, state, update, wording
 from volary.model import stage as stages
 from volary.model import status as words
 
@@ -115,6 +115,8 @@ def skip_stage(run: state.Run, event: events.SkipStage) -> Answer:
         return Refusal(f"only {wording.names(_PASSED_OVER)} can be skipped")
     if run.held:
         return Refusal("the stage has failed already; try it again, or cancel")
+    if run.position in gate.positions(run):
+        return Refusal(f"it is the gate of wave {stage.wave}; promote the wave instead")
     why = f"skipped by {event.by}: {event.reason}"
 
     def end(task: state.TaskState) -> state.TaskState:

@@ -21,6 +21,8 @@ class Strategy(StrEnum):
     PREVIOUS = "PREVIOUS"
     CANARY_BASELINE = "CANARY_BASELINE"
     CANARY_PRIMARY = "CANARY_PRIMARY"
+    #: At the end of a wave: the same query on clusters that do not have the release yet.
+    NOT_UPDATED = "NOT_UPDATED"
 
     @property
     def compares(self) -> bool:

@@ -102,6 +102,8 @@ class Gate:
     #: How long it is waited for people.
     approval_timeout: timedelta = timedelta(hours=24)
     webhook: stage.WebhookGateOptions | None = None
+    #: Of the wave's clusters, held against those that do not have the release yet.
+    analysis: stage.AnalysisOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)

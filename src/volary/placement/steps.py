@@ -5,8 +5,8 @@ every wave does one stage before any does the next; then gates hold at the stage
 what users get, because that is what a wave shall prove.
 
 After its last such stage, a wave proves itself: first its clusters are seen to run this
-release, healthy for the whole soak, then its webhook is asked, then people. An empty wave
-has its gates all the same.
+release, healthy for the whole soak, then they are measured and judged, then its webhook is asked,
+then people. An empty wave has its gates all the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from volary.placement import waves
 PROMOTING = frozenset(
     {stage.StageName.SYNC, stage.StageName.PRIMARY_ROLLOUT, stage.StageName.BLUE_GREEN}
 )
-#: What the check of a wave may take besides the soak.
+#: What the check of a wave may take besides the soak, and its analysis besides measuring.
 _MARGIN = timedelta(hours=1)
 
 
@@ -30,6 +30,8 @@ class Step:
 
     stage: stage.Stage
     wave: waves.PlannedWave
+    #: It is part of the wave's end, where all its clusters stand together.
+    is_gate: bool = False
 
 
 def sequence(
@@ -66,7 +68,7 @@ def _by_stage(
 
 def _gates(wave: waves.PlannedWave, first: int) -> Iterator[Step]:
     for place, each in enumerate(_gate_stages(wave.wave)):
-        yield Step(replace(each, index=first + place), wave)
+        yield Step(replace(each, index=first + place), wave, is_gate=True)
 
 
 def _gate_stages(wave: placement.Wave) -> Iterator[stage.Stage]:
@@ -76,6 +78,14 @@ def _gate_stages(wave: placement.Wave) -> Iterator[stage.Stage]:
         description=_soaking(wave),
         timeout=wave.soak + _MARGIN,
     )
+    if wave.gate.analysis is not None:
+        found = wave.gate.analysis
+        yield stage.Stage(
+            stage.StageName.ANALYSIS,
+            found,
+            description=f"Judge wave {wave.name} for {found.duration}",
+            timeout=found.duration + found.hold_for + _MARGIN,
+        )
     if wave.gate.webhook is not None:
         yield stage.Stage(
             stage.StageName.WEBHOOK_GATE,

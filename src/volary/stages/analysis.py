@@ -86,8 +86,9 @@ async def _conclude(
     failed = failed or next(undecided, None)
     if failed is not None:
         raise work.StageFailedError(failed.sentence)
+    name = judging.remembered_as(doing.context)
     started = follower.judge.frame.started
-    await doing.context.memory.keep(judging.LAST, {_STARTED: started.isoformat()})
+    await doing.context.memory.keep(name, {_STARTED: started.isoformat()})
     looks = sum(each.numbers.looks for each in found)
     return f"All analyses were successful: {_names(follower.judge.rules)}, {looks} looks"
 

@@ -65,6 +65,8 @@ class StageContext:
     meter: meters.Meter = field(default_factory=meters.NoMeter)
     #: The same stage on the other clusters.
     assembly: assemblies.Assembly = field(default_factory=assemblies.Assembly)
+    #: Clusters without this release that an analysis at the end of a wave compares with.
+    not_updated: tuple[str, ...] = ()
     #: Of the routes on this cluster.
     settling: settlings.Settling = field(default_factory=settlings.Settling)
 

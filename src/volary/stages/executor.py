@@ -110,6 +110,7 @@ class ClusterExecutor:
                 ),
                 begun=task.begun,
                 is_last=task.is_last,
+                not_updated=task.not_updated,
                 clock=self.clock,
                 task=circumstances.Task(
                     run_id=task.run_id,

@@ -77,6 +77,11 @@ class Around(Protocol):
         ...
 
     @property
+    def not_updated(self) -> tuple[str, ...]:
+        """Clusters without this release that it is compared with."""
+        ...
+
+    @property
     def permissions(self) -> circumstances.Permissions:
         """What requests may connect to."""
         ...
@@ -84,6 +89,32 @@ class Around(Protocol):
     def warn(self, line: str) -> None:
         """Say a line that somebody should look at."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Whose numbers are asked for."""
+
+    variant: variant.Variant
+    role: analysis.Role
+    #: The cluster; empty: there is none to be asked.
+    target: str
+
+
+def _answered(measured: Sequence[analysis.Measurement]) -> list[analysis.Measurement]:
+    """Leave out others that were silent at a look at which some were not."""
+    heard = {
+        each.time
+        for each in measured
+        if each.role is analysis.Role.REFERENCE and each.reading is analysis.Reading.VALUES
+    }
+    return [
+        each
+        for each in measured
+        if each.role is analysis.Role.JUDGED
+        or each.reading is analysis.Reading.VALUES
+        or each.time not in heard
+    ]
 
 
 #: What a verdict over clusters depends on, by target: how much was measured since when, and
@@ -132,14 +163,14 @@ class Judge:
             ends=self.frame.ends,
             deadline=self.frame.deadline,
             target=self.context.target,
-            measurements=tuple(self._kept.get(rule.name, ())),
+            measurements=tuple(_answered(self._kept.get(rule.name, ()))),
         )
 
     async def look(self, rule: analysis.Rule, at: datetime) -> analysis.Check:
         """Measure a rule once, all of its sides at the same time, and judge that look."""
-        asked = [self._measure(rule, side, role, at) for side, role in self._sides(rule)]
+        asked = [self._measure(rule, side, at) for side in self._sides(rule)]
         measured = list(await asyncio.gather(*asked))
-        check = checks.check(rule, measured, target=self.context.target)
+        check = checks.check(rule, _answered(measured), target=self.context.target)
         self._kept.setdefault(rule.name, []).extend(measured)
         for each in measured:
             judged = check if each.role is analysis.Role.JUDGED else None
@@ -226,40 +257,46 @@ class Judge:
         said = cast("Mapping[str, analysis.Series]", assembly.said(topic))
         return {**said, target: mine}
 
-    def _sides(self, rule: analysis.Rule) -> list[tuple[variant.Variant, analysis.Role]]:
+    def _sides(self, rule: analysis.Rule) -> list[Side]:
         judged, reference = analysis.Role.JUDGED, analysis.Role.REFERENCE
+        here, primary = self.context.target, variant.Variant.PRIMARY
+        canary = Side(variant.Variant.CANARY, judged, here)
         match rule.strategy:
             case analysis.Strategy.CANARY_BASELINE:
-                other = variant.Variant.BASELINE
-                return [(variant.Variant.CANARY, judged), (other, reference)]
+                return [canary, Side(variant.Variant.BASELINE, reference, here)]
             case analysis.Strategy.CANARY_PRIMARY:
-                other = variant.Variant.PRIMARY
-                return [(variant.Variant.CANARY, judged), (other, reference)]
+                return [canary, Side(primary, reference, here)]
             case analysis.Strategy.PREVIOUS:
-                same = variant.Variant.PRIMARY  # as PipeCD renders it
-                sides = [(same, judged)]
-                return [*sides, (same, reference)] if self.previous else sides
+                # Primary on both sides, as PipeCD renders it.
+                sides = [Side(primary, judged, here)]
+                return [*sides, Side(primary, reference, here)] if self.previous else sides
+            case analysis.Strategy.NOT_UPDATED:
+                others = self.context.not_updated or ("",)
+                return [
+                    Side(primary, judged, here),
+                    *(Side(primary, reference, each) for each in others),
+                ]
             case analysis.Strategy.THRESHOLD:
-                return [(new_version(self.context), judged)]
+                return [Side(new_version(self.context), judged, here)]
 
-    async def _measure(
-        self, rule: analysis.Rule, side: variant.Variant, role: analysis.Role, at: datetime
-    ) -> analysis.Measurement:
+    async def _measure(self, rule: analysis.Rule, side: Side, at: datetime) -> analysis.Measurement:
         until = at
         is_earlier = rule.strategy is analysis.Strategy.PREVIOUS
-        if is_earlier and role is analysis.Role.REFERENCE and self.previous is not None:
+        if is_earlier and side.role is analysis.Role.REFERENCE and self.previous is not None:
             until = self.previous + (at - self.frame.started)
         question = meters.Question(
             rule=rule,
             application=self.context.application,
-            target=self.context.target,
+            target=side.target,
             names=self.names,
-            side=side,
-            role=role,
+            side=side.variant,
+            role=side.role,
             time=at,
             until=until,
             is_past=self.is_past,
         )
+        if not side.target:
+            return question.nothing(rule.query, "every cluster of the run has this release")
         try:
             async with asyncio.timeout(rule.timeout.total_seconds()):
                 if rule.name in self.http:
@@ -278,9 +315,15 @@ def new_version(context: Around) -> variant.Variant:
     for each in context.begun:
         if each.name is stage.StageName.CANARY_ROLLOUT:
             runs = True
-        elif each.name is stage.StageName.CANARY_CLEAN:
+        elif each.name in (stage.StageName.CANARY_CLEAN, stage.StageName.WAVE_GATE):
             runs = False
     return variant.Variant.CANARY if runs else variant.Variant.PRIMARY
+
+
+def remembered_as(context: contexts.StageContext) -> str:
+    """Return what a successful analysis is remembered as: that of a wave's end is another one."""
+    is_gate = any(each.name is stage.StageName.WAVE_GATE for each in context.begun)
+    return f"{LAST} of the wave" if is_gate else LAST
 
 
 def all_rules(options: stage.AnalysisOptions) -> tuple[analysis.Rule, ...]:
@@ -311,7 +354,7 @@ async def open_judge(
     running: list[manifest.Manifest] = []
     if context.running_source and service_targets.is_target(context.application):
         running = await context.running_source()
-    last = await context.memory.recall(LAST)
+    last = await context.memory.recall(remembered_as(context))
     started = last.get("started")
     return Judge(
         context=context,

@@ -62,6 +62,9 @@ class Question:
         totals: tuple[float, ...] = (),
     ) -> analysis.Measurement:
         shown = "previous" if self.until != self.time else self.side.value
+        if self.rule.strategy is analysis.Strategy.NOT_UPDATED:
+            is_new = self.role is analysis.Role.JUDGED
+            shown = "updated" if is_new else "not updated"
         return analysis.Measurement(
             metric=self.rule.name,
             query=query,

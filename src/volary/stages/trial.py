@@ -67,6 +67,7 @@ class _Around:
     meter: meters.Meter
     clock: clocks.Clock
     begun: tuple[stage.Stage, ...] = (_CANARY,)
+    not_updated: tuple[str, ...] = ()
     assembly: assemblies.Assembly = field(default_factory=assemblies.Assembly)
     permissions: circumstances.Permissions = field(default_factory=circumstances.Permissions)
 
@@ -114,7 +115,12 @@ class Trial:
         judges = {
             target: judging.Judge(
                 context=_Around(
-                    self.application, target, _Report(name, target, found), self.meter, self.clock
+                    self.application,
+                    target,
+                    _Report(name, target, found),
+                    self.meter,
+                    self.clock,
+                    not_updated=tuple(each for each in self.names if each != target)[:1],
                 ),
                 frame=frame,
                 rules=(rule,),
@@ -144,6 +150,10 @@ def _judging(
         name = f"{each.index + 1}-{each.name.value}"
         for options in (each.options, each.beside):
             yield from ((name, one) for one in _options(options))
+
+    for wave in application.waves.waves:
+        if wave.gate.analysis is not None:
+            yield f"{wave.name}/{stage.StageName.ANALYSIS.value}", wave.gate.analysis
 
 
 def _options(options: stage.StageOptions | None) -> Iterator[stage.AnalysisOptions]:
