@@ -33,7 +33,7 @@ MATCHES = [
     ("abc?def", "abcZdef"),
     ("a[+--]e", "a,e"),
     ("a[a-b--0]e", "a.e"),
-    ("a[    ("abc?def", "abcZdef"),&|~[]e", "a&e"),
+    ("a[&|~[]e", "a&e"),
 ]
 MISSES = [
     ("*.yaml", "dir1/a.yaml"),
