@@ -147,6 +147,11 @@ def _known(group: str, kind: str) -> _Rule:
     return _KNOWN.get((group, kind)) or _KNOWN.get((group, "")) or health_customs.by_conditions
 
 
+def kinds() -> tuple[tuple[str, str], ...]:
+    """Return group and kind of every rule of ours; an empty kind: every other of the group."""
+    return (*_BUILT_IN, *_KNOWN)
+
+
 def pod_trouble(body: json.JsonObject) -> health_pods.Trouble | None:
     """Return what keeps a pod from getting ready; None when nothing is known to be wrong."""
     return health_pods.pod_trouble(body)
