@@ -1,0 +1,146 @@
+"""Clusters are lost, come back, join, are cordoned and built anew; a server runs all the while."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import command_world
+import controller_world
+from sandbox_fixtures import Kubectl
+from volary.controller import cluster_views, views
+from volary.model import attendance, fleet
+
+QUICK = attendance.Rules(
+    interval=timedelta(seconds=0.1),
+    patience=timedelta(seconds=0.5),
+    failure_threshold=timedelta(seconds=0.4),
+    success_threshold=timedelta(seconds=0.4),
+)
+V1, V2, V3 = (f"example/simple:v{number} 2/2" for number in (1, 2, 3))
+APPLICATION = """\
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: simple}
+spec:
+  service: {kind: Service, name: simple}
+"""
+ASKS = """\
+  planner: {alwaysUsePipeline: true}
+  pipeline:
+    stages:
+    - {name: K8S_CANARY_ROLLOUT, with: {replicas: 1}}
+    - {name: WAIT_APPROVAL, with: {approvers: [ana]}}
+    - {name: K8S_PRIMARY_ROLLOUT}
+    - {name: K8S_CANARY_CLEAN}
+"""
+
+
+@contextlib.asynccontextmanager
+async def controlled(base: Path, *names: str) -> AsyncIterator[controller_world.Controlled]:
+    speed = controller_world.SPEED
+    async with command_world.world(base, *names, speed=speed, tls=True) as world:
+        (world.directory / "app.pipecd.yaml").unlink()
+        world.write({"volary.yaml": APPLICATION}, message="Deploy v1")
+        async with controller_world.controlled(world, cluster_health=QUICK) as made:
+            yield made
+
+
+async def until_cluster(
+    made: controller_world.Controlled,
+    name: str,
+    holds: Callable[[cluster_views.ClusterView], bool],
+) -> cluster_views.ClusterView:
+    found = None
+    try:
+        async with asyncio.timeout(15):
+            while True:
+                found = await made.service.fleet.get(name)
+                if holds(found):
+                    return found
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        raise AssertionError(f"{name} never was so, but: {found}") from None
+
+
+async def until_image(made: controller_world.Controlled, target: str, wanted: str) -> None:
+    found = ""
+    try:
+        async with asyncio.timeout(15):
+            while found != wanted:
+                if made.world.find(target, "Deployment", "simple") is not None:
+                    found = made.world.images(target)
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        raise AssertionError(f"{target} never ran {wanted}, but {found!r}") from None
+
+
+async def newest(made: controller_world.Controlled) -> views.RunSummaryView:
+    return (await made.runs())[0]
+
+
+async def test_a_lost_cluster_is_left_out_and_gets_what_it_missed(
+    tmp_path: Path,
+    kubectl: Kubectl,
+) -> None:
+    async with controlled(tmp_path, "us", "eu") as made:
+        await made.synced(made.world.write({"x": "1"}, message="Deploy v1 again"))
+        await until_cluster(made, "eu", lambda each: each.status == "ready")
+        made.world.running.clusters["eu"].faults.change({"lost": "refuse"})
+        lost = await until_cluster(made, "eu", lambda each: each.status == "unreachable")
+        second = made.push("simple:v1", "simple:v2")
+        await made.synced(second)
+        went_without = await newest(made)
+        third = made.push("simple:v2", "simple:v3")
+        await made.synced(third)
+        old = made.world.images("eu")
+
+        made.world.running.clusters["eu"].faults.clear()
+        back = await until_cluster(made, "eu", lambda each: each.status == "ready")
+        await until_image(made, "eu", V3)
+        stands = await made.until_application(lambda each: each.status == "synced")
+        caught_up = await made.ended((await newest(made)).id)
+        witness = await kubectl(made.world.running.clusters["eu"], "get", "deployment", "simple")
+
+    assert [str(each.key) for each in lost.taints] == ["volary.dev/unreachable"]
+    assert not lost.schedulable
+    assert went_without.targets == ("us",)
+    assert old == V1
+    assert (back.taints, back.schedulable) == ((), True)
+    assert (caught_up.commit, caught_up.targets, caught_up.status) == (third, ("eu",), "succeeded")
+    assert "eu: it was not there" in caught_up.trigger or "went on without" in caught_up.trigger
+    assert stands.running_commit == third
+    assert "2/2" in witness.out
+
+
+async def test_a_joiner_gets_what_was_completed_and_not_half_a_release(tmp_path: Path) -> None:
+    async with controlled(tmp_path, "us", "eu", "ap") as made:
+        everybody = made.controller.service.fleet.register.members
+        made.controller.change_fleet(without(everybody, "ap"))
+        first = made.world.write({"x": "1"}, message="Deploy v1 again")
+        await made.synced(first)
+        gone = made.world.find("ap", "Deployment", "simple")
+        made.world.write({"volary.yaml": APPLICATION + ASKS})
+        made.push("simple:v1", "simple:v2")
+        held = await made.until_application(
+            lambda each: each.run != "" and each.status == "running"
+        )
+        await made.until_run(held.run, lambda each: each.wanted_approval is not None)
+
+        made.controller.change_fleet(everybody)
+        await until_cluster(made, "ap", lambda each: each.status == "ready")
+        await asyncio.sleep(0.5)
+        waits = made.world.find("ap", "Deployment", "simple")
+        await made.service.reject(held.run, controller_world.ANA, comment="not today")
+        await until_image(made, "ap", V1)
+        joined = await made.ended((await newest(made)).id)
+
+    assert gone is None
+    assert waits is None
+    assert (joined.commit, joined.targets, joined.status) == (first, ("ap",), "succeeded")
+
+
+def without(members: fleet.Fleet, name: str) -> fleet.Fleet:
+    return replace(members, clusters=tuple(each for each in members.clusters if each.name != name))
