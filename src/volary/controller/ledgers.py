@@ -137,7 +137,9 @@ class Ledger:
     async def conclude(self, run: state.Run) -> None:
         """Write down how a run ended, for the application and its commit."""
         if moves.is_move(run):
-            await self.keep(moves.concluded(self.standing, run, moves.shift_of(run)))
+            identity = self._tenure.register.identity
+            shift = moves.shift_of(run)
+            await self.keep(moves.concluded(self.standing, run, shift, identity))
             return
         if missing.is_catch_up(self.standing, run):
             await self._conclude_catch_up(run)
@@ -175,6 +177,7 @@ class Ledger:
         """Write down which clusters have the release now; how it stands changes with the last."""
         running, identity = self.record.running_commit, self._tenure.register.identity
         standing, everywhere = missing.concluded(self.standing, run, running, identity)
+        standing = moves.joined(standing, reaching.caught_up(run))
         columns: dict[str, object] = {}
         if everywhere:
             columns["running_commit"] = run.commit

@@ -1,10 +1,11 @@
 """What a move between clusters means for how an application stands. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from volary.controller import pinning, standings, wants
+from volary.controller import pinning, reaching, standings, wants
 from volary.engine import state
 from volary.model import failover as moving
 from volary.model import stage
@@ -96,8 +97,20 @@ def held_up(standing: standings.Standing, reason: str) -> standings.Standing:
     return replace(standing, placed=placed)
 
 
+def joined(standing: standings.Standing, names: Sequence[str]) -> standings.Standing:
+    """Return the standing once clusters that had missed a release have it."""
+    placed = standing.placed
+    if not placed.chosen:
+        return standing
+    chosen = tuple(dict.fromkeys((*placed.chosen, *names)))
+    return replace(standing, placed=replace(placed, chosen=chosen))
+
+
 def concluded(
-    standing: standings.Standing, run: state.Run, shift: shifts.Shift
+    standing: standings.Standing,
+    run: state.Run,
+    shift: shifts.Shift,
+    identity: reaching.Identity,
 ) -> standings.Standing:
     """Return the standing after the run of a move; what clusters run stays what it was.
 
@@ -117,7 +130,26 @@ def concluded(
         assigned=assigned,
         pinned=assignment.NOTHING,
         kept=others,
+        reached=_reached(standing, run, kept, removed, identity),
         under_way=False,
+    )
+
+
+def _reached(
+    standing: standings.Standing,
+    run: state.Run,
+    placed: frozenset[str],
+    removed: frozenset[str],
+    identity: reaching.Identity,
+) -> reaching.Reached:
+    """Return who has the last completed release: also whom it was brought to just now."""
+    reached = standing.reached
+    new = {}
+    if run.commit == reached.commit:
+        new = {name: identity(name) for name in placed if name not in standing.kept}
+    there = {**reached.clusters, **new}
+    return replace(
+        reached, clusters={name: each for name, each in there.items() if name not in removed}
     )
 
 
