@@ -6,22 +6,18 @@ fetched for it, and the CPU time of the controller once nothing happens any more
 """
 
 import asyncio
-import contextlib
 import json
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pygit2
-
-from benchmarks import serving, usage
+from benchmarks import serving, usage, watching
 
 if TYPE_CHECKING:
-    from volary.store import protocol, records
+    from volary.store import protocol
 
 _APPLICATION = """apiVersion: volary.dev/v1
 kind: Application
@@ -65,68 +61,35 @@ def measure(applications: int, *, idle_seconds: float) -> Measured:
     return Measured(applications, fetches=found["fetches"], idle_seconds=idle_seconds, **used)
 
 
-class _Author:
-    """Commits to a bare repository, without a checkout."""
-
-    def __init__(self, path: Path, names: Sequence[str]) -> None:
-        self._opened = pygit2.init_repository(str(path), bare=True, initial_head="main")
-        self._names = names
-
-    def commit(self, text: str) -> str:
-        """Give every application's object this text; return the commit."""
-        opened = self._opened
-        root = opened.TreeBuilder()
-        for name in self._names:
-            directory = opened.TreeBuilder()
-            for file, content in (
-                ("volary.yaml", _APPLICATION.format(name=name)),
-                ("config.yaml", _OBJECT.format(name=name, text=text)),
-            ):
-                blob = opened.create_blob(content.encode())
-                directory.insert(file, blob, pygit2.enums.FileMode.BLOB)
-            root.insert(name, directory.write(), pygit2.enums.FileMode.TREE)
-        who = pygit2.Signature("Ann", "ann@example.com")
-        parents = [] if opened.head_is_unborn else [opened.head.target]
-        made = opened.create_commit("refs/heads/main", who, who, text, root.write(), parents)
-        return str(made)
-
-
-@contextlib.contextmanager
-def _counting() -> Iterator[list[str]]:
-    """Note every fetch of the block."""
-    from volary.sources import library
-
-    seen: list[str] = []
-    real = library.LibraryRemote.fetch
-
-    async def fetch(self: library.LibraryRemote, refspecs: Sequence[str], *, depth: int) -> None:
-        seen.extend(refspecs)
-        await real(self, refspecs, depth=depth)
-
-    library.LibraryRemote.fetch = fetch  # type: ignore[method-assign]
-    try:
-        yield seen
-    finally:
-        library.LibraryRemote.fetch = real  # type: ignore[method-assign]
+def _files(names: Sequence[str], text: str) -> dict[str, dict[str, str]]:
+    return {
+        name: {
+            "volary.yaml": _APPLICATION.format(name=name),
+            "config.yaml": _OBJECT.format(name=name, text=text),
+        }
+        for name in names
+    }
 
 
 async def _work(
     fleet_file: Path, number: int, idle_seconds: float, base: Path
 ) -> dict[str, object]:
+    from volary.sources import library
+
     names = [f"app-{each:05}" for each in range(number)]
-    author = _Author(base / "crowd.git", names)
-    first = author.commit("first")
-    with _counting() as fetched:
-        async with _controller(fleet_file, base) as (store, hasten):
-            await _until(store, names, lambda each: each.running_commit == first)
+    author = watching.Author(base / "repository.git")
+    first = author.commit(_files(names, "first"), "first")
+    with watching.counting(library.LibraryRemote, "fetch") as fetched:
+        async with watching.controller(fleet_file, base) as given:
+            await given.until_applications(number, lambda each: each.running_commit == first)
             fetched.clear()
-            second = author.commit("second")
+            second = author.commit(_files(names, "second"), "second")
             meter = usage.Meter()
-            hasten()
-            await _until_runs(store, second, number)
+            given.hasten()
+            await _until_runs(given.service.store, second, number)
             planned = meter.read()
-            await _until(store, names, lambda each: each.running_commit == second)
-            done, fetches = meter.read(), len(fetched)
+            await given.until_applications(number, lambda each: each.running_commit == second)
+            done, fetches = meter.read(), fetched.total()
             await asyncio.sleep(5)  # what is written behind
             meter = usage.Meter()
             await asyncio.sleep(idle_seconds)
@@ -137,69 +100,6 @@ async def _work(
         "fetches": fetches,
         "idle": asdict(idle),
     }
-
-
-@contextlib.asynccontextmanager
-async def _controller(
-    fleet_file: Path, base: Path
-) -> AsyncIterator[tuple["protocol.Store", Callable[[], object]]]:
-    from volary.config import fleet as fleet_files
-    from volary.controller import server_loop
-    from volary.gitops import repositories, watcher
-    from volary.model import controller
-    from volary.sources import mirrors
-
-    class Clock:
-        def now(self) -> datetime:
-            return datetime.now(UTC)  # noqa: TID251 (here the clock is made)
-
-    spec = controller.Repository("crowd", str(base / "crowd.git"), "main")
-    settings = controller.Settings(
-        str(fleet_file), str(base), f"sqlite:{base}/volary.db", repositories=(spec,)
-    )
-    members = fleet_files.parse(
-        fleet_file.read_text(), file=str(fleet_file), directory=str(fleet_file.parent)
-    ).require()
-    async with mirrors.open_mirrors(base / "mirrors") as opened:
-        watching = watcher.Watcher(settings, opened, pace=watcher.Pace(gap=timedelta(seconds=0.1)))
-        parts = server_loop.Parts(
-            clock=Clock(),
-            members=members,
-            repositories=repositories.WatchedRepositories(settings, opened),
-            watch=watching.watch,
-        )
-        async with (
-            server_loop.open_controller(settings, parts) as made,
-            asyncio.TaskGroup() as group,
-        ):
-            running = group.create_task(made.run())
-            yield made.service.store, lambda: watching.hasten("crowd")
-            running.cancel()
-
-
-async def _until(
-    store: "protocol.Store",
-    names: Sequence[str],
-    holds: "Callable[[records.ApplicationRecord], bool]",
-) -> None:
-    """Wait until every application stands so; looks seldom, to cost little."""
-    from volary.store import records
-
-    found = 0
-    for _ in range(1200):
-        cursor, found = "", 0
-        while True:
-            page = await store.applications.list(
-                records.ApplicationFilter(), cursor=cursor, limit=500
-            )
-            found += sum(map(holds, page.items))
-            cursor = page.cursor
-            if not cursor:
-                break
-        if found == len(names):
-            return
-        await asyncio.sleep(0.5)
-    raise RuntimeError(f"only {found} of {len(names)} got there")
 
 
 async def _until_runs(store: "protocol.Store", commit: str, number: int) -> None:

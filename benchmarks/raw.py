@@ -38,7 +38,7 @@ Pass = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Cluster:
+class Cluster:
     session: aiohttp.ClientSession
     url: str
     slots: asyncio.Semaphore
@@ -61,14 +61,14 @@ async def opened(fleet_file: Path, namespace: str, *, tries: bool) -> AsyncItera
     """Yield one pass that applies every object; with `tries` after a dry run of all."""
     bodies = [item.body for item in objects.build(namespace)]
     paths = [_path(body, namespace) for body in bodies]
-    async with _connected(fleet_file) as clusters:
+    async with connected(fleet_file) as clusters:
 
-        async def apply_all(cluster: _Cluster, *, dry_run: bool) -> None:
+        async def apply_all(cluster: Cluster, *, dry_run: bool) -> None:
             async with asyncio.TaskGroup() as group:
                 for path, body in zip(paths, bodies, strict=True):
                     group.create_task(cluster.apply(path, body, dry_run=dry_run))
 
-        async def apply_to(cluster: _Cluster) -> None:
+        async def apply_to(cluster: Cluster) -> None:
             if tries:
                 await apply_all(cluster, dry_run=True)
             await apply_all(cluster, dry_run=False)
@@ -85,7 +85,7 @@ async def opened(fleet_file: Path, namespace: str, *, tries: bool) -> AsyncItera
 async def namespace(fleet_file: Path, name: str) -> AsyncIterator[Pass]:
     """Yield one pass that makes the namespace in every cluster."""
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    async with _connected(fleet_file) as clusters:
+    async with connected(fleet_file) as clusters:
 
         async def act() -> None:
             async with asyncio.TaskGroup() as group:
@@ -103,7 +103,8 @@ def _path(body: json.JsonObject, namespace: str) -> str:
 
 
 @contextlib.asynccontextmanager
-async def _connected(fleet_file: Path) -> AsyncIterator[Sequence[_Cluster]]:
+async def connected(fleet_file: Path) -> AsyncIterator[Sequence[Cluster]]:
+    """Yield a pooled session to each cluster."""
     members = yaml.safe_load(fleet_file.read_text())["clusters"]
     async with contextlib.AsyncExitStack() as stack:
         clusters = []
@@ -122,5 +123,5 @@ async def _connected(fleet_file: Path) -> AsyncIterator[Sequence[_Cluster]]:
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
             await stack.enter_async_context(session)
-            clusters.append(_Cluster(session, entry["server"], asyncio.Semaphore(together)))
+            clusters.append(Cluster(session, entry["server"], asyncio.Semaphore(together)))
         yield clusters

@@ -1,4 +1,6 @@
-"""The sandbox in a process of its own: ``python -m benchmarks.serving DIRECTORY NUMBER LATENCY``.
+"""The sandbox in a process of its own.
+
+``python -m benchmarks.serving DIRECTORY NUMBER LATENCY SPEED [istio]``.
 
 It says one line when all clusters answer, and ends when its standard input does.
 """
@@ -36,10 +38,26 @@ class Sandbox:
 
 
 @contextlib.contextmanager
-def running(directory: Path, number: int, *, latency: float = 0.0) -> Iterator[Sandbox]:
-    """Run a sandbox with `number` clusters for the length of the block."""
+def running(
+    directory: Path,
+    number: int,
+    *,
+    latency: float = 0.0,
+    speed: float = 1.0,
+    istio: bool = False,
+) -> Iterator[Sandbox]:
+    """Run a sandbox with `number` clusters for the length of the block.
+
+    Args:
+        directory: Where its files go.
+        number: Of clusters.
+        latency: Seconds before each answer.
+        speed: Sandbox seconds per second, for pods that start and stop.
+        istio: With VirtualServices and DestinationRules.
+    """
     began = time.perf_counter()
-    argv = [sys.executable, "-m", "benchmarks.serving", str(directory), str(number), str(latency)]
+    argv = [sys.executable, "-m", "benchmarks.serving", str(directory), str(number)]
+    argv += [str(latency), str(speed), *(["istio"] if istio else [])]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         if server.stdout is None or not server.stdout.readline():
             raise RuntimeError("the sandbox did not start")
@@ -58,13 +76,14 @@ def names(number: int) -> tuple[str, ...]:
     return tuple(f"cluster-{each:02}" for each in range(number))
 
 
-async def _serve(directory: Path, number: int, latency: float) -> None:
-    from volary.sandbox import (
-        faults,
-        fleet,
-    )  # the parent process imports this module, but no sandbox
+async def _serve(
+    directory: Path, number: int, latency: float, speed: float, *, istio: bool
+) -> None:
+    # The parent process imports this module, but no sandbox.
+    from volary.sandbox import crds, faults, fleet
 
-    async with fleet.start(names(number), directory=directory) as started:
+    settings = fleet.Settings(speed=speed, crds=crds.istio() if istio else ())
+    async with fleet.start(names(number), directory=directory, settings=settings) as started:
         for cluster in started.clusters.values():
             cluster.faults.set(faults.Faults(latency=latency))
         print("ready", flush=True)
@@ -72,4 +91,5 @@ async def _serve(directory: Path, number: int, latency: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])))
+    _, place, wanted, late, fast, *more = sys.argv
+    asyncio.run(_serve(Path(place), int(wanted), float(late), float(fast), istio=bool(more)))

@@ -1,0 +1,136 @@
+"""A controller that watches a bare repository, in this process; and what it asks of others.
+
+The repository is written without a checkout: each commit gives every application its files anew.
+"""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pygit2
+
+if TYPE_CHECKING:
+    from volary.controller import service
+    from volary.model import provider
+    from volary.store import records
+
+
+class Author:
+    """Commits to a bare repository."""
+
+    def __init__(self, path: Path) -> None:
+        self._opened = pygit2.init_repository(str(path), bare=True, initial_head="main")
+
+    def commit(self, directories: Mapping[str, Mapping[str, str]], message: str) -> str:
+        """Replace everything by these files of these directories; return the commit."""
+        opened = self._opened
+        root = opened.TreeBuilder()
+        for name, files in directories.items():
+            directory = opened.TreeBuilder()
+            for file, content in files.items():
+                blob = opened.create_blob(content.encode())
+                directory.insert(file, blob, pygit2.enums.FileMode.BLOB)
+            root.insert(name, directory.write(), pygit2.enums.FileMode.TREE)
+        who = pygit2.Signature("Ann", "ann@example.com")
+        parents = [] if opened.head_is_unborn else [opened.head.target]
+        made = opened.create_commit("refs/heads/main", who, who, message, root.write(), parents)
+        return str(made)
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A controller that runs."""
+
+    service: "service.Service"
+    #: Looks at the repository at once.
+    hasten: Callable[[], object]
+
+    async def until_applications(
+        self, number: int, holds: "Callable[[records.ApplicationRecord], bool]"
+    ) -> None:
+        """Wait until so many applications stand so; looks seldom, to cost little."""
+        from volary.store import records
+
+        found, filtered = 0, records.ApplicationFilter()
+        for _ in range(2400):
+            found, cursor = 0, ""
+            while True:
+                page = await self.service.store.applications.list(
+                    filtered, cursor=cursor, limit=500
+                )
+                found += sum(map(holds, page.items))
+                cursor = page.cursor
+                if not cursor:
+                    break
+            if found == number:
+                return
+            await asyncio.sleep(0.5)
+        raise RuntimeError(f"only {found} of {number} got there")
+
+
+@contextlib.asynccontextmanager
+async def controller(
+    fleet_file: Path, base: Path, *, providers: "Sequence[provider.Provider]" = ()
+) -> AsyncIterator[Watched]:
+    """Run a controller on ``base/repository.git``, with a database beside it."""
+    from volary.config import fleet as fleet_files
+    from volary.controller import server_loop
+    from volary.gitops import repositories, watcher
+    from volary.model import controller as settings_of
+    from volary.sources import mirrors
+
+    class Clock:
+        def now(self) -> datetime:
+            return datetime.now(UTC)  # noqa: TID251 (here the clock is made)
+
+    spec = settings_of.Repository("bench", str(base / "repository.git"), "main")
+    settings = settings_of.Settings(
+        str(fleet_file),
+        str(base),
+        f"sqlite:{base}/volary.db",
+        repositories=(spec,),
+        providers=tuple(providers),
+    )
+    members = fleet_files.parse(
+        fleet_file.read_text(), file=str(fleet_file), directory=str(fleet_file.parent)
+    ).require()
+    async with mirrors.open_mirrors(base / "mirrors") as opened:
+        pace = watcher.Pace(gap=timedelta(seconds=0.1))
+        watching = watcher.Watcher(settings, opened, pace=pace)
+        parts = server_loop.Parts(
+            clock=Clock(),
+            members=members,
+            repositories=repositories.WatchedRepositories(settings, opened),
+            watch=watching.watch,
+        )
+        async with (
+            server_loop.open_controller(settings, parts) as made,
+            asyncio.TaskGroup() as group,
+        ):
+            running = group.create_task(made.run())
+            yield Watched(made.service, lambda: watching.hasten("bench"))
+            running.cancel()
+
+
+@contextlib.contextmanager
+def counting(
+    owner: type[Any], method: str, name: Callable[..., str] = lambda *_args, **_named: ""
+) -> Iterator[Counter[str]]:
+    """Count the calls of a method of a class, by what `name` makes of their arguments."""
+    real = getattr(owner, method)
+    seen: Counter[str] = Counter()
+
+    def counted(self: object, *arguments: object, **named: object) -> object:
+        seen[name(*arguments, **named)] += 1
+        return real(self, *arguments, **named)
+
+    setattr(owner, method, counted)
+    try:
+        yield seen
+    finally:
+        setattr(owner, method, real)
