@@ -244,5 +244,8 @@ def _remember(prepared: preparation.Prepared, ended: state.Run, talk: rich_conso
             last_success.write_assignment(where, key, prepared.numbers.now)
         elif kept := standing.kept(ended):
             last_success.write_kept(where, key, dict.fromkeys(kept, ended.commit))
+            numbers = prepared.numbers
+            made = numbers.before.taken_over(numbers.now, kept)
+            last_success.write_assignment(where, key, made)
     except OSError as error:
         talk.print(f"[yellow]warning:[/] the success could not be remembered: {error.strerror}")
