@@ -23,6 +23,7 @@ class Looking:
             Clock(),
             memory=timedelta(seconds=memory),
             patience=timedelta(seconds=0.4),
+            hurry=timedelta(seconds=0.1),
         )
 
     async def __call__(self) -> surveys.Survey:
@@ -68,6 +69,10 @@ async def test_a_silent_cluster_holds_nobody_up_and_is_shown_as_it_was_last_know
         assert silent.silent_since == before.whole.clusters[1].seen
         assert silent.state is not None
         assert (silent.state.ready, silent.state.commits) == (2, (OLD,))
+
+        again = (await looking()).whole.clusters[1]
+        assert again.silence == "it did not answer within 0.1 s"
+        assert again.silent_since == silent.silent_since
 
         eu.faults.clear()
         back = (await looking()).whole

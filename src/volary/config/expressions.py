@@ -61,6 +61,8 @@ class Expression:
     #: How many macros it has, and how deep they are nested.
     macros: int
     depth: int
+    #: By which of the object's names it asks; each is a copy of the object.
+    names: frozenset[str]
 
     def evaluate(self, body: json.JsonObject) -> object:
         """Return its value for an object; nothing is changed.
@@ -72,7 +74,7 @@ class Expression:
         if self.macros and self.macros * _longest(seen) ** self.depth > _MOST_STEPS:
             raise EvaluationError("it would take too long: the object's lists are too long")
         try:
-            value: object = _program(self.text).execute(dict.fromkeys(VARIABLES, seen))
+            value: object = _program(self.text).execute(dict.fromkeys(self.names, seen))
         except KeyError as error:
             raise EvaluationError(f"there is no {error.args[0]}") from error
         except (TypeError, ValueError, RuntimeError, LookupError, ArithmeticError) as error:
@@ -80,6 +82,7 @@ class Expression:
         return value
 
 
+@functools.lru_cache(maxsize=512)
 def parse(text: str) -> Expression:
     """Return an expression that can be evaluated.
 
@@ -96,12 +99,13 @@ def parse(text: str) -> Expression:
     if depth > _DEEPEST:
         raise ValueError(f"has macros nested {depth} deep, more than {_DEEPEST}")
     bound = frozenset(_BOUND.findall(_TEXTS.sub("''", text)))
-    if unknown := sorted(set(program.variables()) - VARIABLES - _TYPES - bound):
+    variables = frozenset(program.variables())
+    if unknown := sorted(variables - VARIABLES - _TYPES - bound):
         raise ValueError(f"{', '.join(unknown)} is not known; the object is called object")
     functions = (name for name in program.functions() if name.isidentifier())
     if unknown := sorted(set(functions) - _FUNCTIONS):
         raise ValueError(f"the function {', '.join(unknown)} does not exist")
-    return Expression(text, macros, depth)
+    return Expression(text, macros, depth, variables & VARIABLES)
 
 
 @functools.lru_cache(maxsize=512)

@@ -62,6 +62,7 @@ class Surveyor:
         *,
         memory: timedelta = timedelta(seconds=5),
         patience: timedelta = timedelta(seconds=5),
+        hurry: timedelta = timedelta(seconds=1),
     ) -> None:
         """Make one.
 
@@ -70,11 +71,13 @@ class Surveyor:
             clock: Says when something was seen.
             memory: How long an answer is given again.
             patience: How long a cluster may take.
+            hurry: The same for one that was silent when it was asked last.
         """
         self._clusters = clusters
         self._clock = clock
         self._memory = memory
         self._patience = patience
+        self._hurry = min(hurry, patience)
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
 
     async def survey(self, name: str, subject: Callable[[], Awaitable[Subject]]) -> Survey:
@@ -105,9 +108,11 @@ class Surveyor:
         gate = asyncio.Semaphore(_TOGETHER)
 
         async def report(name: str) -> presence.Report:
+            last = known.get(name)
+            patience = self._hurry if last is not None and last.silence else self._patience
             async with gate:
-                found = await self._report(name, subject)
-            return _remembering(found, known.get(name))
+                found = await self._report(name, subject, patience.total_seconds())
+            return _remembering(found, last)
 
         names = (*subject.targets, *_without(subject.others, subject.targets))
         async with asyncio.TaskGroup() as group:
@@ -115,14 +120,14 @@ class Surveyor:
         reports = [task.result() for task in tasks]
         return Survey(presence.of_fleet(reports), self._clock.now())
 
-    async def _report(self, name: str, subject: Subject) -> presence.Report:
+    async def _report(self, name: str, subject: Subject, seconds: float) -> presence.Report:
         """Return one cluster's part; its trouble is part of the answer."""
         wanted = name in subject.targets
         member = self._clusters.member(name)
         silence = ""
         state: presence.ClusterState | None = None
         try:
-            async with asyncio.timeout(self._patience.total_seconds()):
+            async with asyncio.timeout(seconds):
                 client = await self._clusters.client(name)
                 if isinstance(client, pool.Unavailable):
                     silence = client.reason
@@ -137,7 +142,7 @@ class Surveyor:
                         seen.live, seen.missing, rules=subject.rules, warnings=seen.warnings
                     )
         except TimeoutError:
-            silence = f"it did not answer within {self._patience.total_seconds():g} s"
+            silence = f"it did not answer within {seconds:g} s"
         except errors.VolaryError as error:
             silence = str(error)
         now = self._clock.now()
