@@ -12,6 +12,7 @@ import controller_world
 from sandbox_fixtures import Kubectl
 from volary.controller import cluster_views, views
 from volary.model import attendance, fleet
+from volary.store import records
 
 QUICK = attendance.Rules(
     interval=timedelta(seconds=0.1),
@@ -35,6 +36,13 @@ ASKS = """\
     - {name: WAIT_APPROVAL, with: {approvers: [ana]}}
     - {name: K8S_PRIMARY_ROLLOUT}
     - {name: K8S_CANARY_CLEAN}
+"""
+WAVES = """\
+  waves:
+  - name: first
+    targets: {names: [us]}
+    gate: {approval: {approvers: [ana], count: 1}}
+  - name: rest
 """
 
 
@@ -75,6 +83,10 @@ async def until_image(made: controller_world.Controlled, target: str, wanted: st
                 await asyncio.sleep(0.02)
     except TimeoutError:
         raise AssertionError(f"{target} never ran {wanted}, but {found!r}") from None
+
+
+def without(members: fleet.Fleet, name: str) -> fleet.Fleet:
+    return replace(members, clusters=tuple(each for each in members.clusters if each.name != name))
 
 
 async def newest(made: controller_world.Controlled) -> views.RunSummaryView:
@@ -142,5 +154,31 @@ async def test_a_joiner_gets_what_was_completed_and_not_half_a_release(tmp_path:
     assert (joined.commit, joined.targets, joined.status) == (first, ("ap",), "succeeded")
 
 
-def without(members: fleet.Fleet, name: str) -> fleet.Fleet:
-    return replace(members, clusters=tuple(each for each in members.clusters if each.name != name))
+async def test_a_cordoned_cluster_is_left_out_where_nothing_has_begun(tmp_path: Path) -> None:
+    async with controlled(tmp_path, "us", "eu") as made:
+        await made.synced(made.world.write({"x": "1"}, message="Deploy v1 again"))
+        made.world.write({"volary.yaml": APPLICATION + WAVES})
+        second = made.push("simple:v1", "simple:v2")
+        held = await made.until_application(
+            lambda each: each.head == second and each.status == "running"
+        )
+        await made.until_run(held.run, lambda each: each.wanted_approval is not None)
+        cordoned = await made.service.fleet.cordon("eu", controller_world.ANA, reason="1.36")
+        touched = await made.service.fleet.cordon("us", controller_world.ANA, reason="1.36")
+        await made.until_run(held.run, lambda each: any(one.left_out for one in each.targets))
+        await made.service.approve(held.run, controller_world.ANA)
+        ended = await made.ended(held.run)
+        stood, old = await made.application(), made.world.images("eu")
+        await made.service.fleet.uncordon("eu", controller_world.ANA, reason="done")
+        await until_image(made, "eu", V2)
+        stands = await made.synced(second)
+        audit = await made.service.audit(records.AuditFilter(action="cluster.uncordon"))
+
+    assert [each.reason for each in (*cordoned.taints, *touched.taints)] == ["1.36", "1.36"]
+    assert (stood.status, stood.running_commit == second) == ("failed", False)
+    assert ended.reason.endswith(
+        "done on us, but the run went on without eu (cordoned by ana: 1.36)"
+    )
+    assert old == V1
+    assert stands.reason == f"every cluster has {second[:7]}; eu came last"
+    assert audit.items[0].document == {"cluster": "eu", "reason": "done"}

@@ -99,10 +99,13 @@ class CatchingUp:
             try:
                 await self._leave_out_cordoned(lane, known)
                 busy += await self._look(lane, known, may_begin=busy < _TOGETHER)
-            except errors.VolaryError as error:
+            except (errors.UserError, errors.TemporaryError) as error:
+                _LOG.warning("application %s is not caught up now: %s", lane.name, error)
+            # A bug in one application must not stop the others; it is logged with its trace.
+            except Exception as error:
                 if driving.is_overtaken(error):
                     raise
-                _LOG.warning("application %s is not caught up now: %s", lane.name, error)
+                _LOG.exception("application %s is not caught up", lane.name)
 
     async def _let_go(self, everybody: list[lanes.Lane]) -> None:
         """Let go of clusters that left and that no run under way is pinned to."""
