@@ -16,6 +16,7 @@ from volary.controller import (
     marking,
     pausing,
     pulse,
+    rebalancing,
     releases,
     wants,
 )
@@ -86,6 +87,8 @@ class Answers:
     async def _of_application(self, lane: lanes.Lane, request: records.RequestRecord) -> str:
         if request.kind == "rollback":
             return await self._rollback(lane, request)
+        if request.kind == rebalancing.KIND:
+            return await rebalancing.carry_out(self._tenure, lane, request)
         if request.kind == "pause":
             pause = state.Pause(
                 request.by, self._tenure.desk.clock.now(), request.document.get("reason", "")

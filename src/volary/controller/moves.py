@@ -22,6 +22,20 @@ def is_move(run: state.Run) -> bool:
     return all(each.stage.name in _STAGES for each in run.stages)
 
 
+def is_urgent(standing: standings.Standing) -> bool:
+    """Say whether what waits to move is worth interrupting a run for.
+
+    Only what is lost or ill and has no replacement yet; a drain, a rebalance and a clean-up wait.
+    """
+    causes = (failover.Cause.CLUSTER, failover.Cause.APPLICATION)
+    return any(each.cause in causes and not each.replaced for each in standing.placed.leaving)
+
+
+def is_moving(run: state.Run | None) -> bool:
+    """Say whether a run under way moves its application."""
+    return run is not None and not run.is_final and is_move(run)
+
+
 class Room(StrEnum):
     """What a move does about a run under way."""
 

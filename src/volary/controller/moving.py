@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from volary.config import crosscheck
 from volary.controller import (
     driving,
     lanes,
     moves,
     projects,
+    rebalancing,
     releases,
     standings,
     wants,
@@ -140,7 +140,7 @@ class Mover:
         view: losses.View,
     ) -> None:
         before = lane.standing.placed
-        if lane.standing.move is not None or _is_moving(lane):
+        if lane.standing.move is not None or moves.is_moving(lane.run_under_way):
             return
         situation = await self.situation(lane.standing, project, known)
         allowance = losses.allow(view, self._recent(), self.limits, situation.now)
@@ -163,7 +163,11 @@ class Mover:
 
         def kept(standing: standings.Standing) -> standings.Standing:
             # Somebody else decided meanwhile; the next look decides anew.
-            if standing.placed != before or standing.move is not None or _is_moving(lane):
+            if (
+                standing.placed != before
+                or standing.move is not None
+                or moves.is_moving(lane.run_under_way)
+            ):
                 return standing
             return replace(standing, placed=placed, move=move)
 
@@ -192,19 +196,14 @@ class Mover:
         known: Mapping[str, attendance.Attendance],
     ) -> decisions.Situation:
         """Return everything that a decision about an application looks at."""
-        desk, app = self.tenure.desk, project.application
-        targets = crosscheck.deployed(app, desk.clusters.fleet)
-        names = tuple(each.name for each in targets)
-        chosen = standing.placed.chosen or (() if app.spread else names)
-        placed = replace(standing.placed, chosen=tuple(each for each in chosen if each in names))
-        situation = decisions.Situation(
-            app, targets, known, placed, self._now(), self.tenure.register.rules
-        )
-        policy = app.failover
+        desk, policy = self.tenure.desk, project.application.failover
+        seen = rebalancing.Known(known, self.tenure.register.rules)
+        situation = rebalancing.situation(desk, project, standing, seen, self._now())
         if policy is None:
             return situation
         if policy.application is not None:
-            well = [each for each in placed.chosen if situation.is_well(each)]
+            here = situation.standing.chosen
+            well = [each for each in here if situation.is_well(each)]
             found = await wellness.look(desk.clusters, desk.renderer, project, well, desk.patience)
             situation = replace(situation, health=found)
         if policy.cluster is not None and policy.witness is not None:
@@ -249,6 +248,8 @@ class Mover:
         run, move = lane.run_under_way, lane.standing.move
         if run is None or move is None or moves.is_move(run):
             return
+        if not moves.is_urgent(lane.standing):
+            return
         patience = (app.failover or failover.Failover()).patience
         answer = moves.room(lane.standing, run, move, self._now(), patience)
         if answer.room is moves.Room.WAIT:
@@ -282,8 +283,3 @@ class Mover:
             self.tenure.notifier.announce(
                 notices.Event.FAILOVER_STOPPED, subject, self._now(), raised
             )
-
-
-def _is_moving(lane: lanes.Lane) -> bool:
-    run = lane.run_under_way
-    return run is not None and not run.is_final and moves.is_move(run)

@@ -21,6 +21,9 @@ class Rebalance:
     shift: shifts.Shift
     #: One sentence.
     reason: str
+    #: Clusters that get more, and those that keep a part.
+    more: tuple[str, ...]
+    less: tuple[str, ...]
     #: By cluster that it is not on afterwards: why not.
     left_out: Mapping[str, str]
 
@@ -84,7 +87,8 @@ def plan(
     # Before anything goes, those that stay are seen healthy.
     seen = place or (tuple(well) if reachable else ())
     shift = shifts.Shift((), seen, tuple(reduced), reachable, fresh=True)
-    return Rebalance(chosen, leaving, shift, _told(by, new, grown, reduced, lost), choice.left_out)
+    told = _told(by, new, grown, reduced, lost)
+    return Rebalance(chosen, leaving, shift, told, place, tuple(reduced), choice.left_out)
 
 
 def _leaving(
