@@ -1,9 +1,12 @@
 """``WAVE_GATE``: the clusters of a wave are seen to run this release, healthy for some time.
 
 The gate opens for this release alone: the workloads carry the commit of the run, in their
-newest generation, and are ready. Success on an older release, seen too early, does not count
-(argo-cd#29410). The soak is measured from the moment the last cluster of the wave was healthy, and
-begins again for a cluster that does not stay so.
+newest generation, and are ready, before the soak and after it. Success on an older release, seen
+too early, does not count (argo-cd#29410), and neither does what somebody else brought. The soak
+is measured from the moment the last cluster of the wave was healthy. For a cluster that does not
+stay so it begins again, as Kubernetes counts `minReadySeconds`, until the time of the stage is
+over; how often it did is said. A process that takes over sees from the cluster's own records
+whether it broke while nobody looked.
 """
 
 import asyncio
@@ -13,7 +16,7 @@ from datetime import datetime, timedelta
 from volary.clusters import placing, wait
 from volary.engine import wording
 from volary.manifests import tracking, workloads
-from volary.model import manifest, outcome, stage
+from volary.model import json, manifest, outcome, stage
 from volary.stages import context as contexts
 from volary.stages import rendering, work
 
@@ -37,10 +40,15 @@ async def _run(doing: work.Work) -> str:
     )
     await _require_release(doing, manifests)
     since = await _healthy_since(doing, manifests)
-    if not options.soak:
-        return "healthy on this release"
-    await _soak(doing, manifests, options.soak, since)
-    return f"healthy on this release for {wording.span(options.soak)}"
+    breaks = await _soak(doing, manifests, options.soak, since)
+    await _require_release(doing, manifests)
+    return _sentence(options.soak, breaks)
+
+
+def _sentence(soak: timedelta, breaks: int) -> str:
+    lasting = f" for {wording.span(soak)}" if soak else ""
+    times = f"; the soak began again {breaks} time{'s' * (breaks > 1)}" if breaks else ""
+    return f"healthy on this release{lasting}{times}"
 
 
 async def _soak(
@@ -48,19 +56,23 @@ async def _soak(
     manifests: Sequence[manifest.Manifest],
     soak: timedelta,
     since: datetime,
-) -> None:
+) -> int:
     """Watch the cluster stay healthy for the whole soak, from the beginning after each break.
+
+    Returns:
+        How many breaks there were.
 
     Raises:
         StageFailedError: when there is no time left for it.
         StoppedError: when asked to stop.
     """
-    context = doing.context
+    context, breaks = doing.context, 0
     while (left := soak - (_now(doing) - since)) > timedelta():
         doing.check_stop()
         if left > doing.remaining:
+            broken = f"; it was not {breaks} time{'s' * (breaks > 1)}" if breaks else ""
             raise work.StageFailedError(
-                f"there is no time left to be healthy for {wording.span(soak)}"
+                f"there is no time left to be healthy for {wording.span(soak)}{broken}"
             )
         context.progress(
             f"healthy on this release; {wording.span(left)} of {wording.span(soak)} to go"
@@ -75,19 +87,23 @@ async def _soak(
         if seen.end is wait.End.STOPPED:
             raise work.StoppedError(f"{doing.stop_reason}; no longer soaking")
         if seen.end is wait.End.FAILED:
+            breaks += 1
             doing.caution(f"did not stay healthy: {seen.sentence}; the soak begins again")
             await doing.wait_ready(manifests)
             since = _now(doing)
             await _remember(doing, since)
+    return breaks
 
 
-async def _require_release(doing: work.Work, manifests: Sequence[manifest.Manifest]) -> None:
-    """Make sure that the workloads are those of the run's commit.
+async def _require_release(
+    doing: work.Work, manifests: Sequence[manifest.Manifest]
+) -> list[json.JsonObject]:
+    """Make sure that the workloads are those of the run's commit, and return them.
 
     Raises:
         StageFailedError: when one is missing, or of another commit.
     """
-    context = doing.context
+    context, seen = doing.context, []
     found = workloads.find(manifests, context.application.workloads)
     placement = await placing.place(context.client, found)
     for each in placement.placed:
@@ -102,6 +118,8 @@ async def _require_release(doing: work.Work, manifests: Sequence[manifest.Manife
                 f"{each.item.key.title} is of {commit[:7] or 'an unknown commit'}, not of this"
                 f" release ({context.commit[:7]})"
             )
+        seen.append(live)
+    return seen
 
 
 async def _healthy_since(doing: work.Work, manifests: Sequence[manifest.Manifest]) -> datetime:
@@ -110,13 +128,36 @@ async def _healthy_since(doing: work.Work, manifests: Sequence[manifest.Manifest
     known = (await context.memory.load()).get("since")
     await doing.wait_ready(manifests)
     if isinstance(known, str):
-        return datetime.fromisoformat(known)
+        return await _still_since(doing, manifests, datetime.fromisoformat(known))
     context.assembly.post(context.target, _HEALTHY, _now(doing))
     context.progress("healthy; waiting for the other clusters of the wave")
     healthy = await _all_healthy(doing)
     since = max(each for each in healthy.values() if isinstance(each, datetime))
     await _remember(doing, since)
     return since
+
+
+async def _still_since(
+    doing: work.Work, manifests: Sequence[manifest.Manifest], known: datetime
+) -> datetime:
+    """Return since when the cluster is healthy: later than known, if it broke in between."""
+    seen = await _require_release(doing, manifests)
+    since = max([known, *filter(None, map(_available_since, seen))])
+    if since > known:
+        doing.caution("did not stay healthy while nobody looked; the soak begins again")
+        await _remember(doing, since)
+    return since
+
+
+def _available_since(live: json.JsonObject) -> datetime | None:
+    """Return since when a workload says that it is available; None when it does not say."""
+    found = (
+        str(each.get("lastTransitionTime", ""))
+        for each in live.get("status", {}).get("conditions", ())
+        if each.get("type") == "Available" and each.get("status") == "True"
+    )
+    text = next(found, "")
+    return datetime.fromisoformat(text) if text else None
 
 
 async def _all_healthy(doing: work.Work) -> Mapping[str, object]:
