@@ -53,6 +53,30 @@ class EvaluationError(Exception):
     """The expression has no value for this object; says why in half a sentence."""
 
 
+class Subject:
+    """An object that expressions are asked about, taken over once for all of them."""
+
+    def __init__(self, body: json.JsonObject) -> None:
+        self._body = _visible(body)
+        self._contexts: dict[frozenset[str], cel.Context] = {}
+        self._longest = 0
+
+    @property
+    def longest(self) -> int:
+        """The length of its longest list or object."""
+        if not self._longest:
+            self._longest = _longest(self._body)
+        return self._longest
+
+    def context(self, names: frozenset[str]) -> "cel.Context":
+        """Return what an expression that asks by these names is evaluated in."""
+        import cel  # see `_program`
+
+        if names not in self._contexts:
+            self._contexts[names] = cel.Context(variables=dict.fromkeys(names, self._body))
+        return self._contexts[names]
+
+
 @dataclass(frozen=True, slots=True)
 class Expression:
     """An expression that can be evaluated."""
@@ -64,17 +88,16 @@ class Expression:
     #: By which of the object's names it asks; each is a copy of the object.
     names: frozenset[str]
 
-    def evaluate(self, body: json.JsonObject) -> object:
+    def evaluate(self, subject: Subject) -> object:
         """Return its value for an object; nothing is changed.
 
         Raises:
             EvaluationError: It has none, or would take too long to find.
         """
-        seen = _visible(body)
-        if self.macros and self.macros * _longest(seen) ** self.depth > _MOST_STEPS:
+        if self.macros and self.macros * subject.longest**self.depth > _MOST_STEPS:
             raise EvaluationError("it would take too long: the object's lists are too long")
         try:
-            value: object = _program(self.text).execute(dict.fromkeys(self.names, seen))
+            value: object = _program(self.text).execute(subject.context(self.names))
         except KeyError as error:
             raise EvaluationError(f"there is no {error.args[0]}") from error
         except (TypeError, ValueError, RuntimeError, LookupError, ArithmeticError) as error:

@@ -30,14 +30,15 @@ def assess(body: json.JsonObject, rule: health.Rule) -> health.Health:
         return health.Health(rule.treat_as, f"exists, which counts as {rule.treat_as.value}")
     if waiting := conditions.unobserved(body):
         return waiting
+    subject = expressions.Subject(body)
     try:
-        found = _first_true(body, _ordered(rule))
+        found = _first_true(subject, _ordered(rule))
     except expressions.EvaluationError as error:
         return health.Health(status.HealthStatus.UNKNOWN, str(error))
     if found is None:
-        return conditions.progressing(_said(body, rule) or f"not yet: {rule.healthy}")
+        return conditions.progressing(_said(subject, rule) or f"not yet: {rule.healthy}")
     word, text = found
-    return health.Health(word, _said(body, rule) or text)
+    return health.Health(word, _said(subject, rule) or text)
 
 
 def _ordered(rule: health.Rule) -> Iterable[tuple[status.HealthStatus, str]]:
@@ -48,7 +49,7 @@ def _ordered(rule: health.Rule) -> Iterable[tuple[status.HealthStatus, str]]:
 
 
 def _first_true(
-    body: json.JsonObject, ordered: Iterable[tuple[status.HealthStatus, str]]
+    subject: expressions.Subject, ordered: Iterable[tuple[status.HealthStatus, str]]
 ) -> tuple[status.HealthStatus, str] | None:
     """Return the first word whose expression is true.
 
@@ -56,14 +57,14 @@ def _first_true(
         EvaluationError: One before it has no value, or is neither true nor false.
     """
     for word, text in ordered:
-        if text and _holds(body, word, text):
+        if text and _holds(subject, word, text):
             return word, text
     return None
 
 
-def _holds(body: json.JsonObject, word: status.HealthStatus, text: str) -> bool:
+def _holds(subject: expressions.Subject, word: status.HealthStatus, text: str) -> bool:
     try:
-        value = expressions.parse(text).evaluate(body)
+        value = expressions.parse(text).evaluate(subject)
     except (expressions.EvaluationError, ValueError) as error:
         raise expressions.EvaluationError(f"{word.value} cannot be told: {error}") from error
     if not isinstance(value, bool):
@@ -71,12 +72,12 @@ def _holds(body: json.JsonObject, word: status.HealthStatus, text: str) -> bool:
     return value
 
 
-def _said(body: json.JsonObject, rule: health.Rule) -> str:
+def _said(subject: expressions.Subject, rule: health.Rule) -> str:
     """Return the reason that the rule gives; empty when it gives none."""
     if not rule.message:
         return ""
     try:
-        value = expressions.parse(rule.message).evaluate(body)
+        value = expressions.parse(rule.message).evaluate(subject)
     except (expressions.EvaluationError, ValueError):
         # Only the wording is missing; the expression itself stands in for it.
         return ""
