@@ -10,6 +10,7 @@ from volary.cli import (
     analysis_commands,
     cluster_commands,
     convert_commands,
+    moving_commands,
     placement_commands,
     remote_commands,
     sandbox_commands,
@@ -334,4 +335,5 @@ app.add_typer(sandbox_commands.app)
 app.add_typer(convert_commands.app, name="convert")
 app.add_typer(analysis_commands.app, name="analysis")
 app.add_typer(cluster_commands.app, name="cluster")
+app.add_typer(moving_commands.app)
 app.add_typer(remote_commands.app)

@@ -19,6 +19,7 @@ from volary.controller import (
     leases,
     metering,
     outboxes,
+    placement_service,
     pulse,
     register,
     releases,
@@ -131,6 +132,7 @@ class Controller:
             kept,
             cluster_service.ClusterService(known, asker, audit),
             status_service.StatusService(store, desk, surveys.Surveyor(clusters, parts.clock)),
+            placement_service.PlacementService(store, desk, known, asker, audit),
         )
         #: Whether this process drives at the moment.
         self.drives = False

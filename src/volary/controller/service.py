@@ -12,6 +12,7 @@ from volary.controller import (
     asking,
     cluster_service,
     cluster_views,
+    placement_service,
     presenting,
     preview,
     pulse,
@@ -44,6 +45,8 @@ class Service:
     fleet: cluster_service.ClusterService
     #: How applications are in their clusters.
     statuses: status_service.StatusService
+    #: Where applications are.
+    placements: placement_service.PlacementService
 
     # Looking.
 

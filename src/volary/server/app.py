@@ -23,7 +23,16 @@ from volary.server import (
     surroundings,
     tokens,
 )
-from volary.server.routes import applications, clusters, commands, house, overview, runs, streaming
+from volary.server.routes import (
+    applications,
+    clusters,
+    commands,
+    house,
+    overview,
+    placements,
+    runs,
+    streaming,
+)
 
 #: Every route there is.
 ROUTERS = (
@@ -32,6 +41,7 @@ ROUTERS = (
     runs.router,
     commands.router,
     clusters.router,
+    placements.router,
     overview.router,
     streaming.router,
 )

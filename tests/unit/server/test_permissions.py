@@ -17,6 +17,8 @@ COMMANDS = {
     "/api/v1/applications/{application}/sync": DEPLOY,
     "/api/v1/applications/{application}/plan": DEPLOY,
     "/api/v1/applications/{application}/rollback": DEPLOY,
+    "/api/v1/applications/{application}/rebalance": DEPLOY,
+    "/api/v1/applications/{application}/rebalance/plan": DEPLOY,
     "/api/v1/applications/{application}/pause": DEPLOY,
     "/api/v1/applications/{application}/resume": DEPLOY,
     "/api/v1/runs/{run}/approve": APPROVE,
