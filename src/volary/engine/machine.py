@@ -107,9 +107,16 @@ _RECORDS: Mapping[type[events.Event], Callable[[state.Run, Any], requests.Answer
 #: Status → event → the statuses that may follow. What is not listed is not taken.
 _LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = {
     RunStatus.PLANNED: {
-        events.Start: (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.FAILED),
+        # One that takes another run back is on its way back from the start.
+        events.Start: (
+            RunStatus.RUNNING,
+            RunStatus.WAITING,
+            RunStatus.FAILED,
+            RunStatus.ROLLING_BACK,
+        ),
         events.SkipCluster: (RunStatus.PLANNED,),
-        events.Cancel: (RunStatus.CANCELLED,),
+        # Cancelled with a way back, one that is nothing else stays what it is.
+        events.Cancel: (RunStatus.PLANNED, RunStatus.CANCELLED),
     },
     # Requests wait for running tasks to come to rest; there may be none while it only waits
     # for clusters that could not be reached.

@@ -18,7 +18,8 @@ Rule = Callable[[state.Run, datetime], state.Run]
 
 def settle(run: state.Run, now: datetime) -> state.Run:
     """Return `run` with everything decided that can be decided at `now`."""
-    if run.status is words.RunStatus.PLANNED and run.ending is None:
+    goes_back = bool(run.undoes and run.ending and run.ending.rollback)
+    if run.status is words.RunStatus.PLANNED and (run.ending is None or goes_back):
         return run
     changed = True
     while changed and not run.is_final:

@@ -389,6 +389,8 @@ class Run:
     windows: tuple[WindowRule, ...] = ()
     #: Windows do not hold it up any more; None: they do.
     unfrozen: Unfreezing | None = None
+    #: Id of the run that this one takes back, having nothing else to do; empty: none.
+    undoes: str = ""
 
     @property
     def is_final(self) -> bool:
