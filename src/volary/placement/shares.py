@@ -85,7 +85,9 @@ def _with(item: manifest.Manifest, share: assignment.Share) -> manifest.Manifest
         return autoscalers.with_bounds(item, share.least or 0, share.replicas)
     key = "parallelism" if item.kind == "Job" else "replicas"
     changes: dict[str, object] = {key: share.replicas}
-    if objects.value(item.body, "spec", "completions") is not None:
+    has_completions = objects.value(item.body, "spec", "completions") is not None
+    # A Job without any pods, that nobody says the end of, would never end.
+    if has_completions or (item.kind == "Job" and not share.replicas):
         changes["completions"] = share.completions or 0
     spec = {**objects.mapping(item.body, "spec"), **changes}
     return item.with_body({**item.body, "spec": spec})
