@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,3 +88,33 @@ def test_clusters_share_what_one_process_can_do() -> None:
     shares = {clusters: pool.concurrency(clusters) for clusters in (1, 10, 24, 48, 64, 1000)}
 
     assert shares == {1: 16, 10: 16, 24: 16, 48: 8, 64: 6, 1000: 6}
+
+
+async def test_the_fleet_changes_while_clients_are_in_use(
+    tmp_path: Path, reachable: ScriptedServer
+) -> None:
+    """Who left is reached until it is let go of; who is reached otherwise gets a new client."""
+    one = kubeconfig_of(tmp_path / "one", {"us": reachable.url, "eu": reachable.url})
+    two = kubeconfig_of(tmp_path / "two", {"us": reachable.url, "ap": reachable.url})
+    us, eu = (fleet.Cluster(name, kubeconfig=(one,), context=name) for name in ("us", "eu"))
+    moved, ap = (fleet.Cluster(name, kubeconfig=(two,), context=name) for name in ("us", "ap"))
+    async with pool.open_pool(
+        fleet.Fleet((us, eu)), clock=FixedClock(), limits=LIMITS, environment={}
+    ) as subject:
+        old_us, old_eu = await subject.client("us"), await subject.client("eu")
+
+        subject.change(fleet.Fleet((replace(us, labels={"ring": "1"}), eu)))
+        assert await subject.client("us") is old_us
+
+        subject.change(fleet.Fleet((moved, ap)))
+        new_us = await subject.client("us")
+        assert new_us is not old_us
+        assert isinstance(await subject.client("ap"), clients.Client)
+        assert (subject.former, await subject.client("eu")) == (("eu",), old_eu)
+
+        subject.release(["eu", "us"])
+        gone = await subject.client("eu")
+        assert gone == pool.Unavailable("eu", "cluster eu is not in the fleet")
+        assert (subject.former, await subject.client("us")) == ((), new_us)
+        await subject.sweep()
+        assert isinstance(old_eu, clients.Client)
