@@ -57,6 +57,10 @@ def _unused(options: stage.StageOptions) -> Iterator[str]:
         case stage.VariantRolloutOptions():
             if options.replicas is not None:
                 yield "replicas"
+            if options.of is stage.Scope.FLEET:
+                yield "of"
+            if options.at_most is not None:
+                yield "atMost"
             if options.suffix:
                 yield "suffix"
         case stage.PrimaryRolloutOptions():

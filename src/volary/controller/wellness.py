@@ -57,4 +57,6 @@ async def look(
 def _watched(
     project: projects.Project, manifests: Sequence[manifest.Manifest]
 ) -> Sequence[manifest.Manifest]:
+    if project.application.rolls_out_service:
+        return list(manifests)  # a Service is well whatever it leads to
     return workloads.find(manifests, project.application.workloads) or list(manifests)
