@@ -89,6 +89,11 @@ def _application(
     return (*loaded.problems, *compared)
 
 
+def loaded(files: Mapping[str, str]) -> Mapping[str, application.Loaded]:
+    """Return the application files among `files`, read as `check` reads them, by path."""
+    return {path: _load(path, files, directory=None) for path in _described(files)}
+
+
 def _same_names(files: Mapping[str, str]) -> list[problem.Problem]:
     """Two applications with one name would prune each other's objects."""
     first: dict[str, str] = {}

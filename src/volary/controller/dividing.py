@@ -117,18 +117,37 @@ def _warnings(
 ) -> tuple[problem.Problem, ...]:
     """Return what somebody should know about a division."""
     lines = [f"{name} gets no more replicas: {why}" for name, why in made.unavailable.items()]
-    if policy.autoscaled is overrides.Autoscaled.LEAVE:
-        for listed in manifests.values():
-            lines += [_left_alone(*pair) for pair in dividend.autoscaled(listed)]
-    warning = problem.Severity.WARNING
-    return tuple(problem.Problem(each, severity=warning) for each in dict.fromkeys(lines))
+    told = [problem.Problem(each, severity=problem.Severity.WARNING) for each in lines]
+    for listed in manifests.values():
+        told += left_alone(listed, policy)
+    return tuple(dict.fromkeys(told))
 
 
-def _left_alone(item: manifest.Manifest, scaler: manifest.Manifest) -> str:
-    return (
-        f"{item.key.title} is not divided: {scaler.key.title} scales it on each cluster by itself"
-        " (placement.replicas.autoscaled: divideBounds divides its least and most replicas)"
-    )
+def check(manifests: Sequence[manifest.Manifest], policy: overrides.ReplicaDivision) -> None:
+    """Check what is divided, as far as manifests alone tell.
+
+    Raises:
+        errors.UserError: The bounds of an autoscaler do not fit each other.
+    """
+    dividend.find({"": manifests}, policy)
+
+
+def left_alone(
+    manifests: Sequence[manifest.Manifest], policy: overrides.ReplicaDivision
+) -> list[problem.Problem]:
+    """Return a warning for each workload that is not divided since an autoscaler scales it."""
+    if policy.autoscaled is not overrides.Autoscaled.LEAVE:
+        return []
+    return [
+        problem.Problem(
+            f"{item.key.title} is not divided: {scaler.key.title} scales it on each cluster by"
+            " itself",
+            item.origin,
+            "write placement.replicas.autoscaled: divideBounds to divide the autoscaler's bounds",
+            problem.Severity.WARNING,
+        )
+        for item, scaler in dividend.autoscaled(manifests)
+    ]
 
 
 async def _before(
