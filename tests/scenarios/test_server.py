@@ -131,7 +131,9 @@ async def test_git_drives_and_people_steer(tmp_path: Path) -> None:
         assert "simple:     healthy: healthy in 2 clusters" in each.out, each
         assert "pods:       4 of 4 ready in 2 clusters" in each.out
     assert "server:     synced" in whole.out
-    assert re.search(r"^eu +healthy +2/2 +[0-9a-f]{7} +primary simple:v1 ", whole.out, re.MULTILINE)
+    assert re.search(
+        r"^eu +\w+ +healthy +2/2 +[0-9a-f]{7} +primary simple:v1 ", whole.out, re.MULTILINE
+    )
     assert (denied.code, "did not begin: " in denied.err) == (1, True), denied
     assert "patch" in denied.err
     assert runs[0]["by"] == "token:ana"

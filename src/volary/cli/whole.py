@@ -70,12 +70,13 @@ def _objects(found: Sequence[json.JsonObject]) -> Iterator[_Row]:
 
 
 def _clusters(found: Sequence[json.JsonObject]) -> Iterator[_Row]:
-    yield ("CLUSTER", "HEALTH", "READY", "RELEASE", "VARIANTS", "SEEN", "REASON")
+    yield ("CLUSTER", "STATE", "HEALTH", "READY", "RELEASE", "VARIANTS", "SEEN", "REASON")
     for each in found:
         state = each["health"]
         word = state["status"] if each["current"] else f"unknown (was {state['status']})"
         yield (
             each["name"],
+            _state(each),
             word,
             f"{each['ready']}/{each['total']}" if each["total"] else "-",
             ",".join(_commit(commit) for commit in each["commits"]) or "-",
@@ -83,6 +84,12 @@ def _clusters(found: Sequence[json.JsonObject]) -> Iterator[_Row]:
             _time(each["seen"]),
             each["silence"] or state["reason"],
         )
+
+
+def _state(found: json.JsonObject) -> str:
+    """Return how the cluster itself is, which only a server knows."""
+    marks = [found["state"]] * bool(found["state"]) + ["cordoned"] * found["cordoned"]
+    return ", ".join(marks) or "-"
 
 
 def _silence(found: json.JsonObject) -> str:

@@ -131,7 +131,12 @@ class Controller:
             audit,
             kept,
             cluster_service.ClusterService(known, asker, audit),
-            status_service.StatusService(store, desk, surveys.Surveyor(clusters, parts.clock)),
+            status_service.StatusService(
+                store,
+                desk,
+                surveys.Surveyor(clusters, parts.clock, is_away=status_service.away(known)),
+                known,
+            ),
             placement_service.PlacementService(store, desk, known, asker, audit),
         )
         #: Whether this process drives at the moment.

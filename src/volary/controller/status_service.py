@@ -1,11 +1,13 @@
 """How applications are over all their clusters: the part of the service that looks there."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from volary.controller import (
     origins,
     presenting,
     refusals,
+    register,
     releases,
     standings,
     status_views,
@@ -13,7 +15,7 @@ from volary.controller import (
 )
 from volary.manifests import masking, presence
 from volary.model import application as applications
-from volary.model import errors, fleet, resource, status
+from volary.model import attendance, errors, fleet, resource, status
 from volary.model import health as healths
 from volary.planner import targets as target_choice
 from volary.stages import executor
@@ -27,6 +29,7 @@ class StatusService:
     store: protocol.Store
     desk: releases.Desk
     surveyor: surveys.Surveyor
+    register: register.Register
     _masker: masking.Masker = field(init=False)
     #: By application: why it could not be opened when it was looked at last.
     _problems: dict[str, str] = field(default_factory=dict, init=False)
@@ -54,8 +57,15 @@ class StatusService:
             running_commit=known.running_commit,
             run=application.run,
             why_waiting=await self._why_waiting(standing),
+            clusters=tuple(map(self._marked, shown.clusters)),
             problem=self._masker.clean(self._problems.get(name, "")),
         )
+
+    def _marked(self, found: status_views.ClusterStateView) -> status_views.ClusterStateView:
+        """Return a cluster's part with how the cluster itself is."""
+        known = self.register.of(found.name)
+        held = known.cordon or known.drain
+        return replace(found, state=known.state.value, cordoned=held is not None)
 
     async def _subject(self, known: records.ApplicationRecord) -> surveys.Subject:
         """Return what is looked at: as its file says at the commit that counts.
@@ -88,6 +98,11 @@ class StatusService:
             return ""
         stored = await self.store.runs.load(standing.run)
         return presenting.of_run(stored, ()).why_waiting if stored else ""
+
+
+def away(known: register.Register) -> Callable[[str], bool]:
+    """Return what says that a cluster is known not to answer."""
+    return lambda name: known.of(name).state is attendance.ClusterState.UNREACHABLE
 
 
 def subject(

@@ -79,6 +79,10 @@ class ClusterStateView:
     objects: tuple[ObjectStateView, ...]
     #: What could not be looked at.
     warnings: tuple[str, ...]
+    #: How the cluster itself is, as in the list of clusters; empty where no server knows it.
+    state: str = ""
+    #: Nothing new begins there.
+    cordoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,7 @@ class Surveyor:
         memory: timedelta = timedelta(seconds=5),
         patience: timedelta = timedelta(seconds=5),
         hurry: timedelta = timedelta(seconds=1),
+        is_away: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """Make one.
 
@@ -71,13 +72,15 @@ class Surveyor:
             clock: Says when something was seen.
             memory: How long an answer is given again.
             patience: How long a cluster may take.
-            hurry: The same for one that was silent when it was asked last.
+            hurry: The same for one that was silent when it was asked last, or is away.
+            is_away: Says of a cluster that it is known not to answer.
         """
         self._clusters = clusters
         self._clock = clock
         self._memory = memory
         self._patience = patience
         self._hurry = min(hurry, patience)
+        self._is_away = is_away
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
 
     async def survey(self, name: str, subject: Callable[[], Awaitable[Subject]]) -> Survey:
@@ -109,7 +112,8 @@ class Surveyor:
 
         async def report(name: str) -> presence.Report:
             last = known.get(name)
-            patience = self._hurry if last is not None and last.silence else self._patience
+            was_silent = last is not None and bool(last.silence)
+            patience = self._hurry if was_silent or self._is_away(name) else self._patience
             async with gate:
                 found = await self._report(name, subject, patience.total_seconds())
             return _remembering(found, last)

@@ -29,10 +29,13 @@ def cluster(name: str, **more: Any) -> dict[str, Any]:
         "total": 2,
         "objects": [],
         "warnings": [],
+        "state": "",
+        "cordoned": False,
         **more,
     }
 
 
+NOON = "2026-01-01 12:00:00Z"
 SILENT = {"current": False, "silence": "no answer", "unknownSince": "2026-01-01T12:00:00Z"}
 
 
@@ -92,21 +95,22 @@ def test_the_whole_first_then_what_nobody_can_see_then_the_objects() -> None:
 
 
 def test_wide_shows_the_clusters_and_says_what_is_only_remembered() -> None:
+    gone = cluster("us", **SILENT, state="unreachable", cordoned=True)
     never = cluster("ap", **SILENT, seen=None, commits=[], variants=[], ready=0, total=0)
     warned = cluster("eu", warnings=["services may not be looked at"])
-    found = list(whole.lines(shown(warned, cluster("us", **SILENT), never), wide=True))
+    found = list(whole.lines(shown(warned, gone, never), wide=True))
 
     assert "warning:    eu: services may not be looked at" in found
     assert "not seen:   ap since 2026-01-01 12:00:00Z: no answer" in found
     assert [line.split() for line in found[-3:]] == [
         *(
-            f"{name} {word} 2/2 1111111 primary shop:v1 2026-01-01 12:00:00Z {reason}".split()
-            for name, word, reason in (
-                ("eu", "healthy", "2 objects healthy"),
-                ("us", "unknown (was healthy)", "no answer"),
+            f"{name} {state} {word} 2/2 1111111 primary shop:v1 {NOON} {reason}".split()
+            for name, state, word, reason in (
+                ("eu", "-", "healthy", "2 objects healthy"),
+                ("us", "unreachable, cordoned", "unknown (was healthy)", "no answer"),
             )
         ),
-        ["ap", "unknown", "(was", "healthy)", "-", "-", "-", "never", "no", "answer"],
+        ["ap", "-", "unknown", "(was", "healthy)", "-", "-", "-", "never", "no", "answer"],
     ]
 
 
