@@ -96,6 +96,8 @@ async def test_a_lost_cluster_is_replaced_and_cleaned_up_when_it_is_back(tmp_pat
         assert on(world) == ["asia", "sa"], "cleaned up, and nothing went back"
         assert after.chosen == ("asia", "sa")
         assert list(after.away) == ["eu"]
-        assert [each.status for each in runs] == ["succeeded"] * 3, [(e.trigger, e.targets) for e in runs]
-        assert runs[0].trigger.startswith("eu answers again: what moved away is removed there")
+        assert [each.status for each in runs] == ["succeeded"] * 3, [
+            (e.trigger, e.targets) for e in runs
+        ]
+        assert runs[0].trigger.startswith("eu answers again: what moved away at ")
         assert "eu carries example.com/dead:NoExecute (ana: flood)" in runs[1].trigger

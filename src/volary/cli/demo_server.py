@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -128,8 +129,13 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def write_settings(server: DemoServer, fleet: Path, repository: Path) -> None:
-    """Write the server's settings: one fleet, one repository, nothing else."""
+def write_settings(
+    server: DemoServer,
+    fleet: Path,
+    repository: Path,
+    more: Mapping[str, object] | None = None,
+) -> None:
+    """Write the server's settings: one fleet, one repository, and `more`."""
     settings = {
         "apiVersion": "volary.dev/v1",
         "kind": "Controller",
@@ -139,5 +145,6 @@ def write_settings(server: DemoServer, fleet: Path, repository: Path) -> None:
         "repositories": [
             {"name": "shop", "url": str(repository), "branch": "main", "interval": "1s"}
         ],
+        **(more or {}),
     }
     server.config.write_text(yaml.safe_dump(settings, sort_keys=False))

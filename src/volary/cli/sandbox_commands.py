@@ -23,6 +23,7 @@ class Scenario(StrEnum):
     ONE_BAD_REGION = "one-bad-region"
     WAVES = "waves"
     KARMADA = "karmada"
+    FAILOVER = "failover"
 
 
 class Proxy(StrEnum):
@@ -60,6 +61,7 @@ def demo(
     """
     from volary.cli import (
         demonstration,
+        failover_demo,
         gitops_demo,
         karmada_demo,
         traffic_demo,
@@ -71,6 +73,8 @@ def demo(
         _finish(gitops_demo.run(keep=keep))
     if scenario is Scenario.WAVES:
         _finish(waves_demo.run(keep=keep))
+    if scenario is Scenario.FAILOVER:
+        _finish(failover_demo.run(keep=keep))
     if scenario is Scenario.KARMADA:
         _finish(karmada_demo.run(keep=keep))
     if scenario.value in traffic_stories.STORIES:

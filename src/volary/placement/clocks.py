@@ -35,6 +35,6 @@ def told(duration: timedelta) -> str:
     """Return a duration in words: ``90 s``, ``5 min``, ``2 h``."""
     seconds = int(duration.total_seconds())
     if seconds < 120:
-        return f"{duration.total_seconds():g} s" if seconds < 10 else f"{seconds} s"
+        return f"{round(duration.total_seconds(), 1):g} s" if seconds < 10 else f"{seconds} s"
     minutes = seconds // 60
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h"

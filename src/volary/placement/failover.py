@@ -153,7 +153,8 @@ def decide(situation: Situation, allowance: losses.Allowance) -> Decision:
         reason = _reason(situation, name, kept)
         if reason is None:
             continue
-        lacks = reason.lacks or _held_up(reason, allowance, len(leaving), situation)
+        closed = allowance.reason if allowance.is_closed else ""
+        lacks = closed or reason.lacks or _held_up(reason, allowance, len(leaving), situation)
         after = _after(situation, chosen, name)
         if not lacks:
             lacks = after.failure
@@ -166,8 +167,6 @@ def decide(situation: Situation, allowance: losses.Allowance) -> Decision:
 
 
 def _held_up(reason: _Reason, allowance: losses.Allowance, begun: int, situation: Situation) -> str:
-    if allowance.is_closed:
-        return allowance.reason
     if reason.cause is not Cause.DRAIN and begun >= allowance.moves:
         return f"it has to wait: {allowance.reason}"
     behaviour = reason.behaviour

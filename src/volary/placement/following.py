@@ -145,7 +145,8 @@ def _shift(steps: Sequence[tuple[Step, failover.Leaving]]) -> shifts.Shift:
 def _told(step: Step, each: failover.Leaving) -> str:
     if step is Step.REMOVE_LAST and each.replaced:
         back = f"{each.cluster} answers again" if each.lost else f"{each.cluster} is left"
-        return f"{back}: what moved away is removed there ({each.reason})"
+        when = f"{each.since:%Y-%m-%d %H:%M:%S}"
+        return f"{back}: what moved away at {when} is removed there"
     if _is_overdue(each) and step is Step.REMOVE_FIRST:
         assert each.grace is not None
         return f"no healthy replacement within {clocks.told(each.grace)}: {each.reason}"

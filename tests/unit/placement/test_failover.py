@@ -434,7 +434,9 @@ def test_a_cluster_that_is_back_is_cleaned_up_after_the_replacement_was_seen_hea
     assert waiting.shift is None
     assert waiting.waiting["us"].endswith("us is cleaned up once it answers again")
     assert back.shift == shifts.Shift(place=("asia",), last=("us",))
-    assert back.reason == ("us answers again: what moved away is removed there (us is flooded)")
+    assert back.reason == (
+        "us answers again: what moved away at 2026-03-01 12:00:00 is removed there"
+    )
 
 
 def test_a_cluster_that_answers_is_left_in_the_same_run_but_last() -> None:
