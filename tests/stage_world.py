@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from volary.clusters import pool
+from volary.clusters import breaker, pool, retries, transport
 from volary.engine import executor, state
 from volary.model import application as applications
 from volary.model import fleet as fleets
@@ -22,6 +22,12 @@ KEY = "pipecd.dev/variant"
 OLD, NEW = "1" * 40, "2" * 40
 #: Sandbox seconds per second: a pull of 0.8 s takes 40 ms.
 SPEED = 20.0
+#: A lost cluster is known to be lost within a second, not five, and asked again as soon.
+LIMITS = transport.Limits(
+    retry=retries.Policy(base=timedelta(milliseconds=60)),
+    circuit=breaker.Rules(lasting=0.5, pause=0.5),
+    discovery_pause=0.2,
+)
 
 
 class Clock:
@@ -193,11 +199,17 @@ async def world(
     )
     async with (
         fleet.start(names, settings=settings) as running,
-        pool.open_pool(_members(running, namespaces or {}), clock=Clock()) as clients,
+        pool.open_pool(
+            _members(running, namespaces or {}), clock=Clock(), limits=LIMITS
+        ) as clients,
     ):
         described = application or applications.Application(name="shop")
         sources = {OLD: shop("shop:v1"), NEW: shop("shop:v2")}
-        yield World(running, clients, described, sources)
+        given = World(running, clients, described, sources)
+        # Nobody is late here; the proxies of sandbox pods follow within moments.
+        settle = timedelta(seconds=1.0 if settings.traffic else 0.1)
+        given.options = replace(given.options, settle=settle)
+        yield given
 
 
 def _members(running: fleet.Fleet, namespaces: Mapping[str, tuple[str, ...]]) -> fleets.Fleet:

@@ -7,7 +7,8 @@ import asyncio
 import contextlib
 import math
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 import pytest
 
@@ -50,6 +51,9 @@ async def through(given: stage_world.World, kind: proxies.Kind) -> AsyncIterator
     """Given: a proxy of a kind in every cluster; skips where it is not installed."""
     if reason := proxies.missing(kind):
         pytest.skip(reason)
+    if kind is not proxies.Kind.BUILT_IN:
+        # Real ones read their configuration again in their own time.
+        given.options = replace(given.options, settle=timedelta(seconds=3))
     async with proxies.before(given.running, kind) as urls:
         yield urls
 
