@@ -28,7 +28,8 @@ class Reached:
     commit: str = ""
     #: Clusters that have it, with the identity of each at that time.
     clusters: Mapping[str, str] = field(default_factory=dict)
-    #: Clusters that its run went on without and that have not got it since.
+    #: Clusters that its run went, or began, without although they had the one before, and that
+    #: have not got it since.
     behind: tuple[str, ...] = ()
     #: The run that brings it to single clusters, while that is under way.
     run: str = ""
@@ -53,8 +54,9 @@ def after_release(reached: Reached, run: state.Run, identity: Identity) -> Reach
     if not is_completed(run):
         return reached
     there = [each.name for each in run.clusters if not each.left_out]
-    behind = tuple(each.name for each in run.clusters if each.left_out)
-    return Reached(run.commit, {name: identity(name) for name in there}, behind)
+    behind = [each.name for each in run.clusters if each.left_out]
+    behind += [name for name in reached.clusters if name not in run.targets]
+    return Reached(run.commit, {name: identity(name) for name in there}, tuple(behind))
 
 
 def old_of_absent(reached: Reached, run: state.Run) -> Mapping[str, str]:

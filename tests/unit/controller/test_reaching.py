@@ -44,7 +44,7 @@ def test_a_release_that_succeeded_is_what_its_clusters_have() -> None:
 
     found = reaching.after_release(OLD, run, identity)
 
-    assert found == reaching.Reached("new", {"us": "uid-us", "eu": "uid-eu"})
+    assert found == reaching.Reached("new", {"us": "uid-us", "eu": "uid-eu"}, ("ap",))
     assert reaching.old_of_absent(OLD, run) == {"ap": "old"}
 
 
