@@ -109,11 +109,12 @@ def subject(
     application: applications.Application, members: fleet.Fleet, others: tuple[str, ...] = ()
 ) -> surveys.Subject:
     """Return what is looked at for an application; `others` are clusters it was in."""
-    chosen = target_choice.select(application, members).targets
+    chosen = target_choice.select(application, members)
+    kept_away = (*chosen.suspended, *(name for name, _ in chosen.tainted))
     return surveys.Subject(
         application.name,
-        tuple(each.name for each in chosen),
-        others,
+        tuple(each.name for each in chosen.targets),
+        (*others, *kept_away),
         executor.with_rules(application, members).health,
     )
 

@@ -28,7 +28,7 @@ class Subject:
     """What is looked at."""
 
     application: str
-    #: The clusters it is for, in order.
+    #: The clusters it is for.
     targets: tuple[str, ...]
     #: Others where something of it may be left.
     others: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ class Surveyor:
                 found = await self._report(name, subject, patience.total_seconds())
             return _remembering(found, last)
 
-        names = (*subject.targets, *_without(subject.others, subject.targets))
+        names = _ordered({*subject.targets, *subject.others}, self._clusters.fleet.names)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(report(name)) for name in names]
         reports = [task.result() for task in tasks]
@@ -168,5 +168,6 @@ def _remembering(found: presence.Report, before: presence.Report | None) -> pres
     )
 
 
-def _without(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in dict.fromkeys(names) if name not in known)
+def _ordered(names: set[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Return names in the fleet's order, those that left it at the end."""
+    return (*(name for name in known if name in names), *sorted(names - set(known)))
