@@ -1,6 +1,8 @@
 """Failover on sandbox clusters: replacement first, nothing deleted where nobody answers."""
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from controller_world import ANA, SPEED, Controlled, controlled
 from volary.controller import standings
 from volary.model import attendance, taints
 from volary.placement import failover
+from volary.store import records
 
 V1, V2 = "example/simple:v1", "example/simple:v2"
 #: Looks follow each other quickly, so that a test lasts seconds.
@@ -40,6 +43,19 @@ spec:{placement}
 """
 
 
+@contextlib.asynccontextmanager
+async def spread_out(
+    base: Path, placement: str, names: Sequence[str] = NAMES, **more: object
+) -> AsyncIterator[Controlled]:
+    """Given: an application that a server has brought to where its placement says."""
+    async with command_world.world(base, *names, speed=SPEED) as world:
+        (world.directory / "app.pipecd.yaml").unlink()
+        world.write({"volary.yaml": described(placement)}, message="Spread it")
+        async with controlled(world, cluster_health=WATCHED, **more) as given:
+            await given.until_application(lambda each: each.status == "synced")
+            yield given
+
+
 async def placed(given: Controlled) -> failover.Standing:
     found = await given.controller.service.store.applications.get("simple")
     assert found is not None
@@ -47,14 +63,14 @@ async def placed(given: Controlled) -> failover.Standing:
 
 
 async def until_placed(
-    given: Controlled, holds: object, *, timeout: float = 20.0
+    given: Controlled, holds: Callable[[failover.Standing], object], *, timeout: float = 20.0
 ) -> failover.Standing:
     found = None
     try:
         async with asyncio.timeout(timeout):
             while True:
                 found = await placed(given)
-                if holds(found):  # type: ignore[operator]
+                if holds(found):
                     return found
                 await asyncio.sleep(0.02)
     except TimeoutError:
@@ -62,42 +78,97 @@ async def until_placed(
         raise AssertionError(f"it never was placed so, but: {found}\n{runs}") from None
 
 
+async def until_state(given: Controlled, name: str, state: str) -> None:
+    async with asyncio.timeout(10):
+        while True:
+            if (await given.service.fleet.get(name)).status == state:
+                return
+            await asyncio.sleep(0.02)
+
+
 def on(world: command_world.World) -> list[str]:
     return [name for name in NAMES if world.find(name, "Deployment", "simple") is not None]
 
 
+def pods(world: command_world.World) -> dict[str, int]:
+    """What each cluster is told to run; clusters without it are left out."""
+    names = world.running.clusters
+    found = {name: world.find(name, "Deployment", "simple") for name in names}
+    return {name: body["spec"]["replicas"] for name, body in found.items() if body is not None}
+
+
 async def test_a_lost_cluster_is_replaced_and_cleaned_up_when_it_is_back(tmp_path: Path) -> None:
-    async with (
-        command_world.world(tmp_path, *NAMES, speed=SPEED) as world,
-    ):
-        world.write({"volary.yaml": described(SPREAD)})
-        (world.directory / "app.pipecd.yaml").unlink(missing_ok=True)
-        world.write({}, message="Spread it")
-        async with controlled(world, cluster_health=WATCHED) as given:
-            await given.until_application(lambda each: each.status == "synced")
-            assert on(world) == ["asia", "eu"]
-            clusters = given.service.fleet
+    async with spread_out(tmp_path, SPREAD) as given:
+        world, clusters = given.world, given.service.fleet
+        assert on(world) == ["asia", "eu"]
 
-            world.running.clusters["eu"].faults.change({"lost": "refuse"})
-            await asyncio.sleep(1)
-            assert on(world) == ["asia", "eu"], "a lost connection alone moves nothing"
-            await clusters.taint("eu", ANA, DEAD)
-            moved = await until_placed(
-                given, lambda each: "cleaned up once it answers" in each.waiting.get("eu", "")
-            )
-            assert on(world) == ["asia", "eu", "sa"]
-            assert moved.chosen == ("asia", "sa")
+        world.running.clusters["eu"].faults.change({"lost": "refuse"})
+        await until_state(given, "eu", "unreachable")
+        assert on(world) == ["asia", "eu"], "a lost connection alone moves nothing"
+        await clusters.taint("eu", ANA, DEAD)
+        moved = await until_placed(
+            given, lambda each: "cleaned up once it answers" in each.waiting.get("eu", "")
+        )
+        assert on(world) == ["asia", "eu", "sa"]
+        assert moved.chosen == ("asia", "sa")
 
-            world.running.clusters["eu"].faults.change({"lost": ""})
-            await clusters.untaint("eu", ANA, key=DEAD.key, effect="", reason="")
-            after = await until_placed(given, lambda each: not each.leaving)
-            runs = await given.runs()
+        world.running.clusters["eu"].faults.change({"lost": ""})
+        await clusters.untaint("eu", ANA, key=DEAD.key, effect="", reason="")
+        after = await until_placed(given, lambda each: not each.leaving)
+        runs = await given.runs()
 
         assert on(world) == ["asia", "sa"], "cleaned up, and nothing went back"
         assert after.chosen == ("asia", "sa")
         assert list(after.away) == ["eu"]
-        assert [each.status for each in runs] == ["succeeded"] * 3, [
-            (e.trigger, e.targets) for e in runs
-        ]
+        assert [each.status for each in runs] == ["succeeded"] * 3
         assert runs[0].trigger.startswith("eu answers again: what moved away at ")
         assert "eu carries example.com/dead:NoExecute (ana: flood)" in runs[1].trigger
+
+
+async def test_a_drained_cluster_gives_its_replicas_away_and_gets_them_back_on_request(
+    tmp_path: Path,
+) -> None:
+    async with spread_out(tmp_path, DIVIDED, ("eu", "us")) as given:
+        world, service = given.world, given.service
+        assert pods(world) == {"eu": 1, "us": 1}
+
+        await service.fleet.drain("eu", ANA, reason="1.36")
+        drained = await until_placed(given, lambda each: each.away and not each.leaving)
+        assert pods(world) == {"us": 2}
+        assert drained.away["eu"] == "eu was drained by ana: 1.36; what it runs is shared by us"
+
+        await service.fleet.uncordon("eu", ANA, reason="")
+        found = await service.placements.plan("simple", ANA)
+        assert pods(world) == {"us": 2}, "it does not go back by itself"
+        assert (found.more, found.less, found.off) == (("eu",), ("us",), ())
+        asked = await service.placements.rebalance("simple", ANA)
+        await given.until_run(asked.run, lambda each: each.summary.status == "succeeded")
+
+        assert pods(world) == {"eu": 1, "us": 1}
+        actions = (await service.audit(records.AuditFilter())).items
+        assert [each.action for each in actions][:2] == ["application.rebalance"] * 2
+
+
+async def test_a_move_interrupts_a_run_that_waits_and_its_commit_goes_on_after_it(
+    tmp_path: Path,
+) -> None:
+    async with spread_out(tmp_path, SPREAD) as given:
+        world = given.world
+        waits = (
+            SPREAD + "  pipeline: {stages: [{name: WAIT, with: {duration: 2s}}, {name: K8S_SYNC}]}"
+        )
+        world.write({"volary.yaml": described(waits)})
+        commit = given.push(V1, V2)
+        running = await given.until_application(lambda each: each.status == "running")
+        world.running.clusters["eu"].faults.change({"lost": "refuse"})
+        await given.service.fleet.taint("eu", ANA, DEAD)
+        ended = await given.ended(running.run)
+        await given.synced(commit)
+        runs = await given.runs()
+
+        assert ended.status == "cancelled"
+        assert "interrupted by a move: eu carries example.com/dead" in ended.reason
+        assert runs[1].trigger.startswith("eu carries example.com/dead")
+        assert runs[0].trigger.startswith(f"goes on after run {running.run} was interrupted")
+        assert runs[0].targets == ("asia", "sa")
+        assert world.images("sa") == f"{V2} 2/2"
