@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from volary.clusters import client as clients
-from volary.clusters import kubeconfig, transport
+from volary.clusters import kubeconfig, settings, transport
 from volary.model import clock as clocks
 from volary.model import errors, fleet, problem
 
@@ -63,6 +63,7 @@ class Pool:
         self._chance = chance
         self._reader = kubeconfig.Reader()
         self._clients: dict[str, clients.Client] = {}
+        self._connections: dict[str, settings.Connection] = {}
         #: What closes each client, and those that are not handed out any more.
         self._closers: dict[str, AsyncExitStack] = {}
         self._retired: list[AsyncExitStack] = []
@@ -84,6 +85,23 @@ class Pool:
                 self._retire(cluster.name)
         self._members.update({cluster.name: cluster for cluster in members.clusters})
         self.fleet = members
+
+    def refresh(self, name: str) -> bool:
+        """Read again how a cluster is reached; say whether that is another way than in use.
+
+        Its next use gets a new client then. A kubeconfig that cannot be read changes nothing.
+        """
+        member, used = self._members.get(name), self._connections.get(name)
+        if member is None or used is None:
+            return False
+        try:
+            found = kubeconfig.load(member, environment=self._environment, reader=self._reader)
+        except errors.UserError:
+            return False
+        if found == used:
+            return False
+        self._retire(name)
+        return True
 
     @property
     def former(self) -> tuple[str, ...]:
@@ -108,6 +126,7 @@ class Pool:
     def _retire(self, name: str) -> None:
         if self._clients.pop(name, None) is not None:
             self._retired.append(self._closers.pop(name))
+            del self._connections[name]
 
     def member(self, name: str) -> fleet.Cluster | None:
         """Return the cluster as the fleet describes it."""
@@ -135,6 +154,7 @@ class Pool:
             self._retired.append(closer)
             return self._clients[name]
         self._clients[name], self._closers[name] = client, closer
+        self._connections[name] = connection
         return client
 
 

@@ -88,11 +88,19 @@ class RollCall:
         if many > 1:
             await asyncio.sleep(self.chance() * rules.interval.total_seconds() / 2)
         async with self._slots:
-            found = await probing.probe(self.register.clusters, name, rules.patience)
+            found = await self._probe(name)
             if found.state is words.ClusterState.READY and self._asks_identity(known):
                 identity = await probing.identity(self.register.clusters, name, rules.patience)
                 found = words.Probe(found.state, found.reason, identity)
         return _Seen(found, self.register.clock.now())
+
+    async def _probe(self, name: str) -> words.Probe:
+        """Ask once; again when it failed and the kubeconfig says something else by now."""
+        clusters, patience = self.register.clusters, self.register.rules.patience
+        found = await probing.probe(clusters, name, patience)
+        if found.state is not words.ClusterState.READY and clusters.refresh(name):
+            found = await probing.probe(clusters, name, patience)
+        return found
 
     def _asks_identity(self, known: words.Attendance) -> bool:
         """Say whether it is time to ask: once in a while, and whenever it was away."""

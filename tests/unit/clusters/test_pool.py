@@ -112,6 +112,11 @@ async def test_the_fleet_changes_while_clients_are_in_use(
         assert isinstance(await subject.client("ap"), clients.Client)
         assert (subject.former, await subject.client("eu")) == (("eu",), old_eu)
 
+        assert not subject.refresh("us")
+        kubeconfig_of(tmp_path / "two", {"us": "http://127.0.0.1:1", "ap": reachable.url})
+        assert (subject.refresh("ap"), subject.refresh("us")) == (False, True)
+        new_us = await subject.client("us")
+
         subject.release(["eu", "us"])
         gone = await subject.client("eu")
         assert gone == pool.Unavailable("eu", "cluster eu is not in the fleet")
