@@ -10,6 +10,7 @@ from volary.engine import state
 from volary.model import json, plan, stage
 from volary.placement import assignment_text
 
+_OF = {stage.Scope.CLUSTER: "", stage.Scope.FLEET: " of the fleet"}
 #: So many clusters are named in full.
 _MOST_NAMED = 8
 
@@ -117,10 +118,10 @@ def _steps(options: stage.ProgressiveTrafficOptions) -> str:
 
 def _options(each: stage.Stage) -> str:
     match each.options:
-        case stage.TrafficOptions(primary=primary, canary=canary, baseline=baseline):
-            return f" {primary}/{canary}/{baseline}"
-        case stage.VariantRolloutOptions(replicas=replicas) if replicas:
-            return f" {replicas}"
+        case stage.TrafficOptions(primary=primary, canary=canary, baseline=baseline, of=of):
+            return f" {primary}/{canary}/{baseline}{_OF[of]}"
+        case stage.VariantRolloutOptions(replicas=replicas, of=of) if replicas:
+            return f" {replicas}{_OF[of]}"
         case stage.WaitOptions(duration=duration):
             return f" {duration.total_seconds():g}s"
         case stage.ProgressiveTrafficOptions():

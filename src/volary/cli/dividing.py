@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 
-from volary.clusters import pool
+from volary.clusters import free_capacity, pool
 from volary.config import admission, crosscheck
 from volary.controller import (
+    batching,
     dividing,
     last_success,
     preparation,
+    primary_counts,
     projects,
     system_clock,
 )
-from volary.model import fleet, manifest
-from volary.placement import failover
+from volary.model import fleet, manifest, stage
+from volary.placement import assignment, failover
 from volary.sources import render as renderers
 
 
@@ -36,6 +38,41 @@ async def look(project: projects.Project, members: fleet.Fleet) -> dividing.Numb
     previous = last_success.read_assignment(last_success.path(), key)
     async with pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
         return await dividing.decide(clusters, application, undivided, over, previous)
+
+
+async def pinned(
+    project: projects.Project, members: fleet.Fleet, assigned: assignment.Assignment
+) -> tuple[stage.Stage, ...]:
+    """Return the stages of the pipeline with the shares of the fleet that a run would bring.
+
+    Raises:
+        errors.UserError: A share cannot be reached, or a cluster does not tell what it has.
+    """
+    application = project.application
+    if not batching.shares(application.pipeline):
+        return application.pipeline
+    going = [
+        each
+        for each in crosscheck.deployed(application, members)
+        if not admission.why_not(application, each)
+    ]
+    renderer = renderers.Renderer()
+    manifests = {}
+    for each in going:
+        rendered = await renderer.render(
+            project.files,
+            application,
+            directory=project.directory,
+            target=each.name,
+            members=members,
+            assigned=assigned,
+        )
+        manifests[each.name] = rendered.manifests
+    async with pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
+        counts = await primary_counts.read(
+            clusters, application, manifests, patience=free_capacity.PATIENCE
+        )
+    return batching.pin(application, application.pipeline, going, counts)
 
 
 async def _undivided(

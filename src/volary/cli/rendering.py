@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from volary.cli import console, dividing, exits
+from volary.controller import dividing as decisions
 from volary.controller import projects
 from volary.manifests import render_text
-from volary.model import errors, stage
+from volary.model import errors, fleet, stage
 from volary.model import variant as variants
 from volary.sources import render as renderers
 from volary.stages import rendering
@@ -40,30 +41,41 @@ async def run(wish: Wish) -> int:
         members = projects.load_fleet(wish.fleet, wish.contexts)
         console.show_problems(talk, projects.check_fleet(project, members))
         _check_target(wish.target, members.names)
-    wanted, options = _choose(wish, project.application.pipeline)
+    numbers, pipeline = await _decided(project, members)
+    console.show_problems(talk, numbers.warnings)
+    wanted, options = _choose(wish, pipeline)
+    if isinstance(options, stage.VariantRolloutOptions):
+        options = options.on(wish.target)
     files, commit = project.files, project.commit
     if wanted is variants.Variant.BASELINE and wish.running:
         files = await projects.at_commit(project, wish.running)
         if project.repository is not None:
             commit = (await project.repository.resolve(wish.running)).id
-    assigned = None
-    if members is not None:
-        numbers = await dividing.look(project, members)
-        console.show_problems(talk, numbers.warnings)
-        assigned = numbers.now
     rendered = await renderers.Renderer().render(
         files,
         project.application,
         directory=project.directory,
         target=wish.target,
         members=members,
-        assigned=assigned,
+        assigned=numbers.now if members else None,
     )
     shown = rendering.of_variant(
         wanted, rendered.manifests, project.application, options, commit=commit
     )
+    if not shown:
+        talk.print(f"nothing is applied: none of the fleet's share is {wish.target}'s")
     console.write(render_text.dump(shown, render_text.Format(wish.output)))
     return exits.Exit.DONE
+
+
+async def _decided(
+    project: projects.Project, members: fleet.Fleet | None
+) -> tuple[decisions.Numbers, tuple[stage.Stage, ...]]:
+    """Return who gets how many replicas, and the pipeline with its shares of the fleet."""
+    if members is None:
+        return decisions.Numbers(), project.application.pipeline
+    numbers = await dividing.look(project, members)
+    return numbers, await dividing.pinned(project, members, numbers.now)
 
 
 def _check_target(target: str, names: tuple[str, ...]) -> None:
