@@ -104,9 +104,11 @@ async def test_a_newer_commit_cancels_a_run_that_has_not_touched_primary(tmp_pat
         controlled(world, supersede=cancel) as given,
     ):
         await given.until_application(lambda each: each.status == "synced")
+        # Its canary never becomes ready, so that primary is not touched.
+        world.running.clusters["us"].faults.images.add(V2, "bad")
         given.push(V1, V2)
-        running = await given.until_application(lambda each: each.status == "running")
-        await given.service.pause(running.run, ANA)
+        await given.until_application(lambda each: each.status == "running")
+        running = await given.application()
         newest = given.push(V2, V3)
 
         ended = await given.ended(running.run)

@@ -241,13 +241,64 @@ async def test_sync_plan_and_rollback_of_an_application(tmp_path: Path) -> None:
         assert world.images("us") == f"{V1} 2/2"
         assert (runs[0].id, runs[0].by) == (back.run, "ben")
         assert runs[0].trigger == f"ben rolls back to {first.running_commit[:7]}"
+        assert runs[0].reason == "rolled back by ben; us back as before"
+        view = await given.service.run(back.run)
+        assert view.rollback is not None
+        commits = {
+            each.commit: each.status for each in (await given.service.commits("simple")).items
+        }
+        assert commits[second] == "rolled_back"
+        with pytest.raises(refusals.Conflict, match="nothing ran on us before run"):
+            await given.service.rollback("simple", BEN)
+        again = await given.service.rollback("simple", BEN, to=runs[1].id)
+        await given.synced(second)
+        assert (await given.runs())[0].id == again.run
         assert (runs[1].trigger, runs[1].strategy) == ("ana asked for it", "quick_sync")
         with pytest.raises(refusals.Conflict, match="has no commit nothing"):
             await given.service.sync("simple", ANA, commit="nothing")
         with pytest.raises(refusals.NotFound):
             await given.service.sync("other", ANA)
         (cluster,) = await given.service.clusters()
-        assert (cluster.name, cluster.status) == ("us", "reachable")
+        assert (cluster.name, cluster.status) == ("us", "ready")
+
+
+async def test_a_paused_application_begins_nothing_and_goes_on_with_what_it_is_pinned_to(
+    tmp_path: Path,
+) -> None:
+    async with (
+        command_world.world(tmp_path, "us", speed=SPEED) as world,
+        controlled(world) as given,
+    ):
+        await given.until_application(lambda each: each.status == "synced")
+        second = given.push(V1, V2)
+        running = await given.until_application(lambda each: each.status == "running")
+        await given.service.pause_application("simple", ANA, reason="on television")
+        with pytest.raises(refusals.Conflict, match="already paused by ana: on television"):
+            await given.service.pause_application("simple", BEN)
+        await given.until_run(running.run, lambda each: each.paused_by == "ana")
+        third = given.push(V2, V3)
+        await given.until_application(
+            lambda each: each.waiting is not None and each.waiting.commit == third
+        )
+        assert (await given.application()).paused == "paused by ana: on television"
+        assert world.images("us") == f"{V1} 2/2"
+
+        # Once its run is over, the newer commit waits for the application itself.
+        await given.service.resume(running.run, BEN)
+        ended = await given.ended(running.run)
+        assert (ended.commit, ended.status) == (second, "succeeded")
+        waiting = await given.until_application(
+            lambda each: (
+                each.waiting is not None and each.waiting.why_waiting.startswith("the application")
+            )
+        )
+        assert waiting.waiting is not None
+        assert waiting.waiting.why_waiting == "the application is paused by ana: on television"
+        assert world.images("us") == f"{V2} 2/2"
+        await given.service.resume_application("simple", BEN)
+        await given.synced(third)
+        with pytest.raises(refusals.Conflict, match="the application is not paused"):
+            await given.service.resume_application("simple", BEN)
 
 
 async def test_changes_wake_those_who_look(tmp_path: Path) -> None:

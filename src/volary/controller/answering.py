@@ -19,11 +19,11 @@ from volary.controller import (
     rebalancing,
     releases,
     wants,
+    way_back,
 )
 from volary.engine import codec, events, machine, state
 from volary.gitops import triggers
 from volary.model import errors, plan
-from volary.model import status as words
 from volary.store import records
 
 _LOG = logging.getLogger(__name__)
@@ -135,9 +135,10 @@ class Answers:
                 self._tenure.desk.clock.now(), request.by, rollback=True, reason="rollback"
             )
             return await lane.request(run.id, event)
-        commit = to or await self._before(lane)
-        if not commit:
-            return "there is no earlier commit that succeeded; name one"
+        if not to:
+            await lane.offer(await way_back.wanted(self._tenure.store, lane.name, request))
+            return ""
+        commit = await self._commit_of(lane, to)
         project = await releases.open_place(self._tenure.desk, lane.place, commit)
         await lane.offer(
             wants.Want(
@@ -153,14 +154,11 @@ class Answers:
         )
         return ""
 
-    async def _before(self, lane: lanes.Lane) -> str:
-        """Return the newest commit that succeeded before the one that runs."""
-        wanted = records.RunFilter(
-            applications=frozenset({lane.name}), statuses=frozenset({words.RunStatus.SUCCEEDED})
-        )
-        page = await self._tenure.store.runs.list(wanted, limit=50)
-        commits = (each.head.commit for each in page.items)
-        return next((each for each in commits if each != lane.record.running_commit), "")
+    async def _commit_of(self, lane: lanes.Lane, named: str) -> str:
+        """Return the commit of a run that is named by its id; else what is named is one."""
+        stored = await self._tenure.store.runs.load(named)
+        is_run = stored is not None and stored.head.application == lane.name
+        return stored.head.commit if stored is not None and is_run else named
 
 
 def _event(request: records.RequestRecord, now: datetime) -> events.Event:

@@ -32,6 +32,7 @@ from volary.controller import (
     releases,
     standings,
     wants,
+    way_back,
 )
 from volary.engine import codec, events, local, state, transitions
 from volary.model import controller, errors
@@ -305,6 +306,8 @@ class Lane:
                     release = await move_releases.release(desk, place, want, running, standing)
                 elif want.kind is wants.Kind.CATCH_UP:
                     release = await catch_up_releases.release(desk, place, want, running, standing)
+                elif want.takes_back:
+                    release = await way_back.release(self._tenure, self.name, want, standing)
                 else:
                     prepared = await releases.prepare(desk, place, want, running, standing)
                     masker = releases.masker(desk, prepared.manifests, prepared.old_manifests)

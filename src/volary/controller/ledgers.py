@@ -17,6 +17,7 @@ from volary.controller import (
     reaching,
     standings,
     wants,
+    way_back,
 )
 from volary.engine import state
 from volary.model import status as words
@@ -119,6 +120,8 @@ class Ledger:
         want = self.standing.want
         rest = None if want is not None and want.id == run.id else want
         why = "" if rest is None else self.standing.why_waiting
+        now_pinned = origin.assigned_before if run.undoes else origin.assigned
+        coming = self.standing.placed.coming if run.undoes else origin.chosen
         await self.keep_commit(run.commit, "running", reason, run=run.id, subject=subject)
         await self.keep(
             replace(
@@ -127,8 +130,8 @@ class Ledger:
                 why_waiting=why,
                 run=run.id,
                 under_way=True,
-                pinned=origin.assigned,
-                placed=replace(self.standing.placed, coming=origin.chosen),
+                pinned=now_pinned,
+                placed=replace(self.standing.placed, coming=coming),
             ),
             status=standings.Status.RUNNING.value,
             reason=reason,
@@ -143,6 +146,9 @@ class Ledger:
             return
         if missing.is_catch_up(self.standing, run):
             await self._conclude_catch_up(run)
+            return
+        if run.undoes:
+            await self._conclude_way_back(run)
             return
         want = self.standing.want
         standing = replace(standings.after(self.standing, run), under_way=False)
@@ -171,6 +177,25 @@ class Ledger:
             columns["status"] = standings.Status.WAITING.value
         if status is standings.Status.SYNCED and standings.of_end(run.status) is status:
             columns["running_commit"] = run.commit
+        await self.keep(standing, **columns)
+
+    async def _conclude_way_back(self, run: state.Run) -> None:
+        """Write down what runs where after a run that had ended was taken back."""
+        running, identity = self.record.running_commit, self._tenure.register.identity
+        standing, commit = way_back.concluded(self.standing, run, identity, running)
+        ended = run.status
+        if ended is words.RunStatus.SUCCEEDED:
+            ended = words.RunStatus.ROLLED_BACK
+        await self.keep_commit(run.commit, ended.value, run.reason, run=run.id)
+        columns: dict[str, object] = {
+            "status": standings.of_end(run.status).value,
+            "reason": run.reason,
+            "running_commit": commit,
+        }
+        if self.record.status in _STAYING:
+            columns = {"running_commit": commit}
+        elif standing.want is not None:
+            columns["status"] = standings.Status.WAITING.value
         await self.keep(standing, **columns)
 
     async def _conclude_catch_up(self, run: state.Run) -> None:

@@ -60,6 +60,8 @@ class Wish:
     assigned: assignment.Assignment | None = None
     #: How long a cluster may take to say what runs there, or what it would take.
     patience: timedelta = running_commit.PATIENCE
+    #: To a commit that ran before: waves in reverse order, without gates and windows.
+    goes_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ async def prepare(
         counts = await primary_counts.read(clusters, application, manifests, patience=wish.patience)
         pinned = batching.pin(application, chosen.stages, selection.targets, counts)
         chosen = replace(chosen, stages=pinned)
-    moved = waving.of(application, selection.targets, chosen.stages)
+    moved = waving.of(application, selection.targets, chosen.stages, goes_back=wish.goes_back)
     warnings += [
         problem.Problem(each, severity=problem.Severity.WARNING) for each in moved.warnings
     ]

@@ -113,6 +113,7 @@ async def prepare(
         assigned=standing.assigned,
         placed=standing.placed,
         patience=desk.patience,
+        goes_back=want.kind is wants.Kind.ROLLBACK,
     )
     prepared = await preparation.prepare(wish, desk.clusters, project, renderer=desk.renderer)
     refuse_scripts(prepared.plan.stages, allowed=desk.executor_options.permissions.scripts)

@@ -59,6 +59,8 @@ class Want:
     shift: shifts.Shift | None = None
     #: The clusters of a `CATCH_UP`.
     targets: tuple[str, ...] = ()
+    #: Id of a run that has ended and is taken back, on each cluster to what that ran before.
+    takes_back: str = ""
 
 
 def reason_of(want: Want, subject: str) -> str:
@@ -97,6 +99,7 @@ def to_document(want: Want) -> json.JsonObject:
         "undoes": want.undoes,
         "shift": None if want.shift is None else _shift(want.shift),
         "targets": list(want.targets),
+        "takesBack": want.takes_back,
     }
 
 
@@ -125,6 +128,7 @@ def from_document(document: json.JsonObject) -> Want:
         undoes=document.get("undoes", ""),
         shift=_read_shift(shift),
         targets=tuple(document.get("targets") or ()),
+        takes_back=document.get("takesBack", ""),
     )
 
 

@@ -51,17 +51,23 @@ def of(
     application: applications.Application,
     clusters: Sequence[fleet.Cluster],
     stages: Sequence[stage.Stage],
+    *,
+    goes_back: bool = False,
 ) -> Waves:
     """Return the waves of a run over `clusters`; nothing for an application without.
+
+    One that goes back takes the last wave first, and nothing holds it up: no gate, no window.
 
     Raises:
         UserError: A cluster is in no wave, and the application says that this is refused.
     """
     wanted = application.waves
-    windows = tuple(_windows(wanted.windows, clusters))
+    windows = () if goes_back else tuple(_windows(wanted.windows, clusters))
     if not wanted.waves:
         return Waves(windows=windows)
     division = waves.divide(wanted, clusters)
+    if goes_back:
+        division = waves.way_back(division)
     _require_others(division)
     limits = wanted.budget
     return Waves(

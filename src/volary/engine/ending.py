@@ -125,7 +125,9 @@ def finish_rollback(run: state.Run, now: datetime) -> state.Run:
             verb = "keeps" if len(kept) == 1 else "keep"
             why = f"{why}; {back}; {wording.names(kept)} {verb} the new release"
             return _finished(run, words.RunStatus.FAILED, why, now)
-        return _finished(run, words.RunStatus.ROLLED_BACK, f"{why}; {back}", now)
+        # Of one that takes another run back this is what was asked for.
+        ended = words.RunStatus.SUCCEEDED if run.undoes else words.RunStatus.ROLLED_BACK
+        return _finished(run, ended, f"{why}; {back}", now)
     left = f"not proven back: {open_ones}"
     run = _close_rollback(run, words.TaskStatus.FAILED, left, now)
     return _finished(run, words.RunStatus.FAILED, f"{why}; {left}", now)

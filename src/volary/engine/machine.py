@@ -173,6 +173,8 @@ _LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] =
         events.TaskFinished: (
             RunStatus.ROLLING_BACK,
             RunStatus.ROLLED_BACK,
+            # Of one that takes another run back.
+            RunStatus.SUCCEEDED,
             RunStatus.FAILED,
         ),
         events.TimePassed: (RunStatus.ROLLING_BACK, RunStatus.FAILED),

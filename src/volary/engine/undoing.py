@@ -3,9 +3,10 @@
 The new run begins where the old one ended, with what it did to each cluster, and is on its way
 back from the start. So the rules of every rollback hold for it: the last wave first, each with
 its own limit, no gates and no windows, a failing cluster does not keep the others, everything
-under one deadline, and `rolled_back` only if every cluster is proven back.
+under one deadline. It has `succeeded` only if every cluster is proven back.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
@@ -19,6 +20,11 @@ def left(run: state.Run) -> tuple[str, ...]:
     return tuple(name for name in run.touched if name not in back)
 
 
+def has_changed(run: state.Run) -> bool:
+    """Say whether taking a run back would change anything."""
+    return any(run.goes_back_to(name) != run.commit for name in left(run))
+
+
 def proven(run: state.Run) -> tuple[str, ...]:
     """Return the clusters that a run took back, in its order."""
     back = _back(run)
@@ -30,7 +36,9 @@ def _back(run: state.Run) -> frozenset[str]:
     return frozenset(each.target for each in tasks if each.status is words.TaskStatus.SUCCEEDED)
 
 
-def of(run: state.Run, run_id: str, why: str, at: datetime) -> state.Run:
+def of(
+    run: state.Run, run_id: str, why: str, at: datetime, *, holders: Collection[str] = ()
+) -> state.Run:
     """Return the planned run that takes `run` back.
 
     Args:
@@ -38,8 +46,9 @@ def of(run: state.Run, run_id: str, why: str, at: datetime) -> state.Run:
         run_id: Of the new run.
         why: A clause: ``rolled back by ana``.
         at: When it was planned.
+        holders: Clusters of the run that are known to have got its release since.
     """
-    still = set(left(run))
+    still = {*left(run), *holders}
     return replace(
         run,
         id=run_id,

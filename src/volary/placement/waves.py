@@ -8,6 +8,7 @@ limits how many move at once is at least one (`model.placement.Share`).
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from volary.model import errors, fleet, placement
 from volary.model import selection as selectors
@@ -67,6 +68,15 @@ def divide(waves: placement.Waves, clusters: Sequence[fleet.Cluster]) -> Divisio
         planned.append(_rest(waves, left))
     warnings = tuple(_warnings(planned, [each.name for each in left]))
     return Division(tuple(planned), warnings)
+
+
+def way_back(division: Division) -> Division:
+    """Return the same waves, the last one first, without what would hold them up."""
+    freed = (
+        replace(each, wave=replace(each.wave, soak=timedelta(), gate=placement.Gate()))
+        for each in reversed(division.waves)
+    )
+    return Division(tuple(freed), division.warnings)
 
 
 def total(share: placement.Share | None, clusters: int) -> int | None:
