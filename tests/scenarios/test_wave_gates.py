@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from stage_world import World
-from volary.engine import events, feed, state
-from volary.model import placement
+from volary.engine import events, feed, local, state, undoing
+from volary.model import manifest, placement
 from volary.model.status import RunStatus, TaskStatus
+from volary.stages import executor as stage_executor
 from wave_world import OLD, Clock, Story, moved, world
 
 PAIR = ("us", "eu")
@@ -101,3 +102,28 @@ async def test_a_promotion_ends_a_long_soak_and_the_cluster_is_seen_once_more() 
         assert (gate(run).attempt, gate(run).status) == (2, TaskStatus.SUCCEEDED)
         assert run.reason.endswith("(wave first promoted by ana: the fix is urgent)")
         assert {given.images(name) for name in PAIR} == {"shop:v2 2/2"}
+
+
+async def test_a_release_that_is_done_goes_back_the_last_wave_first() -> None:
+    names = ("us", "eu", "asia")
+    async with world(*names) as given:
+        await given.deployed(OLD)
+        done = await moved(given, waves(timedelta()))
+        assert done.run is not None
+        assert {given.images(name) for name in names} == {"shop:v2 2/2"}
+
+        story = Story()
+
+        async def render(commit: str, _: str) -> list[manifest.Manifest]:
+            return given.sources[commit]
+
+        back = undoing.of(done.run, "run-2", "rolled back by ana", Clock().now())
+        carrying = stage_executor.ClusterExecutor(
+            given.application, given.clients, render, Clock(), given.options
+        )
+        ended = await local.Runner(back, carrying, clock=Clock(), observers=(story,)).carry_out()
+
+        assert ended.status is RunStatus.SUCCEEDED, ended.reason
+        assert ended.reason == "rolled back by ana; eu, asia and us back as before"
+        assert [target for _, target in story.started()] == ["eu", "asia", "us"]
+        assert {given.images(name) for name in names} == {"shop:v1 2/2"}
