@@ -24,7 +24,7 @@ dataDirectory: {data}
 repositories:
 - name: shop
   url: {repository}
-  interval: 10s
+  interval: 1s
   webhook: {{provider: gitlab, secretFile: {data}/hook}}
 """
 
@@ -191,17 +191,18 @@ async def test_every_command_reaches_the_run(tmp_path: Path) -> None:
         kept = await people.volary("cancel", "simple", "--keep")
         cancelled = await people.volary("status", "simple", "--wait")
 
-        world.running.clusters["eu"].faults.images.add("*:v2", "bad")
         await people.pushed(
             world.edit("deployment.yaml", "simple:v1", "simple:v2", message="Deploy v2")
         )
         await people.volary("status", "simple", "--wait")
+        world.running.clusters["eu"].faults.change({"denied": ["patch deployments.apps"]})
         await people.volary("approve", "simple")
         failed = await people.volary("status", "simple", "--wait")
         retried = await people.volary("retry", "simple", "--cluster", "eu")
         again = await people.volary("status", "simple", "--wait")
         skipped = await people.volary("skip", "simple", "--cluster", "eu", "--reason", "it burns")
         ended = await people.volary("status", "simple", "--wait")
+        world.running.clusters["eu"].faults.clear()
         back = await people.volary("rollback", "simple", "--to", began["commit"])
         late = await people.volary("retry", back.out.strip())
         clusters = await people.volary("get", "clusters", "-o", "wide")
