@@ -1,11 +1,15 @@
 """What people see and ask of where applications are: the part of the service that is about it."""
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from volary.controller import asking, rebalancing, refusals, register, releases, standings, views
-from volary.placement import failover
+from volary.model import failover as moves
+from volary.placement import failover, losses
 from volary.store import protocol, records
+
+_PAGE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,33 @@ class PlacementService:
     register: register.Register
     asker: asking.Asking
     audit_trail: asking.Audit
+    limits: moves.Limits = field(default_factory=moves.Limits)
+
+    @property
+    def alarm(self) -> str:
+        """Why nothing at all is moved: so much of the fleet looks lost; empty: it is not.
+
+        Only the process that drives looks at clusters; elsewhere this is empty.
+        """
+        if not self.register.drives:
+            return ""
+        now, rules = self.desk.clock.now(), self.register.rules
+        view = losses.look(self.register.known, now, rules)
+        return losses.allow(view, (), self.limits, now).alarm
+
+    async def moving(self) -> Counter[str]:
+        """Return how many applications are on their way off a cluster, by cause."""
+        found: Counter[str] = Counter()
+        cursor = ""
+        while True:
+            wanted = records.ApplicationFilter()
+            page = await self.store.applications.list(wanted, cursor=cursor, limit=_PAGE)
+            for each in page.items:
+                placed = standings.from_document(each.document).placed
+                found.update({leaving.cause.value for leaving in placed.leaving})
+            cursor = page.cursor
+            if not cursor:
+                return found
 
     async def get(self, application: str) -> PlacementView:
         """Return where an application is.

@@ -137,7 +137,7 @@ class Controller:
                 surveys.Surveyor(clusters, parts.clock, is_away=status_service.away(known)),
                 known,
             ),
-            placement_service.PlacementService(store, desk, known, asker, audit),
+            placement_service.PlacementService(store, desk, known, asker, audit, settings.failover),
         )
         #: Whether this process drives at the moment.
         self.drives = False

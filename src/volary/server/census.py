@@ -8,6 +8,7 @@ import prometheus_client as prometheus
 from volary.controller import service, standings
 from volary.model import attendance, taints
 from volary.model import clock as clocks
+from volary.placement import failover
 from volary.store import records
 
 _PAGE = 200
@@ -41,6 +42,18 @@ class Census:
             registry=registry,
         )
 
+        self._moving = prometheus.Gauge(
+            "volary_placements_moving",
+            "Applications on their way off a cluster, by why.",
+            ("cause",),
+            registry=registry,
+        )
+        self._stopped = prometheus.Gauge(
+            "volary_failover_stopped",
+            "1 while so much of the fleet looks lost that nothing is moved.",
+            registry=registry,
+        )
+
     async def take(self, backing: service.Service) -> None:
         """Count anew unless that was done a moment ago."""
         now = self._clock.now()
@@ -59,6 +72,10 @@ class Census:
         )
         for effect in taints.Effect:
             self._tainted.labels(effect.value).set(tainted[effect.value])
+        moving = await backing.placements.moving()
+        for cause in failover.Cause:
+            self._moving.labels(cause.value).set(moving[cause.value])
+        self._stopped.set(bool(backing.placements.alarm))
 
 
 async def _applications(backing: service.Service) -> Counter[str]:
