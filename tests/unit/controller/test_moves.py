@@ -1,0 +1,172 @@
+"""What a move does about a run under way, and what its end means for the application."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from volary.controller import moves, standings, wants
+from volary.engine import plan, state
+from volary.model import failover as words
+from volary.model import stage, status
+from volary.placement import failover, shifts
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+PATIENCE = timedelta(minutes=5)
+SHIFT = shifts.Shift(place=("asia",), last=("us",))
+MOVE = wants.Want("m", "abc", wants.Kind.PLACEMENT, "us is flooded", NOW, shift=SHIFT)
+LEAVING = failover.Leaving(
+    "us", failover.Cause.CLUSTER, "us is flooded", NOW, replacements=("asia",)
+)
+PLACED = failover.Standing(("eu", "asia"), away={"us": "us is flooded"}, leaving=(LEAVING,))
+STANDING = standings.Standing(placed=PLACED, move=MOVE, under_way=True)
+PAUSE = state.Pause("ana", NOW, "the shop is on television")
+
+
+def release(**changes: object) -> state.Run:
+    sync = stage.Stage(stage.StageName.SYNC, stage.SyncOptions())
+    made = plan.Plan("shop", "new", plan.one_group(("us", "eu")), (sync,), running_commit="abc")
+    run = plan.new_run("r", made, NOW)
+    return replace(run, **{"status": status.RunStatus.RUNNING, **changes})  # type: ignore[arg-type]
+
+
+def moved(**tasks: status.TaskStatus) -> state.Run:
+    """Return the run of the move as it ended, with how each cluster's task did."""
+    made = plan.Plan(
+        "shop", "abc", plan.one_group(SHIFT.clusters), shifts.stages(SHIFT), running_commit="abc"
+    )
+    run = plan.new_run("m", made, NOW)
+    stages = tuple(
+        replace(
+            each,
+            groups=tuple(
+                replace(
+                    group,
+                    tasks=tuple(
+                        replace(task, status=tasks.get(task.target, task.status))
+                        for task in group.tasks
+                    ),
+                )
+                for group in each.groups
+            ),
+        )
+        for each in run.stages
+    )
+    return replace(run, stages=stages)
+
+
+ROOMS = [
+    (None, timedelta(), moves.Room.GO, ""),
+    (release(), timedelta(minutes=4), moves.Room.WAIT, "interrupted at 12:05:00"),
+    (release(), timedelta(minutes=5), moves.Room.INTERRUPT, "did not end within 0:05:00"),
+    (release(), -timedelta(hours=1), moves.Room.WAIT, "interrupted at 12:05:00"),
+    (release(pause=PAUSE), timedelta(hours=1), moves.Room.WAIT, "paused by ana"),
+    (
+        release(ending=state.Ending(status.RunStatus.FAILED, "broken", rollback=True)),
+        timedelta(hours=1),
+        moves.Room.WAIT,
+        "is not disturbed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("run", "later", "room", "reason"), ROOMS)
+def test_a_move_waits_for_a_run_a_while_and_for_a_pause_or_a_way_back_for_ever(
+    run: state.Run | None, later: timedelta, room: moves.Room, reason: str
+) -> None:
+    answer = moves.room(STANDING, run, MOVE, NOW + later, PATIENCE)
+
+    assert answer.room is room
+    assert reason in answer.reason
+
+
+def test_a_paused_application_is_not_moved() -> None:
+    answer = moves.room(replace(STANDING, pause=PAUSE), None, MOVE, NOW, PATIENCE)
+
+    assert answer.room is moves.Room.WAIT
+    assert answer.reason == (
+        "the application is paused by ana: the shop is on television, which pins where it is as"
+        " well"
+    )
+
+
+@pytest.mark.parametrize(
+    ("cause", "replaced", "urgent"),
+    [
+        (failover.Cause.CLUSTER, False, True),
+        (failover.Cause.APPLICATION, False, True),
+        (failover.Cause.CLUSTER, True, False),
+        (failover.Cause.DRAIN, False, False),
+        (failover.Cause.REBALANCE, False, False),
+    ],
+)
+def test_only_what_is_lost_or_ill_interrupts_a_run(
+    cause: failover.Cause, replaced: bool, urgent: bool
+) -> None:
+    leaving = replace(LEAVING, cause=cause, replaced=replaced)
+
+    assert moves.is_urgent(replace(STANDING, placed=replace(PLACED, leaving=(leaving,)))) is urgent
+
+
+def test_the_interrupted_commit_is_wanted_again() -> None:
+    again = moves.again(release(), MOVE, NOW, "n")
+
+    assert (again.id, again.commit, again.kind) == ("n", "new", wants.Kind.COMMAND)
+    assert again.reason == "goes on after run r was interrupted: us is flooded"
+
+
+DONE, FAILED = status.TaskStatus.SUCCEEDED, status.TaskStatus.FAILED
+
+
+def concluded(run: state.Run) -> standings.Standing:
+    standing = replace(STANDING, kept={"us": "old", "eu": "old"})
+    return moves.concluded(standing, run, moves.shift_of(run), lambda name: f"id of {name}")
+
+
+def test_a_move_that_went_well_leaves_nothing_behind() -> None:
+    after = concluded(moved(asia=DONE, us=DONE))
+
+    assert after.placed.leaving == ()
+    assert after.placed.away == {"us": "us is flooded"}, "it does not go back by itself"
+    assert after.kept == {"eu": "old"}
+    assert not after.under_way
+
+
+def test_a_removal_that_failed_is_still_to_come_and_the_replacement_counts() -> None:
+    (left,) = concluded(moved(asia=DONE, us=FAILED)).placed.leaving
+
+    assert (left.replaced, left.removed) == (True, False)
+
+
+def test_a_replacement_that_failed_counts_for_nothing() -> None:
+    (left,) = concluded(moved(asia=FAILED)).placed.leaving
+
+    assert (left.replaced, left.removed) == (False, False)
+
+
+def test_a_release_that_succeeded_says_where_the_application_is() -> None:
+    run = release(status=status.RunStatus.SUCCEEDED)
+    placed = failover.Standing(("us", "eu", "sa"), coming=("us", "eu"))
+
+    after = moves.after_release(placed, run, NOW)
+
+    assert after.chosen == ("us", "eu")
+    (dropped,) = after.leaving
+    assert (dropped.cluster, dropped.purge, dropped.replaced) == ("sa", words.Purge.NEVER, True)
+    assert dropped.reason == "sa is not chosen any more since run r"
+
+
+def test_a_release_that_failed_changes_nothing_about_where_it_is() -> None:
+    placed = failover.Standing(("us",), coming=("us", "eu"))
+
+    after = moves.after_release(placed, release(status=status.RunStatus.FAILED), NOW)
+
+    assert after.chosen == ("us",)
+
+
+def test_a_standing_with_a_move_survives_being_written() -> None:
+    timed = replace(PLACED, waiting={"eu": "it has to wait"})
+
+    written = standings.to_document(replace(STANDING, placed=timed))
+
+    assert standings.from_document(written) == replace(STANDING, placed=timed)
