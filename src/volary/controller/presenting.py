@@ -1,6 +1,15 @@
 """From what is kept to what people see. Pure."""
 
-from volary.controller import origins, pinning, preview, preview_json, standings, views, wants
+from volary.controller import (
+    origins,
+    pinning,
+    preview,
+    preview_json,
+    reaching,
+    standings,
+    views,
+    wants,
+)
 from volary.engine import codec, describe, limits, permits, state
 from volary.model import record
 from volary.placement import assignment
@@ -23,6 +32,7 @@ def of_application(known: records.ApplicationRecord) -> views.ApplicationView:
         run=standing.run,
         waiting=_waiting(standing.want, standing.why_waiting) if standing.want else None,
         paused=pinning.said(standing.pause) if standing.pause else "",
+        missing=reaching.told(standing.reached),
         updated=known.updated,
         removed=known.removed,
         version=known.version,

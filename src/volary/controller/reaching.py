@@ -103,6 +103,12 @@ def missing(reached: Reached, names: Iterable[str], identity: Identity) -> dict[
     return found
 
 
+def told(reached: Reached) -> dict[str, str]:
+    """Return the clusters that have not got the release, and what each waits for."""
+    behind = dict.fromkeys(reached.behind, "the release went on without it")
+    return {**behind, **reached.waiting}
+
+
 def to_document(reached: Reached) -> json.JsonObject:
     """Return it as JSON."""
     return {

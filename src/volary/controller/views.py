@@ -60,6 +60,8 @@ class ApplicationView:
     waiting: WaitingView | None
     #: Who paused it and why; empty: it is not paused.
     paused: str
+    #: Clusters that have not got the last completed release, and what each waits for.
+    missing: Mapping[str, str]
     updated: datetime | None
     removed: datetime | None
     #: Grows with each change.

@@ -122,6 +122,10 @@ def test_who_could_not_catch_up_says_why_and_keeps_what_it_has() -> None:
     assert after.kept == {"me": "older"}
     assert after.reached.waiting == {"me": "run run-1: no image"}
     assert "me" not in after.reached.clusters
+    assert reaching.told(replace(after.reached, behind=("x",))) == {
+        "x": "the release went on without it",
+        "me": "run run-1: no image",
+    }
 
 
 def test_documents_come_back() -> None:

@@ -38,6 +38,7 @@ _COLUMNS: dict[Noun, tuple[tuple[str, str, bool], ...]] = {
         ("HEAD", "head", False),
         ("RUN", "run", False),
         ("REASON", "reason", False),
+        ("MISSING", "missing", True),
         ("REPOSITORY", "repository", True),
         ("PATH", "path", True),
         ("LABELS", "labels", True),
@@ -170,6 +171,8 @@ def describe_application(found: json.JsonObject) -> None:
     _pair("running", found["runningCommit"])
     _pair("run", found["run"])
     _pair("labels", _text(found["labels"]))
+    for name, why in found["missing"].items():
+        _pair("missing", f"{name}: {why}")
     if found["waiting"]:
         _pair("waiting", f"{found['waiting']['reason']}: {found['waiting']['whyWaiting']}")
 
