@@ -131,7 +131,7 @@ async def _until(
                 seen = listed[0] if listed else {}
                 if seen and (after is None or seen["id"] != after["id"]) and holds(seen):
                     return seen
-                await asyncio.sleep(0.3)
+                await asyncio.sleep(0.1)
     except TimeoutError:
         state = f"{seen.get('status')}: {seen.get('reason')}" if seen else "there is none"
         raise errors.user_error(f"the demo's run did not get there; {state}") from None
