@@ -130,7 +130,8 @@ class Player:
                 pass
             try:
                 while len(events) < count:
-                    line = await asyncio.wait_for(response.content.readline(), quiet)
+                    async with asyncio.timeout(quiet):
+                        line = await response.content.readline()
                     if not line:
                         break
                     events.append(json.loads(line.decode().replace(self.namespace, "<ns>")))

@@ -113,7 +113,8 @@ class _Room:
             if remaining <= 0:
                 return End.TIMED_OUT
             try:
-                await asyncio.wait_for(self.changed.wait(), min(remaining, _TICK))
+                async with asyncio.timeout(min(remaining, _TICK)):
+                    await self.changed.wait()
             except TimeoutError:
                 continue
 

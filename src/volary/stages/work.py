@@ -95,7 +95,8 @@ class Work:
             return
         self.context.progress(f"waiting {left:.1f}s until proxies have followed the routes")
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.context.stop.wait(), left)
+            async with asyncio.timeout(left):
+                await self.context.stop.wait()
 
     async def unless_stopped(self, doing: Coroutine[object, object, T]) -> T:
         """Do something that may be broken off at any moment, as a question to somebody.

@@ -171,3 +171,40 @@ async def test_a_cluster_that_is_gone_ends_the_wait_long_before_its_deadline(
         await listen(cluster, until=["never"], seconds=20_000)
 
     assert looptime < 90
+
+
+@pytest.mark.parametrize("turns", range(8))
+async def test_breaking_it_off_just_as_something_happens_is_not_overlooked(turns: int) -> None:
+    """On Python 3.11 `asyncio.wait_for` forgets that it was cancelled at some of these moments."""
+    happens = asyncio.Event()
+
+    class Busy(Cluster):
+        async def watch(
+            self, _resource: object, **_selection: str
+        ) -> AsyncGenerator[WatchEvent, None]:
+            yield listed("one")
+            await happens.wait()
+            yield listed("two")
+            await asyncio.Event().wait()
+
+    async def never() -> None:
+        await asyncio.Event().wait()
+
+    source = watching.Source(PODS, "default", lambda _name, _body: None)
+    client = cast("clients.Client", Busy())
+    task = asyncio.create_task(  # noqa: TID251 (awaited below)
+        watching.watch_until(
+            client, [source], lambda: False, timeout=timedelta(seconds=3), stop=never
+        )
+    )
+    await asyncio.sleep(0.01)
+
+    happens.set()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+
+    await asyncio.wait({task}, timeout=1)
+    is_cancelled = task.cancelled()
+    task.cancel()
+    assert is_cancelled

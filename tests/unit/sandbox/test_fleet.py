@@ -332,7 +332,8 @@ async def test_up_ends_cleanly_on_a_signal(sent: signal.Signals, tmp_path: Path)
     assert await process.stdout.readline() == b"2 ready\n"
 
     process.send_signal(sent)
-    out, err = await asyncio.wait_for(process.communicate(), 20)
+    async with asyncio.timeout(20):
+        out, err = await process.communicate()
 
     assert (process.returncode, out, err) == (0, b"ended\n", b"")
 

@@ -177,7 +177,8 @@ async def test_what_an_earlier_process_left_running_is_ended_first(tmp_path: Pat
     )
     try:
         await run("true", tmp_path, mark="run-1 b")
-        assert await asyncio.wait_for(earlier.wait(), 5) == -9
+        async with asyncio.timeout(5):
+            assert await earlier.wait() == -9
         assert other.returncode is None
     finally:
         other.kill()

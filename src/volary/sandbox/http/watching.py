@@ -154,7 +154,8 @@ class Stream:
             if wait <= 0 or (self._overrun and self._changes.empty()):
                 return None
             try:
-                change = await asyncio.wait_for(self._changes.get(), wait)
+                async with asyncio.timeout(wait):
+                    change = await self._changes.get()
             except TimeoutError:
                 if self._wish.bookmarks:
                     self._seen = max(self._seen, self._home.storage.revision)

@@ -158,7 +158,8 @@ async def test_who_does_not_speak_it_is_hung_up_on(listening: serving.Listener) 
     await asyncio.sleep(0.01)
 
     writer.write(http2.PREFACE[5:] + b"\x00\x00\x01\x00\x00\x00\x00\x00\x09x")
-    await asyncio.wait_for(reader.read(), timeout=1)
+    async with asyncio.timeout(1):
+        await reader.read()
 
     writer.close()
     with contextlib.suppress(OSError):
