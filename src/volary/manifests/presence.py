@@ -217,7 +217,7 @@ def _overall(reports: Sequence[Report]) -> healths.Health:
     silent = [each.cluster for each in reports if each.silence]
     current = {each.cluster: found.health for each in reports if (found := each.current)}
     if not current and not silent:
-        return healths.Health(HealthStatus.UNKNOWN, "it is for no cluster")
+        return healths.Health(HealthStatus.UNKNOWN, "no cluster is known for it")
     worst = min((each.status for each in current.values()), key=SEVERITY.index, default=None)
     if silent and (worst is None or SEVERITY.index(worst) >= SEVERITY.index(HealthStatus.UNKNOWN)):
         return healths.Health(HealthStatus.UNKNOWN, f"{_listed(silent, ', ')} cannot be seen")

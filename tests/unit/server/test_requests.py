@@ -53,6 +53,22 @@ async def test_pieces_of_a_run_are_paged_and_filtered(tmp_path: Path) -> None:
     assert [each["name"] for each in stages["items"]] == ["K8S_SYNC"]
 
 
+async def test_an_application_that_cannot_be_read_is_shown_with_the_reason(
+    tmp_path: Path,
+) -> None:
+    """What stands in its way is part of the answer, and nobody waits for it."""
+    async with server_world.served(tmp_path) as world:
+        status, found = await world.ask("GET", f"{API}/applications/web/status")
+        nothing, _ = await world.ask("GET", f"{API}/applications/nothing/status")
+        mine = world.token("viewer", team="money")
+        foreign, _ = await world.ask("GET", f"{API}/applications/web/status", headers=mine)
+
+    assert (status, nothing, foreign) == (200, 404, 404)
+    assert found["problem"] == "its file cannot be read: there is no repository shop"
+    assert found["health"] == {"status": "unknown", "reason": "no cluster is known for it"}
+    assert found["clusters"] == []
+
+
 async def test_who_has_it_already_gets_nothing_again(tmp_path: Path) -> None:
     async with server_world.served(tmp_path) as world:
         async with world.session.get(f"{world.url}{API}/runs/run-web") as answer:
