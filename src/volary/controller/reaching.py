@@ -55,8 +55,9 @@ def after_release(reached: Reached, run: state.Run, identity: Identity) -> Reach
         return reached
     there = [each.name for each in run.clusters if not each.left_out]
     behind = [each.name for each in run.clusters if each.left_out]
-    behind += [name for name in reached.clusters if name not in run.targets]
-    return Reached(run.commit, {name: identity(name) for name in there}, tuple(behind))
+    behind += [name for name in (*reached.clusters, *reached.behind) if name not in run.targets]
+    clusters = {name: identity(name) for name in there}
+    return Reached(run.commit, clusters, tuple(dict.fromkeys(behind)))
 
 
 def old_of_absent(reached: Reached, run: state.Run) -> Mapping[str, str]:

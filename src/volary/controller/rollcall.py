@@ -41,7 +41,8 @@ class RollCall:
     fence: record.Fence | None
     #: Told after each round, one after another.
     listeners: tuple[Listener, ...] = ()
-    chance: Callable[[], float] = random.random
+    #: Of its own: who runs in the same process and counts on the common one is not disturbed.
+    chance: Callable[[], float] = field(default_factory=lambda: random.Random().random)
     _rounds: int = field(default=0, init=False)
     _slots: asyncio.Semaphore = field(
         default_factory=lambda: asyncio.Semaphore(_TOGETHER), init=False

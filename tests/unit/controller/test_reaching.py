@@ -46,6 +46,8 @@ def test_a_release_that_succeeded_is_what_its_clusters_have() -> None:
 
     assert found == reaching.Reached("new", {"us": "uid-us", "eu": "uid-eu"}, ("ap",))
     assert reaching.old_of_absent(OLD, run) == {"ap": "old"}
+    newer = ended(words.RunStatus.SUCCEEDED, "us", "eu", commit="newer")
+    assert reaching.after_release(found, newer, identity).behind == ("ap",)
 
 
 def test_one_that_went_on_without_who_was_away_is_completed() -> None:
