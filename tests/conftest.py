@@ -4,7 +4,12 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator
 
+import hypothesis
 import pytest
+
+# How long one example takes says more about the machine's other work than about ours.
+hypothesis.settings.register_profile("house", hypothesis.settings.default, deadline=None)
+hypothesis.settings.load_profile("house")
 
 pytest_plugins = ("sandbox_fixtures",)
 

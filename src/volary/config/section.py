@@ -13,7 +13,7 @@ class Section(pydantic.BaseModel):
     """An object of a file; names are written in camelCase."""
 
     model_config = pydantic.ConfigDict(
-        alias_generator=alias_generators.to_camel, extra="forbid", frozen=True
+        alias_generator=alias_generators.to_camel, extra="forbid", frozen=True, defer_build=True
     )
 
     #: PipeCD's fields that are not carried out yet, with what they would do.
