@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from volary.clusters import free_capacity, pool
-from volary.config import admission, crosscheck
 from volary.controller import (
     batching,
+    destinations,
     dividing,
     last_success,
     preparation,
@@ -27,11 +27,7 @@ async def look(project: projects.Project, members: fleet.Fleet) -> dividing.Numb
     application = project.application
     if not dividing.divides(application):
         return dividing.Numbers()
-    names = [
-        each.name
-        for each in crosscheck.deployed(application, members)
-        if not admission.why_not(application, each)
-    ]
+    names = [each.name for each in destinations.going(application, members)]
     undivided = await _undivided(project, names)
     over = dividing.members(application, members, names, failover.Standing())
     key = preparation.memory_key(project, members, names)
@@ -51,11 +47,7 @@ async def pinned(
     application = project.application
     if not batching.shares(application.pipeline):
         return application.pipeline
-    going = [
-        each
-        for each in crosscheck.deployed(application, members)
-        if not admission.why_not(application, each)
-    ]
+    going = destinations.going(application, members)
     renderer = renderers.Renderer()
     manifests = {}
     for each in going:

@@ -43,10 +43,10 @@ _WATCHED = {
 
 _STORY = stories.Story(
     example="failover",
-    service="shop",
+    service="market",
     intention="Six replicas are shared by three of four clusters, wherever these are.",
-    change=("example/shop:v1", "example/shop:v2"),
-    subject="Release shop v2",
+    change=("example/market:v1", "example/market:v2"),
+    subject="Release market v2",
 )
 
 

@@ -7,6 +7,7 @@ from rich import table
 
 from volary.cli import console, dividing, exits
 from volary.config import admission, crosscheck
+from volary.controller import destinations as placement
 from volary.controller import projects
 from volary.manifests import comparison, diff_text
 from volary.model import application as applications
@@ -134,7 +135,7 @@ async def differences(wish: Wish, names: Sequence[str]) -> int:
     console.show_problems(
         console.talk(), (*project.warnings, *projects.check_fleet(project, members))
     )
-    known = [each.name for each in crosscheck.deployed(project.application, members)]
+    known = [each.name for each in placement.going(project.application, members)]
     chosen = _choose(names, known)
     numbers = await dividing.look(project, members)
     console.show_problems(console.talk(), numbers.warnings)

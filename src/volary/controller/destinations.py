@@ -2,11 +2,18 @@
 
 from dataclasses import replace
 
-from volary.config import crosscheck
+from volary.config import admission, crosscheck
 from volary.model import application as applications
 from volary.model import fleet, problem
 from volary.placement import destinations, failover
 from volary.planner import targets as target_choice
+
+
+def going(app: applications.Application, members: fleet.Fleet) -> tuple[fleet.Cluster, ...]:
+    """Return the clusters that a run would go to, told from the fleet alone; none: it cannot."""
+    there = crosscheck.deployed(app, members)
+    admitted = [each for each in there if not admission.why_not(app, each)]
+    return destinations.choose(app, admitted, failover.Standing()).clusters
 
 
 def narrow(

@@ -61,7 +61,8 @@ def _is_still_there(
 ) -> bool:
     if not admission.why_not(application, cluster) or cluster.name in placed.away:
         return False
-    return not placed.chosen or cluster.name in placed.chosen
+    unknown = not placed.chosen and not application.spread
+    return unknown or cluster.name in placed.chosen
 
 
 async def decide(
