@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from volary.clusters import pool
 from volary.controller import (
+    absences,
     dividing,
     inputs,
     origins,
@@ -104,6 +105,9 @@ async def prepare(
         errors.TemporaryError: It may work later.
     """
     project = await open_place(desk, place, want.commit)
+    away = absences.why_wait(project.application, desk.clusters.fleet)
+    if away and want.kind is not wants.Kind.ROLLBACK:
+        raise NotNowError(away)
     wish = preparation.Wish(
         place.path,
         commit=project.commit,
