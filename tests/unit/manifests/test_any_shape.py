@@ -1,0 +1,48 @@
+"""Whatever a cluster sends, there is an answer: nobody's object may break everybody's view."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from volary.manifests import aggregation, health, presence
+from volary.model import health as healths
+from volary.model import json
+
+WORDS = (
+    *("conditions", "type", "status", "reason", "message", "observedGeneration", "generation"),
+    *("phase", "replicas", "parents", "listeners", "parentRef", "name", "updateStrategy"),
+    *("rollingUpdate", "partition", "paused", "loadBalancer", "ingress", "active", "sync"),
+    *("health", "startTime", "disruptedPods", "Ready", "True", "False", "Healthy", "template"),
+    *("spec", "containers", "image", "suspend", "pauseConditions", "workloadRef", "metadata"),
+)
+VALUES = some.recursive(
+    some.none() | some.booleans() | some.integers() | some.sampled_from(WORDS),
+    lambda inner: (
+        some.lists(inner, max_size=3)
+        | some.dictionaries(some.sampled_from(WORDS), inner, max_size=5)
+    ),
+    max_leaves=12,
+)
+RULE = healths.Rule(
+    "example.org", "Thing", healthy="object.status.phase == 'Ready'", message="object.status.phase"
+)
+
+
+KINDS = (*health.kinds(), ("example.org", "Thing"), ("x.org", "Thing"))
+
+
+@settings(max_examples=20, deadline=None)
+@given(spec=VALUES, status=VALUES, generation=VALUES)
+def test_every_kind_judges_any_object(spec: object, status: object, generation: object) -> None:
+    for group, name in KINDS:
+        body: json.JsonObject = {
+            "apiVersion": f"{group}/v1" if group else "v1",
+            "kind": name or "Any",
+            "metadata": {"name": "a", "generation": generation},
+            "spec": spec,
+            "status": status,
+        }
+        assert health.assess(body, [RULE]).reason
+        state = presence.of_cluster([body], rules=[RULE])
+        both = [presence.Report("eu", state), presence.Report("us", state)]
+        (summed,) = presence.of_fleet(both).objects
+        assert aggregation.aggregate({"eu": body, "us": body}) == summed.status
