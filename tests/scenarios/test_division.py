@@ -61,6 +61,9 @@ async def test_a_run_keeps_its_numbers_over_a_restart_and_the_next_one_moves_onl
             await given.service.approve(running.run, ANA)
             assert (await given.ended(running.run)).status == "succeeded"
             assert replicas(world) == [9, 3]
+            shown = (await given.service.run(running.run)).replicas[0]
+            assert shown.reason == "4 more by free capacity: us 9, eu 3"
+            assert [each.free for each in shown.clusters] == [18, 6]
 
             plan = await given.service.plan("simple", ANA)
             assert plan.replicas[0].reason == "12 as before: us 9, eu 3"

@@ -101,6 +101,7 @@ def of_run(stored: record.StoredRun, approvals: tuple[record.ApprovalRecord, ...
         what_next=describe.what_next(run),
         if_failed="" if run.is_final else describe.if_failed(run),
         last_event=stored.last_event,
+        replicas=_all_divided(origin.assigned),
     )
 
 
@@ -174,8 +175,12 @@ def of_plan(shown: preview.Preview) -> views.PlanView:
         ),
         clusters=tuple(map(_planned_cluster, shown.targets)),
         warnings=shown.warnings,
-        replicas=tuple(_divided(each, shown.replicas) for each in shown.replicas.workloads),
+        replicas=_all_divided(shown.replicas),
     )
+
+
+def _all_divided(made: assignment.Assignment) -> tuple[views.DividedReplicasView, ...]:
+    return tuple(_divided(each, made) for each in made.workloads)
 
 
 def _divided(each: assignment.Divided, made: assignment.Assignment) -> views.DividedReplicasView:

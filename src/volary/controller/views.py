@@ -170,6 +170,33 @@ class WantedApprovalView:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicasView:
+    """What one cluster gets of a workload."""
+
+    name: str
+    #: Of a Job its parallelism, of an autoscaler the most.
+    replicas: int
+    #: Of a Job that has some.
+    completions: int | None = None
+    #: Of an autoscaler.
+    least_replicas: int | None = None
+    #: How many more would have fit; none: nobody had to look.
+    free: int | None = None
+    #: When that was read.
+    read_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DividedReplicasView:
+    """One workload and who gets how many of its replicas."""
+
+    workload: str
+    #: How the numbers came about.
+    reason: str
+    clusters: tuple[ReplicasView, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunView:
     """A whole run."""
 
@@ -193,6 +220,8 @@ class RunView:
     if_failed: str
     #: Number of the last event of its feed.
     last_event: int
+    #: Of what is divided over the clusters: what it is pinned to.
+    replicas: tuple[DividedReplicasView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,33 +327,6 @@ class PlannedClusterView:
     #: Why it could not be asked; empty: it could.
     silence: str
     warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicasView:
-    """What one cluster gets of a workload."""
-
-    name: str
-    #: Of a Job its parallelism, of an autoscaler the most.
-    replicas: int
-    #: Of a Job that has some.
-    completions: int | None = None
-    #: Of an autoscaler.
-    least_replicas: int | None = None
-    #: How many more would have fit; none: nobody had to look.
-    free: int | None = None
-    #: When that was read.
-    read_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DividedReplicasView:
-    """One workload and who gets how many of its replicas."""
-
-    workload: str
-    #: How the numbers came about.
-    reason: str
-    clusters: tuple[ReplicasView, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,8 @@ def describe_run(run: json.JsonObject) -> None:
     for name in ("id", "application", "status", "reason", "commit", "runningCommit", "subject"):
         _pair(name, summary[name])
     explain_run(run)
+    for each in run.get("replicas", ()):  # a server of before has none
+        _pair("replicas", f"{each['workload']}: {each['reason']}")
     for stage in (*run["stages"], *([run["rollback"]] if run["rollback"] else [])):
         data.print(f"[bold]{markup.escape(stage['name'])}[/]  {stage['status']}")
         for task in stage["tasks"]:
