@@ -54,3 +54,16 @@ def argo_application(body: json.JsonObject) -> health.Health:
     if word != "Healthy" or sync != "Synced":
         return conditions.progressing(f"health {word or 'not known'}, sync {sync or 'not known'}")
     return conditions.healthy("healthy and synced")
+
+
+def argo_workflow(body: json.JsonObject) -> health.Health:
+    """Judge a Workflow (Argo Workflows): as a Job it is what it was asked for when it is done."""
+    phase = objects.text(body, "status", "phase")
+    message = conditions.shorten(objects.text(body, "status", "message"))
+    if phase == "Succeeded":
+        return conditions.healthy("succeeded")
+    if phase in ("Failed", "Error"):
+        return conditions.degraded(message or phase.lower(), permanent=True)
+    if objects.value(body, "spec", "suspend") is True:
+        return conditions.suspended("suspended")
+    return conditions.progressing(message or phase.lower() or "not begun yet")
