@@ -27,6 +27,11 @@ SPREAD = """
     spread: [{by: cluster, minGroups: 2, maxGroups: 2}]
     failover: {cluster: {toleration: 300ms}, patience: 300ms}
 """
+ILL = """
+  placement:
+    spread: [{by: cluster, minGroups: 2, maxGroups: 2}]
+    failover: {application: {toleration: 500ms}}
+"""
 DIVIDED = """
   placement:
     replicas: {division: Divided}
@@ -172,3 +177,23 @@ async def test_a_move_interrupts_a_run_that_waits_and_its_commit_goes_on_after_i
         assert runs[0].trigger.startswith(f"goes on after run {running.run} was interrupted")
         assert runs[0].targets == ("asia", "sa")
         assert world.images("sa") == f"{V2} 2/2"
+
+
+async def test_where_it_is_ill_and_well_elsewhere_it_leaves_and_removes_itself(
+    tmp_path: Path,
+) -> None:
+    async with spread_out(tmp_path, ILL) as given:
+        world = given.world
+        eu = world.running.clusters["eu"]
+        eu.faults.images.add(V1, "never-ready")
+        pod = eu.registry.kind("v1", "Pod")
+        for body in eu.registry.objects(pod):
+            eu.registry.delete(pod, "default", body["metadata"]["name"])
+
+        after = await until_placed(given, lambda each: each.away and not each.leaving)
+        runs = await given.runs()
+
+        assert on(world) == ["asia", "sa"]
+        assert after.away["eu"].startswith("simple is ill on eu, which answers, since ")
+        assert "and well on asia; what it runs goes to sa" in after.away["eu"]
+        assert [each.targets for each in runs] == [("sa", "eu"), ("asia", "eu")]

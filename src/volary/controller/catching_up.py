@@ -21,6 +21,7 @@ from volary.controller import (
     dividing,
     driving,
     lanes,
+    moves,
     pinning,
     reaching,
     releases,
@@ -126,6 +127,8 @@ class CatchingUp:
         run = lane.run_under_way
         if run is None or run.is_final or run.rollback is not None:
             return
+        if moves.is_move(run):
+            return  # what leaves a drained cluster is no new work there
         for each in run.clusters:
             found = known.get(each.name)
             cordon = found.cordon if found else None

@@ -27,6 +27,7 @@ from volary.controller import (
 from volary.engine import events
 from volary.model import application as applications
 from volary.model import attendance, errors, failover, taints
+from volary.model import status as words
 from volary.notifying import notices
 from volary.placement import failover as decisions
 from volary.placement import following, losses
@@ -205,7 +206,7 @@ class Mover:
             here = situation.standing.chosen
             well = [each for each in here if situation.is_well(each)]
             found = await wellness.look(desk.clusters, desk.renderer, project, well, desk.patience)
-            situation = replace(situation, health=found)
+            situation = replace(situation, health=_ills(found, in_release=standing.under_way))
         if policy.cluster is not None and policy.witness is not None:
             asked = await self._ask(policy.witness, situation)
             situation = replace(situation, served=asked)
@@ -283,3 +284,18 @@ class Mover:
             self.tenure.notifier.announce(
                 notices.Event.FAILOVER_STOPPED, subject, self._now(), raised
             )
+
+
+def _ills(
+    found: Mapping[str, words.HealthStatus], *, in_release: bool
+) -> Mapping[str, words.HealthStatus]:
+    """Return how the application is; what is not complete is ill unless a release is under way.
+
+    A Deployment whose pods die after its rollout never says that it is degraded.
+    """
+    ill = words.HealthStatus.DEGRADED
+    progressing = words.HealthStatus.PROGRESSING
+    return {
+        name: ill if each is progressing and not in_release else each
+        for name, each in found.items()
+    }
