@@ -72,3 +72,8 @@ async def test_a_run_keeps_its_numbers_over_a_restart_and_the_next_one_moves_onl
 
             # 15 and 21 are free.
             assert replicas(world) == [10, 5]
+
+            # 12 by what runs would be 8 and 4; what was there is gone back to.
+            asked = await given.service.rollback("simple", ANA)
+            assert (await given.ended(asked.run)).status == "succeeded"
+            assert replicas(world) == [9, 3]

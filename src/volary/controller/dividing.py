@@ -74,6 +74,7 @@ async def decide(
     *,
     patience: timedelta = free_capacity.PATIENCE,
     fresh: bool = False,
+    back_to: assignment.Assignment = assignment.NOTHING,
 ) -> Numbers:
     """Return who gets how many replicas, and who had.
 
@@ -85,6 +86,7 @@ async def decide(
         previous: What the application had, as somebody remembers; None: nobody does.
         patience: How long a cluster may take to answer.
         fresh: Place everything anew.
+        back_to: What is taken as it was, where it still fits.
 
     Raises:
         errors.UserError: There is not enough room, or something cannot be divided like this.
@@ -103,6 +105,10 @@ async def decide(
         for each in members
         if each.name not in manifests
     }
+    held = {name: _pods(before, name) for name in (*away, *silent)}
+    earlier = assignment.again(back_to, dividends, members, held)
+    if earlier is not None:
+        return Numbers(earlier, before, _warnings(earlier, manifests, policy))
     readings = free_capacity.Readings()
     if fresh or assignment.needs_capacity(policy, dividends, members, before):
         readings = await free_capacity.read(clusters, tuple(manifests), patience=patience)
@@ -111,6 +117,10 @@ async def decide(
         policy, dividends, members, before, readings.rooms, unavailable, fresh=fresh
     )
     return Numbers(made, before, _warnings(made, manifests, policy))
+
+
+def _pods(made: assignment.Assignment, cluster: str) -> int:
+    return sum(each.replicas.get(cluster, 0) for each in made.workloads)
 
 
 def _warnings(

@@ -58,6 +58,8 @@ class Wish:
     placed: failover.Standing = field(default_factory=failover.Standing)
     #: Who has how many replicas, likewise; None: this machine's memory, then the clusters.
     assigned: assignment.Assignment | None = None
+    #: Who had how many before that, when it is gone back; taken as it was where it still fits.
+    assigned_before: assignment.Assignment = assignment.NOTHING
     #: How long a cluster may take to say what runs there, or what it would take.
     patience: timedelta = running_commit.PATIENCE
     #: To a commit that ran before: waves in reverse order, without gates and windows.
@@ -255,8 +257,15 @@ async def _numbers(
         previous = last_success.read_assignment(last_success.path(), key)
     undivided = await _each(rendering.undivided, rendering.new, names)
     members = dividing.members(application, clusters.fleet, names, wish.placed)
+    back_to = wish.assigned_before if wish.goes_back else assignment.NOTHING
     return await dividing.decide(
-        clusters, application, undivided, members, previous, patience=wish.patience
+        clusters,
+        application,
+        undivided,
+        members,
+        previous,
+        patience=wish.patience,
+        back_to=back_to,
     )
 
 

@@ -115,6 +115,7 @@ async def prepare(
         remembered=remembered,
         kept=standing.kept,
         assigned=standing.assigned,
+        assigned_before=standing.assigned_before,
         placed=standing.placed,
         patience=desk.patience,
         goes_back=want.kind is wants.Kind.ROLLBACK,

@@ -59,6 +59,8 @@ class Standing:
     kept: Mapping[str, str] = field(default_factory=dict)
     #: Who has how many replicas since the last run that succeeded, or what clusters kept of later.
     assigned: assignment.Assignment = assignment.NOTHING
+    #: Who had how many before the last run that succeeded: where a rollback goes.
+    assigned_before: assignment.Assignment = assignment.NOTHING
     #: Who gets how many by the run under way.
     pinned: assignment.Assignment = assignment.NOTHING
     #: Where it is, and what is moving.
@@ -87,7 +89,8 @@ def after(standing: Standing, run: state.Run) -> Standing:
     pinned, ended = standing.pinned, replace(standing, pinned=assignment.NOTHING)
     if run.status is words.RunStatus.SUCCEEDED:
         others = {name: kept for name, kept in standing.kept.items() if name not in run.targets}
-        return replace(ended, kept=others, assigned=pinned)
+        before = standing.assigned
+        return replace(ended, kept=others, assigned=pinned, assigned_before=before)
     kept_now = engine_standing.kept(run)
     return replace(
         ended,
@@ -132,6 +135,7 @@ def to_document(standing: Standing) -> json.JsonObject:
         ],
         "kept": dict(standing.kept),
         "assigned": assignment_document.to_document(standing.assigned),
+        "assignedBefore": assignment_document.to_document(standing.assigned_before),
         "pinned": assignment_document.to_document(standing.pinned),
         "placed": placed_document.to_document(standing.placed),
         "move": wants.to_document(standing.move) if standing.move else None,
@@ -186,6 +190,7 @@ def from_document(document: json.JsonObject) -> Standing:
         ),
         kept=dict(document.get("kept") or {}),
         assigned=assignment_document.from_document(document.get("assigned") or {}),
+        assigned_before=assignment_document.from_document(document.get("assignedBefore") or {}),
         pinned=assignment_document.from_document(document.get("pinned") or {}),
         placed=placed_document.from_document(document.get("placed")),
         move=wants.from_document(move) if move else None,

@@ -155,6 +155,39 @@ def assign(
     return Assignment(divided, read, silent)
 
 
+def again(
+    wanted: Assignment,
+    workloads: Sequence[dividend.Workload],
+    clusters: Sequence[fleet.Cluster],
+    fixed: Mapping[str, int] | None = None,
+) -> Assignment | None:
+    """Return an earlier assignment as it was, for the way back; None where it does not fit.
+
+    It fits when it divides the very totals that are to be divided, over clusters that are still
+    there, and clusters that nothing can be changed on (`fixed`, by their number of pods in all)
+    have what it gives them.
+    """
+    names = {each.name for each in clusters}
+    found = [wanted.find(each.key) for each in workloads]
+    divided = [each for each in found if each is not None]
+    if len(divided) < len(workloads) or not workloads:
+        return None
+    sums = {name: sum(each.replicas.get(name, 0) for each in divided) for name in fixed or {}}
+    fits = sums == dict(fixed or {}) and all(
+        sum(each.replicas.values()) == workload.total
+        and all(name in names for name, count in each.replicas.items() if count)
+        for each, workload in zip(divided, workloads, strict=True)
+    )
+    if not fits:
+        return None
+    return Assignment(tuple(replace(each, reason=_as_then(each), room={}) for each in divided))
+
+
+def _as_then(divided: Divided) -> str:
+    total = sum(divided.replicas.values())
+    return f"{total} as with the release that is gone back to: {_listed(divided.shares)}"
+
+
 def needs_capacity(
     policy: overrides.ReplicaDivision,
     workloads: Sequence[dividend.Workload],

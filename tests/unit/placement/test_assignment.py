@@ -1,6 +1,7 @@
 """Who gets how much of a divided workload: golden rows of Karmada's, and what it promises."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -241,3 +242,33 @@ def test_sums_are_exact_and_growing_takes_nothing_away(
             assert have[name] <= found[name] <= have[name] + spaces[name]
         else:
             assert found[name] <= have[name]
+
+
+def test_what_is_gone_back_to_is_as_it_was_where_it_fits() -> None:
+    names = ("a", "b", "c")
+    earlier = had(a=9, b=3)
+
+    found = assignment.again(earlier, [web(12, *names)], clusters(*names), {"c": 0})
+
+    assert found is not None
+    assert found.replicas(WEB) == {"a": 9, "b": 3}
+    assert found.workloads[0].reason == "12 as with the release that is gone back to: a 9, b 3"
+    # Another total, a cluster that is gone, one that cannot be changed and has something else,
+    # or a workload that was not there.
+    for workloads, members, fixed in (
+        ([web(11, *names)], names, {}),
+        ([web(12, *names)], ("a", "c"), {}),
+        ([web(12, *names)], names, {"b": 2}),
+        ([job(1, 1, *names), replace(web(3, *names), key=replace(WEB, name="x"))], names, {}),
+        ([], names, {}),
+    ):
+        assert assignment.again(earlier, workloads, clusters(*members), fixed) is None
+
+
+def test_taking_over_what_another_says_of_some_clusters() -> None:
+    mine, other = had(a=1, b=2), had(b=5, c=6)
+
+    assert mine.taken_over(other, ["b", "c"]).replicas(WEB) == {"a": 1, "b": 5, "c": 6}
+    assert mine.taken_over(other, []).replicas(WEB) == {"a": 1, "b": 2}
+    assert mine.taken_over(assignment.NOTHING, ["a", "b"]) == assignment.NOTHING
+    assert mine.moved(WEB, other) == {"a": 1, "b": -3, "c": -6}
