@@ -112,10 +112,10 @@ def traffic(
         if points[name] < bounds[name]:
             heapq.heappush(queue, (-votes[name] / (2 * points[name] + 1), name))
     found = Traffic(points, Fraction(reached, max(total, 1)))
-    if 2 * abs(target - reached) > total:
+    if 2 * abs(target - reached) > total or (wanted and not total):
         raise errors.user_error(
             f"{wanted} % of all traffic cannot be reached: the clusters with such pods have only"
-            f" {found.told}",
+            f" {found.told} (primary's pods stand for the traffic, and there are {total})",
             hint="roll out to more clusters, or ask for less",
         )
     return found
