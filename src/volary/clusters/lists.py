@@ -29,13 +29,27 @@ def parse(body: json.JsonObject, resource: discovery.Resource, *, what: str) -> 
     """
     items = body.get("items", ())
     items = () if items is None else items
-    is_list = str(body.get("kind", "")).endswith("List") and "items" in body
-    if not is_list or not isinstance(items, list | tuple):
+    metadata = body.get("metadata") or {}
+    if not _is_list(body, metadata, resource) or not isinstance(items, list | tuple):
         raise cluster_errors.RequestError(f"{what}: the answer is not a list")
     kind = {"apiVersion": resource.api_version, "kind": resource.kind}
-    metadata = body.get("metadata") or {}
     return Page(
         tuple({**kind, **item} for item in items),
         str(metadata.get("continue") or ""),
         str(metadata.get("resourceVersion") or ""),
     )
+
+
+def _is_list(
+    body: json.JsonObject, metadata: json.JsonObject, resource: discovery.Resource
+) -> bool:
+    """Say whether this is a list of that resource.
+
+    A definition may call its lists something that does not end in ``List``; such an answer
+    has to say its version and a resource version.
+    """
+    if "items" not in body:
+        return False
+    kind = str(body.get("kind") or "")
+    is_named = bool(kind) and body.get("apiVersion") == resource.api_version
+    return kind.endswith("List") or (is_named and bool(metadata.get("resourceVersion")))

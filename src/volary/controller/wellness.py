@@ -10,6 +10,7 @@ from volary.manifests import health, workloads
 from volary.model import errors, manifest
 from volary.model import status as words
 from volary.sources import render as renderers
+from volary.stages import executor
 
 _WORST_FIRST = (
     words.HealthStatus.DEGRADED,
@@ -45,7 +46,7 @@ async def look(
                 found = await live.read(client, placed.placed)
         except (errors.VolaryError, TimeoutError):
             return None
-        rules = project.application.health
+        rules = executor.with_rules(project.application, clusters.fleet).health
         said = [health.assess(found.get(each.item.key), rules).status for each in placed.placed]
         return next((each for each in _WORST_FIRST if each in said), None)
 

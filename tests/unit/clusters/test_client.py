@@ -98,6 +98,8 @@ async def test_a_list_that_cannot_be_completed_is_an_error(scripted: ScriptedSer
         {"kind": "Status", "items": []},
         {"items": []},
         {"kind": "PodList", "items": {"a": 1}},
+        {"kind": "Pods", "apiVersion": "v1", "items": []},
+        {"kind": "Pods", "apiVersion": "v2", "items": [], "metadata": {"resourceVersion": "3"}},
     ],
 )
 async def test_what_is_not_certainly_a_list_is_no_empty_list(
@@ -113,6 +115,14 @@ async def test_what_is_not_certainly_a_list_is_no_empty_list(
 
 async def test_an_empty_list_may_be_null(scripted: ScriptedServer) -> None:
     scripted.say(answer({"kind": "PodList", "items": None, "metadata": {"resourceVersion": "3"}}))
+
+    async with client_of(scripted) as client:
+        assert await client.list(PODS) == clients.ObjectList((), "3")
+
+
+async def test_a_definition_may_call_its_lists_what_it_likes(scripted: ScriptedServer) -> None:
+    said = {"kind": "Pods", "apiVersion": "v1", "metadata": {"resourceVersion": "3"}, "items": []}
+    scripted.say(answer(said))
 
     async with client_of(scripted) as client:
         assert await client.list(PODS) == clients.ObjectList((), "3")
