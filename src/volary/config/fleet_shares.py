@@ -1,5 +1,7 @@
 """Checks of shares of the whole fleet, as far as the file alone can tell."""
 
+from collections.abc import Sequence
+
 from volary.config import options, shape, yaml
 from volary.model import application, stage
 
@@ -38,3 +40,25 @@ def may_divide(
         reading.error(at, message, "write of: cluster, or leave match and mirror out")
         return False
     return True
+
+
+def check_order(reading: shape.Reading, pipeline: Sequence[stage.Stage], path: yaml.Path) -> None:
+    """Note traffic for canary on every cluster where some may have got none of it."""
+    shared = False
+    for each in pipeline:
+        options = each.options
+        if each.name is stage.StageName.CANARY_ROLLOUT:
+            of = options.of if isinstance(options, stage.VariantRolloutOptions) else None
+            shared = of is stage.Scope.FLEET
+        elif each.name is stage.StageName.CANARY_CLEAN:
+            shared = False
+        elif shared and _is_for_every_cluster(options):
+            message = "a cluster without its share of canary cannot send traffic there"
+            hint = "write of: fleet here too; where a cluster gets none, the run is refused"
+            reading.warn((*path, each.index), message, hint)
+
+
+def _is_for_every_cluster(options: stage.StageOptions) -> bool:
+    if isinstance(options, stage.TrafficOptions):
+        return options.canary > 0 and options.of is stage.Scope.CLUSTER
+    return isinstance(options, stage.ProgressiveTrafficOptions)

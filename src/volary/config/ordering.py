@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from volary.config import shape, traffic, yaml
+from volary.config import fleet_shares, shape, traffic, yaml
 from volary.model import analysis, stage, variant
 
 ROLLOUTS = {
@@ -31,6 +31,7 @@ def check(reading: shape.Reading, pipeline: Sequence[stage.Stage], path: yaml.Pa
     _check_sides(reading, pipeline, path)
     _check_promotion(reading, pipeline, path)
     _check_repeated(reading, pipeline, path)
+    fleet_shares.check_order(reading, pipeline, path)
 
 
 def _check_variant_order(

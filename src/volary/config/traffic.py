@@ -71,7 +71,7 @@ def _weights(
         primary = 100
     is_implied = reading.is_pipecd and _rest_is_implied(method, others)
     if read.primary is None and (is_implied or read.of is stage.Scope.FLEET):
-        primary = 100 - others
+        primary = max(0, 100 - others)
     total = primary + others
     if total != 100:
         hint = f"add primary: {100 - others}" if 0 < others <= 100 and not primary else ""
