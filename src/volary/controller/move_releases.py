@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from volary.controller import (
     dividing,
+    moves,
     origins,
     preparation,
     projects,
@@ -38,7 +39,7 @@ async def release(
         desk: What planning works with.
         place: Where the application lives.
         want: The move; its commit is the last completed release.
-        remembered: The same, for what clusters run.
+        remembered: The last one that succeeded everywhere.
         standing: How the application stands; says where it will be.
 
     Raises:
@@ -48,7 +49,9 @@ async def release(
     shift = want.shift or shifts.Shift()
     project = await releases.open_place(desk, place, want.commit)
     numbers = await divide(desk, project, standing, fresh=shift.fresh)
-    running = {name: standing.kept.get(name) or remembered for name in shift.clusters}
+    running = {
+        name: moves.runs_there(standing, name, want.commit, remembered) for name in shift.clusters
+    }
     # Both sides with the new numbers: what a cluster runs already is brought its new part.
     again = await preparation.reopen(
         project,

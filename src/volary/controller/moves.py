@@ -36,6 +36,25 @@ def is_moving(run: state.Run | None) -> bool:
     return run is not None and not run.is_final and is_move(run)
 
 
+def completed(standing: standings.Standing, running: str) -> str:
+    """Return the last completed release: what a cluster gets that is new to the application."""
+    return standing.reached.commit or running
+
+
+def runs_there(standing: standings.Standing, name: str, want: str, remembered: str) -> str:
+    """Return the release that a cluster is on; a new one: the last completed one, `want`.
+
+    Args:
+        standing: How the application stands.
+        name: The cluster.
+        want: The last completed release.
+        remembered: The last release that succeeded everywhere.
+    """
+    if name in standing.kept:
+        return standing.kept[name]
+    return remembered if name in standing.reached.behind else want
+
+
 class Room(StrEnum):
     """What a move does about a run under way."""
 

@@ -77,35 +77,46 @@ class Mover:
 
     async def look(self, roll: attendance.Roll) -> None:
         """Decide for all applications after one roll call."""
-        known = {each.cluster: each for each in roll.clusters}
-        view = losses.look(known, self._now(), self.tenure.register.rules, roll.doubt)
         concerned = []
         for lane in tuple(self.all_lanes()):
             try:
-                if await self._consider(lane, known, view):
+                if await self._consider(lane, roll.doubt):
                     concerned.append(lane)
             except errors.VolaryError as error:
                 if driving.is_overtaken(error):
                     raise
                 _LOG.warning("application %s cannot be looked at: %s", lane.name, error)
-        self._tell(view, concerned)
+            # A bug about one application must not stop the others; it is logged with its trace.
+            except Exception as error:
+                if driving.is_overtaken(error):
+                    raise
+                _LOG.exception("application %s was not looked at", lane.name)
+        self._tell(self._view(roll.doubt), concerned)
+
+    @property
+    def _known(self) -> Mapping[str, attendance.Attendance]:
+        """All clusters of the fleet, as they are known in this moment."""
+        register = self.tenure.register
+        return {name: register.of(name) for name in register.members.names}
+
+    def _view(self, doubt: str) -> losses.View:
+        return losses.look(self._known, self._now(), self.tenure.register.rules, doubt)
 
     def _now(self) -> datetime:
         return self.tenure.desk.clock.now()
 
     # One application.
 
-    async def _consider(
-        self, lane: lanes.Lane, known: Mapping[str, attendance.Attendance], view: losses.View
-    ) -> bool:
+    async def _consider(self, lane: lanes.Lane, doubt: str) -> bool:
         """Look at one application; say whether it may be moved by itself."""
         record = lane.record
-        if record.removed is not None or not record.running_commit:
+        commit = moves.completed(lane.standing, record.running_commit)
+        if record.removed is not None or not commit:
             return False
-        project = await self._project(lane, record.running_commit)
+        project = await self._project(lane, commit)
         app = project.application
-        if await self._is_of_interest(lane, app, known):
-            await self._decide(lane, project, known, view)
+        if await self._is_of_interest(lane, app):
+            await self._decide(lane, project, doubt)
             await self._make_room(lane, app)
         return app.failover is not None
 
@@ -119,48 +130,37 @@ class Mover:
             self._projects.popitem(last=False)
         return self._projects[key]
 
-    async def _is_of_interest(
-        self,
-        lane: lanes.Lane,
-        app: applications.Application,
-        known: Mapping[str, attendance.Attendance],
-    ) -> bool:
+    async def _is_of_interest(self, lane: lanes.Lane, app: applications.Application) -> bool:
         placed = lane.standing.placed
-        drained = any(each.drain for each in known.values())
+        drained = any(each.drain for each in self._known.values())
         if app.failover is not None or placed.leaving or lane.standing.move or drained:
             return True
         if placed.waiting or placed.timers:
             await lane.change({"placed": replace(placed, waiting={}, timers={})})
         return False
 
-    async def _decide(
-        self,
-        lane: lanes.Lane,
-        project: projects.Project,
-        known: Mapping[str, attendance.Attendance],
-        view: losses.View,
-    ) -> None:
+    async def _decide(self, lane: lanes.Lane, project: projects.Project, doubt: str) -> None:
         before = lane.standing.placed
         if lane.standing.move is not None or moves.is_moving(lane.run_under_way):
             return
-        situation = await self.situation(lane.standing, project, known)
+        situation = await self.situation(lane.standing, project)
+        view = self._view(doubt)
         allowance = losses.allow(view, self._recent(), self.limits, situation.now)
         decision = decisions.decide(situation, allowance)
-        after = following.follow(situation, (*before.leaving, *decision.leaving), decision.chosen)
-        away = {each.cluster: each.reason for each in decision.leaving}
+        here = self.tenure.register.members.names
+        # Of a cluster that left the fleet nobody can tell any more what it has.
+        left = tuple(each for each in before.leaving if each.cluster in here)
+        after = following.follow(situation, (*left, *decision.leaving), decision.chosen)
+        away = {name: why for name, why in before.away.items() if name in here}
         placed = decisions.Standing(
             decision.chosen if decision.leaving else before.chosen,
             before.coming,
-            {**before.away, **away},
+            {**away, **{each.cluster: each.reason for each in decision.leaving}},
             after.leaving,
             decision.timers,
             {**decision.waiting, **after.waiting},
         )
         move = self._want(lane, after, situation.now)
-        for each in decision.leaving:
-            _LOG.warning("application %s leaves %s: %s", lane.name, each.cluster, each.reason)
-            if each.cause is not decisions.Cause.DRAIN:
-                self._begun[lane.name, each.cluster] = each.since
 
         def kept(standing: standings.Standing) -> standings.Standing:
             # Somebody else decided meanwhile; the next look decides anew.
@@ -174,6 +174,18 @@ class Mover:
 
         if placed != before or move is not None:
             await lane.amend(kept)
+            self._note(lane, decision, placed)
+
+    def _note(
+        self, lane: lanes.Lane, decision: decisions.Decision, placed: decisions.Standing
+    ) -> None:
+        """Say what was decided, and count it, once it is kept."""
+        if not set(placed.leaving) <= set(lane.standing.placed.leaving):
+            return
+        for each in decision.leaving:
+            _LOG.warning("application %s leaves %s: %s", lane.name, each.cluster, each.reason)
+            if each.cause is not decisions.Cause.DRAIN:
+                self._begun[lane.name, each.cluster] = each.since
 
     def _want(
         self, lane: lanes.Lane, after: following.Following, now: datetime
@@ -182,7 +194,7 @@ class Mover:
             return None
         return wants.Want(
             self.tenure.new_id(),
-            lane.record.running_commit,
+            moves.completed(lane.standing, lane.record.running_commit),
             wants.Kind.PLACEMENT,
             after.reason,
             now,
@@ -194,11 +206,10 @@ class Mover:
         self,
         standing: standings.Standing,
         project: projects.Project,
-        known: Mapping[str, attendance.Attendance],
     ) -> decisions.Situation:
         """Return everything that a decision about an application looks at."""
         desk, policy = self.tenure.desk, project.application.failover
-        seen = rebalancing.Known(known, self.tenure.register.rules)
+        seen = rebalancing.Known(self._known, self.tenure.register.rules)
         situation = rebalancing.situation(desk, project, standing, seen, self._now())
         if policy is None:
             return situation

@@ -65,7 +65,8 @@ async def plan(
     """
     if not running_commit:
         raise refusals.conflict("no release of it was completed yet: there is nothing to place")
-    project = await releases.open_place(desk, place, running_commit)
+    commit = moves.completed(standing, running_commit)
+    project = await releases.open_place(desk, place, commit)
     looked = situation(desk, project, standing, known, desk.clock.now())
     choice = rebalance.choose(looked)
     if choice.failure or not choice.names:
@@ -96,7 +97,7 @@ async def carry_out(
         return "nothing would move: it is where it would be placed anew"
     move = wants.Want(
         request.id,
-        lane.record.running_commit,
+        moves.completed(before, lane.record.running_commit),
         wants.Kind.PLACEMENT,
         made.reason,
         request.at,
