@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import shutil
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -12,6 +13,7 @@ import controller_world
 from sandbox_fixtures import Kubectl
 from volary.controller import cluster_views, views
 from volary.model import attendance, fleet
+from volary.sandbox import fleet as sandboxes
 from volary.store import records
 
 QUICK = attendance.Rules(
@@ -182,3 +184,31 @@ async def test_a_cordoned_cluster_is_left_out_where_nothing_has_begun(tmp_path: 
     assert old == V1
     assert stands.reason == f"every cluster has {second[:7]}; eu came last"
     assert audit.items[0].document == {"cluster": "eu", "reason": "done"}
+
+
+async def test_a_cluster_that_was_built_anew_gets_the_release_again(tmp_path: Path) -> None:
+    """Under its old name, with another certificate and token: its kubeconfig is read again."""
+    async with controlled(tmp_path, "us", "eu") as made:
+        first = made.world.write({"x": "1"}, message="Deploy v1 again")
+        await made.synced(first)
+        old = made.world.running.clusters["eu"]
+        known = made.service.fleet.register
+        await until_cluster(made, "eu", lambda _: known.identity("eu") != "")
+        await asyncio.sleep(0.3)
+        await old.stop()
+        settings = sandboxes.Settings(speed=controller_world.SPEED, seed=70)
+        async with sandboxes.start(
+            ["eu"],
+            ports=[int(old.url.rpartition(":")[2])],
+            directory=tmp_path / "2",
+            settings=settings,
+        ) as again:
+            anew = again.clusters["eu"]
+            shutil.copy(anew.kubeconfig_path, old.kubeconfig_path)
+            await anew.until(
+                lambda view: bool(view.get("Deployment", "default", "simple")), timeout=15
+            )
+            brought = await made.ended((await newest(made)).id)
+
+    assert (brought.commit, brought.targets, brought.status) == (first, ("eu",), "succeeded")
+    assert "eu: it was built anew" in brought.trigger

@@ -89,24 +89,28 @@ class RollCall:
         if many > 1:
             await asyncio.sleep(self.chance() * rules.interval.total_seconds() / 2)
         async with self._slots:
-            found = await self._probe(name)
-            if found.state is words.ClusterState.READY and self._asks_identity(known):
+            found, stumbled = await self._probe(name)
+            asks = stumbled or self._asks_identity(known)
+            if found.state is words.ClusterState.READY and asks:
                 identity = await probing.identity(self.register.clusters, name, rules.patience)
                 found = words.Probe(found.state, found.reason, identity)
         return _Seen(found, self.register.clock.now())
 
-    async def _probe(self, name: str) -> words.Probe:
-        """Ask once; again when it failed and the kubeconfig says something else by now."""
+    async def _probe(self, name: str) -> tuple[words.Probe, bool]:
+        """Ask once; again when it failed and the kubeconfig says something else by now.
+
+        Also says whether it failed at first.
+        """
         clusters, patience = self.register.clusters, self.register.rules.patience
         found = await probing.probe(clusters, name, patience)
-        if found.state is not words.ClusterState.READY and clusters.refresh(name):
-            found = await probing.probe(clusters, name, patience)
-        return found
+        if found.state is words.ClusterState.READY or not clusters.refresh(name):
+            return found, False
+        return await probing.probe(clusters, name, patience), True
 
     def _asks_identity(self, known: words.Attendance) -> bool:
         """Say whether it is time to ask: once in a while, and whenever it was away."""
-        away = known.state is not words.ClusterState.READY or known.observed is None
-        return away or self._rounds % _IDENTITY_ROUNDS == 0
+        ready = known.state is words.ClusterState.READY and known.pending is None
+        return not ready or known.observed is None or self._rounds % _IDENTITY_ROUNDS == 0
 
     async def _take(
         self, members: list[fleet.Cluster], seen: Mapping[str, _Seen], doubt: str
