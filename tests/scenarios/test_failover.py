@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
+from aiohttp import web
+
 import command_world
 from controller_world import ANA, SPEED, Controlled, controlled
-from volary.controller import standings
-from volary.model import attendance, taints
+from volary.controller import standings, views
+from volary.model import attendance, controller, taints
 from volary.placement import failover
 from volary.store import records
 
@@ -88,6 +90,16 @@ async def until_state(given: Controlled, name: str, state: str) -> None:
         while True:
             if (await given.service.fleet.get(name)).status == state:
                 return
+            await asyncio.sleep(0.02)
+
+
+async def moving(given: Controlled) -> views.RunSummaryView:
+    """Wait until the newest run is the move."""
+    async with asyncio.timeout(10):
+        while True:
+            newest = (await given.runs())[0]
+            if newest.trigger.startswith("eu carries"):
+                return newest
             await asyncio.sleep(0.02)
 
 
@@ -197,3 +209,61 @@ async def test_where_it_is_ill_and_well_elsewhere_it_leaves_and_removes_itself(
         assert after.away["eu"].startswith("simple is ill on eu, which answers, since ")
         assert "and well on asia; what it runs goes to sa" in after.away["eu"]
         assert [each.targets for each in runs] == [("sa", "eu"), ("asia", "eu")]
+
+
+async def test_a_move_outlives_the_process_that_began_it(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, *NAMES, speed=SPEED) as world:
+        (world.directory / "app.pipecd.yaml").unlink()
+        world.write({"volary.yaml": described(SPREAD)}, message="Spread it")
+        kept = {"store": f"sqlite:{tmp_path}/volary.db", "cluster_health": WATCHED}
+        async with controlled(world, **kept) as given:
+            await given.until_application(lambda each: each.status == "synced")
+            world.running.clusters["sa"].faults.change({"latency": 0.3})
+            world.running.clusters["eu"].faults.change({"lost": "refuse"})
+            await given.service.fleet.taint("eu", ANA, DEAD)
+            await until_placed(given, lambda each: each.leaving)
+            begun = await moving(given)
+        world.running.clusters["sa"].faults.change({"latency": 0.0})
+        async with controlled(world, **kept) as given:
+            await until_placed(given, lambda each: each.leaving and each.leaving[0].replaced)
+            runs = await given.runs()
+
+        assert on(world) == ["asia", "eu", "sa"]
+        assert [each.status for each in runs] == ["succeeded"] * 2
+        assert runs[0].id == begun.id
+
+
+async def test_when_most_of_the_fleet_is_lost_nothing_moves_and_somebody_is_told(
+    tmp_path: Path,
+) -> None:
+    heard: list[dict[str, object]] = []
+
+    async def take(request: web.Request) -> web.Response:
+        heard.append(await request.json())
+        return web.Response()
+
+    app = web.Application()
+    app.router.add_post("/", take)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        hook = controller.OutgoingWebhook(f"http://127.0.0.1:{runner.addresses[0][1]}/")
+        told = controller.Notifications(
+            (controller.Route("lost", "hook", groups=("FAILOVER",)),),
+            (controller.Receiver("hook", webhook=hook),),
+        )
+        async with spread_out(tmp_path, SPREAD, notifications=told) as given:
+            for name in ("asia", "eu", "us"):
+                given.world.running.clusters[name].faults.change({"lost": "refuse"})
+                await given.service.fleet.taint(name, ANA, DEAD)
+            stands = await until_placed(given, lambda each: heard and len(each.waiting) == 2)
+
+            assert len(await given.runs()) == 1
+            assert stands.leaving == ()
+            assert all("it is us who lost them" in why for why in stands.waiting.values())
+            assert given.service.placements.alarm
+    finally:
+        await runner.cleanup()
+    (alarm,) = heard
+    assert (alarm["event"], alarm["application"]) == ("FAILOVER_STOPPED", "simple")
