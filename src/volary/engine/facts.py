@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from volary.engine import budgets, events, state, update
 from volary.model import outcome as outcomes
+from volary.model import stage as stages
 from volary.model import status as words
 
 _FAILURES = (words.TaskStatus.FAILED, words.TaskStatus.UNREACHABLE, words.TaskStatus.CANCELLED)
@@ -40,7 +41,7 @@ def finish(run: state.Run, event: events.TaskFinished) -> state.Run:
 def conclude(run: state.Run, task: state.TaskState, event: events.TaskFinished) -> state.Run:
     """End `task` of the current stage with the event's outcome."""
     rolls_back = run.rollback is not None or bool(task.returning)
-    outcome = _judge(task, event.outcome, rolls_back=rolls_back)
+    outcome = _judge(task, _proven(run, task, event.outcome), rolls_back=rolls_back)
     status, reason = outcome.status, outcome.reason
     if task.returning:
         proven = status is words.TaskStatus.SUCCEEDED
@@ -101,6 +102,16 @@ def _running(
 
 def _with_task(run: state.Run, changed: state.TaskState) -> state.Run:
     return update.current(run, update.task(run.current, changed))
+
+
+def _proven(run: state.Run, task: state.TaskState, outcome: outcomes.Outcome) -> outcomes.Outcome:
+    """Return the outcome; a proof that was passed over is none, unless a person said so."""
+    is_proof = run.current.stage.name is stages.StageName.WAVE_GATE and not task.returning
+    passed_over = outcome.status is words.TaskStatus.SKIPPED
+    if not is_proof or not passed_over or task.stop_cause is state.StopCause.SKIP:
+        return outcome
+    reason = f"not seen healthy on this release: {outcome.reason}"
+    return replace(outcome, status=words.TaskStatus.FAILED, reason=reason)
 
 
 def _judge(
