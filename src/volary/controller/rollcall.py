@@ -24,6 +24,8 @@ _IDENTITY_ROUNDS = 60
 #: How long a cluster that left is remembered.
 _MEMORY = timedelta(days=90)
 
+#: Told of a cluster before and after a change of its state.
+News = Callable[[words.Attendance, words.Attendance], None]
 Listener = Callable[[words.Roll], Awaitable[None]]
 
 
@@ -41,6 +43,7 @@ class RollCall:
     fence: record.Fence | None
     #: Told after each round, one after another.
     listeners: tuple[Listener, ...] = ()
+    news: News = lambda _, __: None
     #: Of its own: who runs in the same process and counts on the common one is not disturbed.
     chance: Callable[[], float] = field(default_factory=lambda: random.Random().random)
     _rounds: int = field(default=0, init=False)
@@ -123,7 +126,9 @@ class RollCall:
             if not doubt or look.probe.state is words.ClusterState.READY:
                 known = attendance.observe(known, look.probe, look.at, rules)
             found.append(attendance.mark(known, member, look.at, rules))
-        await self.register.take(found, fence=self.fence)
+        before = {each.name: self.register.of(each.name) for each in members}
+        for each in await self.register.take(found, fence=self.fence):
+            self.news(before[each.cluster], each)
 
     async def _forget(self) -> None:
         before = self.register.clock.now() - _MEMORY

@@ -15,6 +15,7 @@ from typing import Any
 
 from volary.controller import (
     answering,
+    cluster_news,
     driving,
     inputs,
     insistence,
@@ -30,7 +31,7 @@ from volary.controller import (
 from volary.controller import catching_up as catching
 from volary.engine import codec
 from volary.gitops import seen as sights
-from volary.model import errors, problem, record
+from volary.model import attendance, errors, problem, record
 from volary.notifying import notifier as notifiers
 from volary.store import protocol, records
 
@@ -105,12 +106,15 @@ class RunManager:
             mover = moving.Mover(tenure, roads.all, self._rules.failover)
             catching_up = catching.CatchingUp(tenure, roads.all)
             listeners = (mover.take, catching_up.take)
-            calling = rollcall.RollCall(self._register, fence, listeners)
+            calling = rollcall.RollCall(self._register, fence, listeners, self._tell)
             group.create_task(catching_up.keep_catching_up(), name="catching up")
             group.create_task(mover.keep_moving(), name="moves")
             group.create_task(calling.keep_calling(), name="clusters")
             group.create_task(desk.keep_answering(), name="requests")
             group.create_task(self._watch(roads.see), name="repositories")
+
+    def _tell(self, before: attendance.Attendance, after: attendance.Attendance) -> None:
+        cluster_news.tell(self._notifier, self._desk.clock, before, after)
 
 
 class _Roads:

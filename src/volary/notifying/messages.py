@@ -34,13 +34,16 @@ _HAPPENED = {
     notices.Event.STAGE_FAILED: "a stage failed",
     notices.Event.STAGE_CANCELLED: "a stage was cancelled",
     notices.Event.FAILOVER_STOPPED: "nothing is moved away from lost clusters",
+    notices.Event.CLUSTER_LOST: "the cluster is lost",
+    notices.Event.CLUSTER_READY: "the cluster is ready again",
 }
 
 
 def title(notice: notices.Notice) -> str:
     """Return what happened, in a few words."""
     stage = f" ({notice.stage})" if notice.stage else ""
-    return f"{notice.subject.application}: {_HAPPENED[notice.event]}{stage}"
+    about = notice.subject.application or ", ".join(notice.subject.targets)
+    return f"{about}: {_HAPPENED[notice.event]}{stage}"
 
 
 def slack(notice: notices.Notice, receiver: controller.Slack) -> json.JsonObject:
@@ -51,6 +54,7 @@ def slack(notice: notices.Notice, receiver: controller.Slack) -> json.JsonObject
         colour = _DANGER
     fields = [
         ("Application", subject.application),
+        ("Cluster", "" if subject.application else ", ".join(subject.targets)),
         ("Commit", " ".join(filter(None, (subject.commit[:7], subject.title)))),
         ("Stage", notice.stage or progress.stage),
         ("Run", subject.run),
@@ -124,6 +128,7 @@ def webhook(notice: notices.Notice) -> json.JsonObject:
         "stage": notice.stage or progress.stage,
         "clusters": {name: each.value for name, each in progress.clusters.items()},
         "summary": progress.line,
+        "cluster": "" if subject.application else ", ".join(subject.targets),
     }
 
 

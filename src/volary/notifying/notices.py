@@ -29,10 +29,13 @@ class Event(StrEnum):
     STAGE_CANCELLED = "STAGE_CANCELLED"
     #: So much of the fleet looks lost that nothing is moved (not PipeCD's).
     FAILOVER_STOPPED = "FAILOVER_STOPPED"
+    #: About a cluster, and no application (not PipeCD's).
+    CLUSTER_LOST = "CLUSTER_LOST"
+    CLUSTER_READY = "CLUSTER_READY"
 
     @property
     def group(self) -> str:
-        """``DEPLOYMENT``, ``STAGE`` or ``FAILOVER``."""
+        """``DEPLOYMENT``, ``STAGE``, ``FAILOVER`` or ``CLUSTER``."""
         return self.value.partition("_")[0]
 
 
@@ -44,18 +47,20 @@ URGENT = frozenset(
         Event.DEPLOYMENT_FAILED,
         Event.DEPLOYMENT_TRIGGER_FAILED,
         Event.FAILOVER_STOPPED,
+        Event.CLUSTER_LOST,
     }
 )
 
 
 #: Red although they are about no run.
-ALARMING = frozenset({Event.DEPLOYMENT_TRIGGER_FAILED, Event.FAILOVER_STOPPED})
+ALARMING = frozenset({Event.DEPLOYMENT_TRIGGER_FAILED, Event.FAILOVER_STOPPED, Event.CLUSTER_LOST})
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
     """What a notice is about."""
 
+    #: Empty: it is about `targets` alone.
     application: str
     #: Empty before there is one.
     run: str = ""

@@ -71,6 +71,8 @@ class Notifier:
     def update(self, notice: notices.Notice, *, told: tuple[str, ...] = ()) -> None:
         """Edit the messages that are there about a run, but for those of receivers `told`."""
         topic = notice.subject.run
+        if not topic:
+            return  # a notice about no run has no message that could be edited
         for each in self._receivers.values():
             if each.name in told or not _edits(each):
                 continue
