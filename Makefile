@@ -13,7 +13,7 @@ demo: $(READY) ## Roll an example out over three sandbox clusters, canary first
 	@$(BIN)/volary demo
 
 test: $(READY) ## Run every test
-	@$(BIN)/python -m pytest -q -n auto
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 check: $(READY) ## Formatting, lint, types, import contracts
 	@$(BIN)/ruff format --check .

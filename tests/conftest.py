@@ -1,7 +1,9 @@
 """What every test may use."""
 
 import asyncio
+import gc
 import inspect
+import os
 from collections.abc import AsyncIterator
 
 import hypothesis
@@ -39,3 +41,14 @@ def pytest_configure() -> None:
     would make one that nobody closes.
     """
     asyncio.set_event_loop(None)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and what they import stay: the collector need not look at them."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Two workers a processor: much of what scenarios take is waiting."""
+    return 2 * (os.cpu_count() or 1)
