@@ -49,6 +49,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Two workers a processor: much of what scenarios take is waiting."""
     return 2 * (os.cpu_count() or 1)
