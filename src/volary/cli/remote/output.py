@@ -141,10 +141,14 @@ def describe_run(run: json.JsonObject) -> None:
     for name in ("id", "application", "status", "reason", "commit", "runningCommit", "subject"):
         _pair(name, summary[name])
     explain_run(run)
+    if run.get("unfrozen"):  # a server of before says nothing about it
+        _pair("windows", run["unfrozen"])
     for each in run.get("replicas", ()):  # a server of before has none
         _pair("replicas", f"{each['workload']}: {each['reason']}")
     for stage in (*run["stages"], *([run["rollback"]] if run["rollback"] else [])):
         data.print(f"[bold]{markup.escape(stage['name'])}[/]  {stage['status']}")
+        if stage.get("promoted"):
+            data.print(f"  {stage['promoted']}", markup=False)
         for task in stage["tasks"]:
             said = task["reason"] or task["progress"]
             data.print(f"  {task['target']}  {task['status']}  {said}", markup=False)
@@ -173,6 +177,7 @@ def describe_application(found: json.JsonObject) -> None:
     _pair("running", found["runningCommit"])
     _pair("run", found["run"])
     _pair("labels", _text(found["labels"]))
+    _pair("paused", found.get("paused", ""))
     for name, why in found["missing"].items():
         _pair("missing", f"{name}: {why}")
     if found["waiting"]:
