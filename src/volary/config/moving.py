@@ -1,16 +1,18 @@
 """Reads ``placement.spread`` and ``placement.failover``."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from urllib import parse
 
-from volary.config import moving_sections, sections, shape, yaml
+from volary.config import moving_sections, sections, shape, webhooks, yaml
 from volary.model import application as applications
 from volary.model import failover, spreading
 
 _SPREAD: yaml.Path = ("spec", "placement", "spread")
 _FAILOVER: yaml.Path = ("spec", "placement", "failover")
+_VARIABLE = re.compile(r"\$\{[^}]*\}")
+_LONGEST_WITNESS = timedelta(seconds=30)
 
 
 def spread_of(reading: shape.Reading, spec: sections.Spec) -> tuple[spreading.Constraint, ...]:
@@ -105,10 +107,12 @@ def _check_witness(reading: shape.Reading, read: moving_sections.Failover) -> No
     path = (*_FAILOVER, "witness")
     if read.cluster is None:
         reading.error(path, "the witness has no effect without cluster", "add cluster: {}")
-    if parse.urlsplit(read.witness.url).scheme not in ("http", "https"):
-        reading.error((*path, "url"), "it is no address", "write https://…")
-    if not read.witness.timeout:
-        reading.error((*path, "timeout"), "must be more than 0")
+    # What stands for a cluster's property may be a name, a part of one, or a port.
+    if problem := webhooks.url_problem(_VARIABLE.sub("1", read.witness.url)):
+        reading.error((*path, "url"), problem, "write https://…")
+    if not timedelta() < read.witness.timeout <= _LONGEST_WITNESS:
+        # Applications are looked at one after another: a slow witness holds up the next one.
+        reading.error((*path, "timeout"), "must be more than 0 and at most 30s")
 
 
 def _behaviour(read: moving_sections.Behaviour | None) -> failover.Behaviour | None:
