@@ -87,6 +87,8 @@ def _secret_files(settings: controller.Settings) -> Iterator[str]:
     for receiver in settings.notifications.receivers:
         if receiver.slack:
             yield from filter(None, (receiver.slack.hook_url_file, receiver.slack.oauth_token_file))
+        if receiver.chat:
+            yield receiver.chat.hook_url_file
         if receiver.webhook and receiver.webhook.signature_value_file:
             yield receiver.webhook.signature_value_file
 
