@@ -2,15 +2,17 @@
 
 A request is written down first; whichever process drives takes it from there and writes its
 answer back. So it does not matter which process a person talks to, and a request that was
-taken is not lost when a process dies.
+taken is not lost when a process dies. What a person wrote is kept without the secrets we know.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 
-from volary.controller import pulse, refusals, views
+from volary.controller import masked, pulse, refusals, views
+from volary.manifests import masking
 from volary.model import clock as clocks
 from volary.model import errors, json, problem
 from volary.store import protocol, records
@@ -18,14 +20,16 @@ from volary.store import protocol, records
 #: How long an answer is waited for: longer than another process needs to take over.
 PATIENCE = timedelta(seconds=20)
 _LOOK_SECONDS = 0.25
+_REFUSAL = "refusal"
 
 
 class Audit:
     """The one place that writes the audit."""
 
-    def __init__(self, store: protocol.Store, clock: clocks.Clock) -> None:
+    def __init__(self, store: protocol.Store, clock: clocks.Clock, masker: masking.Masker) -> None:
         self._store = store
         self._clock = clock
+        self._masker = masker
 
     @asynccontextmanager
     async def noting(
@@ -42,7 +46,7 @@ class Audit:
         try:
             yield
         except errors.VolaryError as error:
-            said["refusal"] = _short(error)
+            said[_REFUSAL] = _short(error)
             await self.note(asker, action, "failed", application, run, said)
             raise
         await self.note(asker, action, "ok", application, run, said)
@@ -71,8 +75,9 @@ class Audit:
         )
 
     async def write(self, entry: records.AuditRecord) -> None:
-        """Append an entry as it is."""
-        await self._store.audit.write(entry)
+        """Append an entry, without secrets in its sentences."""
+        document = masked.clean_document(self._masker, entry.document, also=frozenset({_REFUSAL}))
+        await self._store.audit.write(replace(entry, document=document))
 
 
 class Asking:
@@ -86,12 +91,14 @@ class Asking:
         asked: pulse.Pulse,
         kept: pulse.Pulse,
         make_id: Callable[[], str],
+        masker: masking.Masker,
     ) -> None:
         self._store = store
         self._clock = clock
         self._asked = asked
         self._kept = kept
         self._make_id = make_id
+        self._masker = masker
 
     async def ask(
         self,
@@ -116,7 +123,7 @@ class Asking:
             at=self._clock.now(),
             application=application,
             run_id=run,
-            document=document or {},
+            document=masked.clean_document(self._masker, document or {}),
         )
         await self._store.requests.ask(request)
         self._asked.beat()

@@ -16,7 +16,7 @@ from volary.model import json, record
 PROSE = frozenset(
     {
         *("reason", "stop_reason", "left_out", "sentence", "details", "comment", "summary"),
-        *("line", "subject", "message", "description", "warnings"),
+        *("line", "subject", "message", "description", "warnings", "promoted"),
     }
 )
 

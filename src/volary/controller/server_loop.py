@@ -121,8 +121,11 @@ class Controller:
         self._manager = runs.RunManager(
             store, desk, rules, parts.watch, known, asked=asked, notifier=post.notifier
         )
-        asker = asking.Asking(store, parts.clock, asked=asked, kept=kept, make_id=runs.new_id)
-        audit = asking.Audit(store, parts.clock)
+        masker = desk.secrets.masker()
+        asker = asking.Asking(
+            store, parts.clock, asked=asked, kept=kept, make_id=runs.new_id, masker=masker
+        )
+        audit = asking.Audit(store, parts.clock, masker)
         #: What people see and ask for; works in a process that stands by too.
         self.service = service.Service(
             store,
