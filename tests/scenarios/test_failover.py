@@ -86,7 +86,7 @@ async def until_placed(
 
 
 async def until_state(given: Controlled, name: str, state: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(20):
         while True:
             if (await given.service.fleet.get(name)).status == state:
                 return
@@ -95,7 +95,7 @@ async def until_state(given: Controlled, name: str, state: str) -> None:
 
 async def moving(given: Controlled) -> views.RunSummaryView:
     """Wait until the newest run is the move."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(20):
         while True:
             newest = (await given.runs())[0]
             if newest.trigger.startswith("eu carries"):

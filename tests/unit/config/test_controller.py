@@ -221,6 +221,8 @@ def test_every_problem_is_found_at_once_with_its_line() -> None:
         ("retention: {runs: 0}", "Input should be greater than or equal to 1"),
         ("auth: {oidc: {issuer: https://i, audience: a, algorithms: [HS256]}}", "must be 'RS256'"),
         ("webhooks: []", "unknown field webhooks"),
+        ("failover: {slowAtPercent: 60}", "nothing is moved from 55 % on, so it never goes slower"),
+        ("failover: {slowMovesPerMinute: 60}", "it would go faster when more is lost"),
     ],
 )
 def test_wrong_values_are_refused(line: str, message: str) -> None:
