@@ -1,0 +1,64 @@
+"""What an earlier release kept of an application and of a run's origin stays readable.
+
+The files are never written again: each folder is what the release with that schema left behind.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from volary.controller import origins, standings
+
+CASES = Path(__file__).parents[2] / "cases" / "documents"
+RELEASED = sorted(path.name for path in CASES.iterdir())
+
+
+def document(release: str, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((CASES / release / f"{name}.json").read_text())
+    return found
+
+
+def holds(after: object, before: object) -> bool:
+    """Say whether everything of `before` is in `after`."""
+    if isinstance(before, dict):
+        return isinstance(after, dict) and all(
+            key in after and holds(after[key], value) for key, value in before.items()
+        )
+    if isinstance(before, list) and isinstance(after, list):
+        return len(after) == len(before) and all(map(holds, after, before))
+    return after == before
+
+
+@pytest.mark.parametrize("release", RELEASED)
+def test_a_standing_is_read_and_written_with_all_it_said(release: str) -> None:
+    stored = document(release, "standing")
+
+    assert holds(standings.to_document(standings.from_document(stored)), stored)
+
+
+@pytest.mark.parametrize("release", RELEASED)
+def test_an_origin_is_read_and_written_with_all_it_said(release: str) -> None:
+    stored = document(release, "origin")
+
+    assert holds(origins.to_document(origins.from_document(stored)), stored)
+
+
+def test_what_came_later_is_empty() -> None:
+    """Nothing of it may be taken for a fact: no place, no shares, no move, no pause."""
+    read = standings.from_document(document("0002", "standing"))
+    fresh = standings.Standing()
+
+    later = ("alerts", "assigned", "assigned_before", "pinned", "placed", "move", "reached")
+    later += ("catch_up", "pause")
+    assert {name: getattr(read, name) for name in later} == {
+        name: getattr(fresh, name) for name in later
+    }
+    assert read.want is not None
+    assert (read.want.shift, read.want.targets, read.want.takes_back) == (None, (), "")
+
+
+def test_an_empty_document_is_a_fresh_standing() -> None:
+    """An application that was registered and never looked at has an empty document."""
+    assert standings.from_document({}) == standings.Standing()
