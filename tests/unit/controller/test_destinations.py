@@ -1,0 +1,63 @@
+"""The clusters of a run, after spread and what has moved."""
+
+import pytest
+
+from volary.controller import destinations
+from volary.model import application as applications
+from volary.model import errors, fleet, spreading, taints
+from volary.placement import failover
+from volary.planner import targets
+
+CORDON = taints.Taint(taints.CORDONED, by="ana", reason="1.36")
+SPREAD = applications.Application("shop", spread=(spreading.Constraint(least=2, most=2),))
+
+
+def members(*names: str, cordoned: str = "") -> fleet.Fleet:
+    return fleet.Fleet(
+        tuple(fleet.Cluster(name, taints=(CORDON,) if name == cordoned else ()) for name in names)
+    )
+
+
+def narrowed(
+    app: applications.Application, clusters: fleet.Fleet, standing: failover.Standing
+) -> tuple[targets.Selection, tuple[str, ...]]:
+    return destinations.narrow(app, targets.select(app, clusters), standing, clusters)
+
+
+def test_a_run_goes_where_the_spread_says_and_says_who_is_left_out() -> None:
+    selection, chosen = narrowed(SPREAD, members("us", "eu", "asia"), failover.Standing())
+
+    assert selection.names == chosen == ("eu", "asia")
+    assert [str(each.message) for each in selection.warnings] == [
+        "not deployed to us (at most 2 by cluster: eu, asia come first)"
+    ]
+
+
+def test_a_cordoned_cluster_keeps_its_place_although_the_run_passes_over_it() -> None:
+    clusters = members("us", "eu", "asia", cordoned="us")
+
+    selection, chosen = narrowed(SPREAD, clusters, failover.Standing(("us", "eu")))
+
+    assert selection.names == ("eu",)
+    assert chosen == ("us", "eu")
+
+
+def test_where_it_left_a_run_does_not_bring_it_back_to() -> None:
+    plain = applications.Application("shop")
+    standing = failover.Standing(("us",), away={"eu": "it was flooded"})
+
+    selection, chosen = narrowed(plain, members("us", "eu"), standing)
+
+    assert selection.names == chosen == ("us",)
+    assert "not deployed to eu (it moved away: it was flooded)" in selection.warnings[0].message
+
+
+def test_a_spread_that_cannot_be_met_refuses_the_run() -> None:
+    selection, _ = narrowed(SPREAD, members("us"), failover.Standing())
+
+    with pytest.raises(errors.UserError) as refused:
+        selection.require()
+
+    assert [each.message for each in refused.value.problems] == [
+        "the spread cannot be met: at least 2 by cluster are needed, 1 qualifies: us"
+    ]
