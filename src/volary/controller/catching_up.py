@@ -11,6 +11,7 @@ A cluster that is cordoned in the middle of a run is left out of it where nothin
 
 import asyncio
 import logging
+import operator
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,11 +19,10 @@ from datetime import datetime, timedelta
 
 from volary.config import admission, crosscheck
 from volary.controller import (
-    dividing,
+    catch_up_rules,
     driving,
     lanes,
     moves,
-    pinning,
     reaching,
     releases,
     standings,
@@ -30,28 +30,18 @@ from volary.controller import (
 )
 from volary.engine import events
 from volary.model import application as applications
-from volary.model import attendance, errors, fleet, selection, taints
+from volary.model import attendance, errors, taints
 from volary.model import status as words
-from volary.placement import destinations, windows
+from volary.placement import destinations
 from volary.store import records
 
 _LOG = logging.getLogger(__name__)
 _REMEMBERED = 1024
 #: Applications that catch up at the same time.
 _TOGETHER = 8
-#: After a first failure, and at most.
-_FIRST, _LONGEST = timedelta(seconds=30), timedelta(minutes=30)
 _BY = "volary"
 #: How long a connection that nobody is given any more may still be in use.
 _SWEEP = timedelta(hours=1)
-
-
-@dataclass(frozen=True, slots=True)
-class _Try:
-    """How often a cluster was tried in vain, and when it may be again."""
-
-    times: int
-    not_before: datetime
 
 
 @dataclass(slots=True)
@@ -67,7 +57,11 @@ class CatchingUp:
     all_lanes: Callable[[], Iterable[lanes.Lane]]
     _roll: attendance.Roll | None = field(default=None, init=False)
     _called: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-    _tries: dict[tuple[str, str], _Try] = field(default_factory=dict, init=False)
+    _tries: catch_up_rules.Tries = field(default_factory=catch_up_rules.Tries, init=False)
+    #: What was looked at when nothing was missing: as long as it is the same, nothing is.
+    _settled: dict[str, tuple[object, ...]] = field(default_factory=dict, init=False)
+    #: How each cluster was at the last look; another object whenever that changed.
+    _seen: tuple[object, ...] = field(default=(), init=False)
     _swept: datetime = field(init=False)
     _known: OrderedDict[tuple[str, str, str], applications.Application] = field(
         default_factory=OrderedDict, init=False
@@ -93,6 +87,8 @@ class CatchingUp:
     async def look(self, roll: attendance.Roll) -> None:
         """Look at all applications after one roll call."""
         known = {each.cluster: each for each in roll.clusters}
+        seen = tuple((each.cluster, each.state, each.identity) for each in roll.clusters)
+        self._seen = self._seen if seen == self._seen else seen
         everybody = list(self.all_lanes())
         await self._let_go(everybody)
         busy = sum(_is_catching_up(each.standing) for each in everybody)
@@ -150,13 +146,11 @@ class CatchingUp:
     ) -> bool:
         """Look at one application; say whether it begins to catch up."""
         standing = lane.standing
-        if lane.record.removed is not None or not lane.record.repository:
-            return False
         if standing.catch_up is not None:
             await self._withdraw(lane, standing.catch_up, known)
             return False
         commit = standing.reached.commit or lane.record.running_commit
-        if not commit or standing.under_way or standing.next_want is not None:
+        if not commit or self._is_left_alone(lane):
             return False
         if not standing.reached.commit:
             await self._begin_with(lane, commit)
@@ -165,7 +159,10 @@ class CatchingUp:
         app = await self._application(lane, commit)
         names = self._where(app, standing)
         missing = reaching.missing(standing.reached, names, self.tenure.register.identity)
-        self._forget_tries(lane.name, missing)
+        self._tries.forget(lane.name, missing)
+        if not missing and not lane.standing.reached.waiting:
+            self._settled[lane.name] = self._looked_at(lane)
+            return False
         why = {name: self._why_not_now(lane, app, name, known) for name in missing}
         ready = tuple(name for name in missing if not why[name]) if may_begin else ()
         if not ready:
@@ -174,11 +171,23 @@ class CatchingUp:
         await self._want(lane, commit, {name: missing[name] for name in ready})
         return True
 
+    def _is_left_alone(self, lane: lanes.Lane) -> bool:
+        """Say whether there is something else to do, or nothing since it was looked at."""
+        if lane.record.removed is not None or not lane.record.repository:
+            return True
+        if lane.standing.under_way or lane.standing.next_want is not None:
+            return True
+        before = self._settled.get(lane.name, ())
+        return bool(before) and all(map(operator.is_, before, self._looked_at(lane)))
+
+    def _looked_at(self, lane: lanes.Lane) -> tuple[object, ...]:
+        return lane.standing, self.tenure.desk.clusters.fleet, self._seen
+
     async def _withdraw(
         self, lane: lanes.Lane, want: wants.Want, known: Mapping[str, attendance.Attendance]
     ) -> None:
         """Take a want back that has not begun when one of its clusters is gone again."""
-        gone = [name for name in want.targets if not _is_ready(known.get(name))]
+        gone = [name for name in want.targets if not catch_up_rules.is_ready(known.get(name))]
         if gone:
             await lane.amend(lambda now: _without(now, want))
 
@@ -231,24 +240,12 @@ class CatchingUp:
         name: str,
         known: Mapping[str, attendance.Attendance],
     ) -> str:
-        """Return why a cluster does not get the release now; empty: it does."""
-        found = known.get(name)
-        if found is None or not _is_ready(found):
-            return f"it is {found.state.value}" if found else "it was not looked at yet"
-        if dividing.divides(app) and not _has_share(lane.standing, name):
-            return "replicas are divided, and it has no share before the next run or rebalance"
-        pinned = pinning.why(lane.standing, None)
-        if pinned:
-            return pinned
-        now = self.tenure.desk.clock.now()
-        closed = _closure(app, self.tenure.desk.clusters.member(name), now)
-        if closed is not None:
-            return f"{closed.why}; opens {closed.opening}"
-        tried = self._tries.get((lane.name, name))
-        if tried is not None and now < tried.not_before:
-            before = lane.standing.reached.waiting.get(name, "")
-            return before or f"tried again at {tried.not_before:%H:%M:%S}"
-        return ""
+        now, member = self.tenure.desk.clock.now(), self.tenure.desk.clusters.member(name)
+        if member is None:
+            return "it left the fleet"
+        told = catch_up_rules.why_not_now(app, member, lane.standing, known.get(name), now)
+        wait = self._tries.why_wait(lane.name, name, now)
+        return told or (wait and lane.standing.reached.waiting.get(name, wait))
 
     async def _want(self, lane: lanes.Lane, commit: str, why: Mapping[str, str]) -> None:
         now = self.tenure.desk.clock.now()
@@ -262,11 +259,7 @@ class CatchingUp:
             by=_BY,
             targets=tuple(why),
         )
-        for name in why:
-            before = self._tries.get((lane.name, name))
-            times = before.times + 1 if before else 1
-            pause = min(_FIRST * 2 ** (min(times, 16) - 1), _LONGEST)
-            self._tries[lane.name, name] = _Try(times, now + pause)
+        self._tries.note(lane.name, why, now)
         _LOG.info("application %s: %s", lane.name, want.reason)
         await lane.amend(lambda standing: _with(standing, want))
 
@@ -277,11 +270,6 @@ class CatchingUp:
         await lane.amend(
             lambda now: replace(now, reached=replace(now.reached, waiting=dict(waiting)))
         )
-
-    def _forget_tries(self, application: str, missing: Mapping[str, str]) -> None:
-        done = [key for key in self._tries if key[0] == application and key[1] not in missing]
-        for key in done:
-            del self._tries[key]
 
     async def _application(self, lane: lanes.Lane, commit: str) -> applications.Application:
         place = lane.place
@@ -299,32 +287,6 @@ class CatchingUp:
 def _is_catching_up(standing: standings.Standing) -> bool:
     under_way = standing.under_way and standing.reached.run == standing.run != ""
     return under_way or standing.catch_up is not None
-
-
-def _is_ready(found: attendance.Attendance | None) -> bool:
-    """Say whether a cluster is ready, and nothing else was seen since."""
-    ready = attendance.ClusterState.READY
-    return found is not None and found.state is ready and found.pending is None
-
-
-def _has_share(standing: standings.Standing, name: str) -> bool:
-    return any(name in each.replicas for each in standing.assigned.workloads)
-
-
-def _closure(
-    app: applications.Application, cluster: fleet.Cluster | None, now: datetime
-) -> windows.Closure | None:
-    if cluster is None:
-        return None
-    allow, deny = (
-        [
-            each.window
-            for each in listed
-            if each.selector is None or selection.matches(each.selector, cluster)
-        ]
-        for listed in (app.waves.windows.allow, app.waves.windows.deny)
-    )
-    return windows.closure(allow, deny, now)
 
 
 def _with(standing: standings.Standing, want: wants.Want) -> standings.Standing:
