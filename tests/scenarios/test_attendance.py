@@ -121,6 +121,7 @@ async def test_a_lost_cluster_is_left_out_and_gets_what_it_missed(
     assert [str(each.key) for each in lost.taints] == ["volary.dev/unreachable"]
     assert not lost.schedulable
     assert went_without.targets == ("us",)
+    assert went_without.reason.startswith("every stage is done on us; left out: eu (unreachable: ")
     assert old == V1
     assert (back.taints, back.schedulable) == ((), True)
     assert (caught_up.commit, caught_up.targets, caught_up.status) == (third, ("eu",), "succeeded")

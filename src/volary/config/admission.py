@@ -10,6 +10,11 @@ def why_not(app: application.Application, cluster: fleet.Cluster) -> str:
     return "; ".join(f"tainted {taints.title(each)}" for each in keeping_away(app, cluster))
 
 
+def absence(app: application.Application, cluster: fleet.Cluster) -> str:
+    """Return the same in the words of people, such as ``cordoned by ana: 1.36``."""
+    return "suspended in the fleet" if cluster.suspended else taints.why(keeping_away(app, cluster))
+
+
 def keeping_away(app: application.Application, cluster: fleet.Cluster) -> tuple[taints.Taint, ...]:
     """Return a cluster's marks that the application does not tolerate.
 

@@ -209,6 +209,8 @@ class Ledger:
             await self.keep_commit(run.commit, words.RunStatus.SUCCEEDED.value, everywhere)
             if self.record.status == standings.Status.FAILED.value and standing.want is None:
                 columns |= {"status": standings.Status.SYNCED.value, "reason": everywhere}
+            elif self.record.status == standings.Status.SYNCED.value:
+                columns["reason"] = everywhere
         await self.keep(standing, **columns)
 
     async def note_refused(self, want: wants.Want, reason: str) -> None:

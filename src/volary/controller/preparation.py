@@ -84,6 +84,8 @@ class Prepared:
     waves: waving.Waves = field(default_factory=waving.Waves)
     #: Clusters that the application is on, also those that take nothing new now.
     chosen: tuple[str, ...] = ()
+    #: Who takes nothing new now, and why.
+    absent: str = ""
 
     @property
     def numbers(self) -> dividing.Numbers:
@@ -158,6 +160,7 @@ async def prepare(
         key,
         moved,
         placed,
+        selection.absence,
     )
 
 

@@ -311,6 +311,7 @@ def plan_of(prepared: preparation.Prepared, *, can_hold: bool = True) -> engine_
         waves=prepared.waves.rules,
         steps=prepared.waves.steps,
         windows=prepared.waves.windows,
+        absent=prepared.absent,
     )
 
 

@@ -189,6 +189,7 @@ def _finished(run: state.Run, now: datetime) -> state.Run:
     else:
         status = words.RunStatus.SUCCEEDED
         reason = f"every stage is done on {done}"
+    reason += f"; left out: {run.absent}" if run.absent else ""
     before_time = permits.promotions(run)
     reason += f" ({before_time})" if before_time else ""
     return replace(run, status=status, reason=reason, finished=now, pause=None, clock_stopped=None)

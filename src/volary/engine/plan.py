@@ -55,6 +55,8 @@ class Plan:
     running_commits: Mapping[str, str] = field(default_factory=dict)
     #: When the clusters may be changed; empty: at any time.
     windows: tuple[state.WindowRule, ...] = ()
+    #: Clusters that were no targets because they took nothing new, with the reason of each.
+    absent: str = ""
 
 
 def one_group(targets: Sequence[str], *, concurrency: int = 0) -> tuple[Group, ...]:
@@ -88,6 +90,7 @@ def new_run(run_id: str, plan: Plan, at: datetime) -> state.Run:
         created=at,
         waves=plan.waves,
         windows=plan.windows,
+        absent=plan.absent,
     )
 
 

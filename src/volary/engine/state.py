@@ -391,6 +391,8 @@ class Run:
     unfrozen: Unfreezing | None = None
     #: Id of the run that this one takes back, having nothing else to do; empty: none.
     undoes: str = ""
+    #: Clusters that were no targets because they took nothing new, with the reason of each.
+    absent: str = ""
 
     @property
     def is_final(self) -> bool:

@@ -100,6 +100,31 @@ def title(taint: Taint) -> str:
     return f"{taint} ({said})" if said else str(taint)
 
 
+_DEEDS = {
+    NOT_READY: "not ready",
+    UNREACHABLE: "unreachable",
+    CORDONED: "cordoned",
+    DRAINED: "drained",
+}
+
+
+def why(marks: Iterable[Taint]) -> str:
+    """Return in a clause why a cluster takes nothing new: ``cordoned by ana: 1.36``.
+
+    A drain is a cordon too; the cordon is not told besides.
+    """
+    found = tuple(marks)
+    drained = any(each.key == DRAINED for each in found)
+    told = (each for each in found if not (drained and each.key == CORDONED))
+    return "; ".join(dict.fromkeys(_clause(each) for each in told))
+
+
+def _clause(taint: Taint) -> str:
+    deed = _DEEDS.get(taint.key, f"tainted {taint}")
+    by = f" by {taint.by}" if taint.by and taint.by != RULE else ""
+    return f"{deed}{by}: {taint.reason}" if taint.reason else f"{deed}{by}"
+
+
 def merge(*groups: Iterable[Taint]) -> tuple[Taint, ...]:
     """Return all marks, of each key and effect the first."""
     found: dict[tuple[str, Effect], Taint] = {}

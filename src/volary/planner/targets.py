@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from volary.config import admission, crosscheck, yaml
 from volary.model import application, errors, fleet, problem, stage
 
+#: How many absent clusters are named in one sentence.
+_NAMED = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -19,6 +22,8 @@ class Selection:
     left_out: tuple[str, ...] = ()
     #: Chosen, but marked so that nothing new begins there; with the reason of each.
     tainted: tuple[tuple[str, str], ...] = ()
+    #: Who of the suspended and marked ones is absent, in the words of people.
+    absent: tuple[tuple[str, str], ...] = ()
     #: Errors and warnings about names, labels and limits.
     problems: tuple[problem.Problem, ...] = ()
 
@@ -26,6 +31,13 @@ class Selection:
     def names(self) -> tuple[str, ...]:
         """Names of the targets."""
         return tuple(each.name for each in self.targets)
+
+    @property
+    def absence(self) -> str:
+        """Return who is absent and why: ``eu (cordoned by ana: 1.36)``; empty: nobody."""
+        told = [f"{name} ({reason})" for name, reason in self.absent]
+        more = [f"{len(told) - _NAMED} more"] if len(told) > _NAMED else []
+        return ", ".join([*told[:_NAMED], *more])
 
     @property
     def warnings(self) -> tuple[problem.Problem, ...]:
@@ -75,6 +87,9 @@ def select(
             (each.name, reason)
             for each in deployed
             if not each.suspended and (reason := admission.why_not(app, each))
+        ),
+        absent=tuple(
+            (each.name, reason) for each in deployed if (reason := admission.absence(app, each))
         ),
         problems=crosscheck.against_fleet(app, clusters, document=document, base=base),
     )

@@ -60,6 +60,9 @@ def test_a_fleet_file_has_taints_and_an_application_tolerates_them() -> None:
         ("gpu", "tainted example.com/gpu=a100:NoSchedule"),
         ("old", "tainted example.com/old:NoExecute"),
     )
+    assert other.absence == (
+        "gpu (tainted example.com/gpu=a100:NoSchedule), old (tainted example.com/old:NoExecute)"
+    )
     assert [each.message for each in other.warnings] == [
         "not deployed to gpu: tainted example.com/gpu=a100:NoSchedule",
         "not deployed to old: tainted example.com/old:NoExecute",

@@ -1,5 +1,6 @@
 """The machine after a failure: what it takes back, and what it leaves."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from machine_world import Converse, Make, check
@@ -177,6 +178,29 @@ def test_an_unreachable_cluster_may_be_left_out_but_the_run_does_not_succeed(
         << release
         == failed: every stage is done on us, but the run went on without eu (unreachable: connection refused)
         """,  # noqa: E501
+    )
+
+
+def test_a_run_that_succeeds_says_who_was_left_out_from_the_start(
+    planned_run: Make, converse: Converse
+) -> None:
+    check(
+        converse,
+        replace(planned_run(), absent="ap (cordoned by ana: 1.36)"),
+        """
+        >> start
+        << start 1-K8S_CANARY_ROLLOUT on us
+        << start 1-K8S_CANARY_ROLLOUT on eu
+        == running: stage 1 of 2, K8S_CANARY_ROLLOUT
+        >> us succeeded
+        >> eu succeeded
+        << start 2-K8S_PRIMARY_ROLLOUT on us
+        << start 2-K8S_PRIMARY_ROLLOUT on eu
+        >> us succeeded
+        >> eu succeeded
+        << release
+        == succeeded: every stage is done on us and eu; left out: ap (cordoned by ana: 1.36)
+        """,
     )
 
 

@@ -56,3 +56,15 @@ def test_a_mark_is_told_as_kubectl_writes_it_with_who_made_it() -> None:
 
     assert taints.title(cordon) == "volary.dev/cordoned:NoSchedule (ana: Kubernetes 1.36)"
     assert taints.title(GPU) == "example.com/gpu=a100:NoSchedule"
+
+
+def test_people_hear_the_deed_and_who_did_it_why() -> None:
+    cordon = taints.Taint(taints.CORDONED, by="ana", reason="Kubernetes 1.36")
+    drain = taints.Taint(taints.DRAINED, effect=LEAVE, by="ana", reason="Kubernetes 1.36")
+    lost = taints.Taint(taints.UNREACHABLE, by=taints.RULE, reason="no answer in time")
+
+    assert taints.why([cordon]) == "cordoned by ana: Kubernetes 1.36"
+    assert taints.why([cordon, drain, lost]) == (
+        "drained by ana: Kubernetes 1.36; unreachable: no answer in time"
+    )
+    assert taints.why([GPU]) == "tainted example.com/gpu=a100:NoSchedule"
