@@ -16,7 +16,7 @@ class Permission(StrEnum):
     DEPLOY = "deploy"
     APPROVE = "approve"
     #: Let a run change clusters whose windows are closed.
-    BREAK_GLASS = "break-glass"
+    BREAK_GLASS = "unfreeze"
     ADMINISTER = "administer"
 
 
