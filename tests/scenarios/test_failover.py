@@ -263,6 +263,8 @@ async def test_when_most_of_the_fleet_is_lost_nothing_moves_and_somebody_is_told
             assert stands.leaving == ()
             assert all("it is us who lost them" in why for why in stands.waiting.values())
             assert given.service.placements.alarm
+            (noted, *_) = (await given.service.audit(records.AuditFilter())).items
+            assert (noted.action, noted.by) == ("failover.stopped", "failover")
     finally:
         await runner.cleanup()
     (alarm,) = heard

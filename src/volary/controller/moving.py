@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 
 from volary.controller import (
     driving,
+    insistence,
     lanes,
     moves,
     projects,
@@ -31,6 +32,7 @@ from volary.model import status as words
 from volary.notifying import notices
 from volary.placement import failover as decisions
 from volary.placement import following, losses
+from volary.store import records
 
 _LOG = logging.getLogger(__name__)
 _REMEMBERED = 256
@@ -91,7 +93,7 @@ class Mover:
                 if driving.is_overtaken(error):
                     raise
                 _LOG.exception("application %s was not looked at", lane.name)
-        self._tell(self._view(roll.doubt), concerned)
+        await self._tell(self._view(roll.doubt), concerned)
 
     @property
     def _known(self) -> Mapping[str, attendance.Attendance]:
@@ -174,9 +176,9 @@ class Mover:
 
         if placed != before or move is not None:
             await lane.amend(kept)
-            self._note(lane, decision, placed)
+            await self._note(lane, decision, placed)
 
-    def _note(
+    async def _note(
         self, lane: lanes.Lane, decision: decisions.Decision, placed: decisions.Standing
     ) -> None:
         """Say what was decided, and count it, once it is kept."""
@@ -186,6 +188,7 @@ class Mover:
             _LOG.warning("application %s leaves %s: %s", lane.name, each.cluster, each.reason)
             if each.cause is not decisions.Cause.DRAIN:
                 self._begun[lane.name, each.cluster] = each.since
+            await self._audit("failover.moved", lane.name, f"{each.cluster}: {each.reason}")
 
     def _want(
         self, lane: lanes.Lane, after: following.Following, now: datetime
@@ -279,7 +282,20 @@ class Mover:
 
     # Everybody.
 
-    def _tell(self, view: losses.View, concerned: Iterable[lanes.Lane]) -> None:
+    async def _audit(self, action: str, application: str, reason: str) -> None:
+        """Write down what nobody asked for."""
+        now = self._now()
+        entry = records.AuditRecord(
+            at=now,
+            by=_BY,
+            action=action,
+            result="ok",
+            application=application,
+            document={"reason": reason},
+        )
+        await insistence.insist(lambda: self.tenure.store.audit.write(entry), "moves")
+
+    async def _tell(self, view: losses.View, concerned: Iterable[lanes.Lane]) -> None:
         """Raise or end the alarm; told once, and only where something could be moved."""
         about = tuple(concerned)
         raised = losses.allow(view, (), self.limits, self._now()).alarm if about else ""
@@ -290,6 +306,7 @@ class Mover:
             _LOG.warning("failover goes on: %s", view)
             return
         _LOG.error("failover is stopped: %s", raised)
+        await self._audit("failover.stopped", "", raised)
         for lane in about:
             subject = notices.Subject(lane.name, labels=lane.record.labels)
             self.tenure.notifier.announce(
