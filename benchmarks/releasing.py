@@ -8,15 +8,17 @@ kind: Application
 metadata: {{name: {name}}}
 spec:
   timeout: 3h
+{routing}  quickSync: {{addVariantLabelToSelector: true}}
+{waves}  pipeline:
+    stages:
+{stages}"""
+_ROUTING = """\
   service: {{name: {name}}}
   trafficRouting:
     method: istio
     istio: {{host: {name}, virtualService: {{name: {name}}}}}
-  quickSync: {{addVariantLabelToSelector: true}}
-{waves}  pipeline:
-    stages:
-{stages}"""
-_OBJECTS = """\
+"""
+_DEPLOYMENT = """\
 apiVersion: apps/v1
 kind: Deployment
 metadata: {{name: {name}}}
@@ -28,6 +30,8 @@ spec:
     spec:
       containers:
       - {{name: main, image: "example/{name}:{version}"}}
+"""
+_ROUTES = """\
 ---
 apiVersion: v1
 kind: Service
@@ -84,19 +88,28 @@ CANARY = """\
 """
 
 
+#: A new version of a Deployment, and its pods are waited for.
+PLAIN = "    - {name: K8S_PRIMARY_ROLLOUT, with: {addVariantLabelToSelector: true}}\n"
+
+
 def progressive(interval: int) -> str:
     """Return the stages of a release that stays in its steps for long."""
     return _PROGRESSIVE.format(interval=interval, weights=", ".join(map(str, range(1, 100))))
 
 
 def files(
-    names: Sequence[str], stages: str, version: str, *, waves: str = ""
+    names: Sequence[str], stages: str, version: str, *, waves: str = "", routed: bool = True
 ) -> dict[str, dict[str, str]]:
-    """Return the files of applications at a version, by directory."""
-    return {
-        name: {
-            "volary.yaml": _APPLICATION.format(name=name, stages=stages, waves=waves),
-            "objects.yaml": _OBJECTS.format(name=name, version=version),
-        }
-        for name in names
-    }
+    """Return the files of applications at a version, by directory.
+
+    `routed` with a Service and routes, else a Deployment alone.
+    """
+    found = {}
+    for name in names:
+        routing = _ROUTING.format(name=name) if routed else ""
+        described = _APPLICATION.format(name=name, routing=routing, stages=stages, waves=waves)
+        objects = (_DEPLOYMENT + _ROUTES if routed else _DEPLOYMENT).format(
+            name=name, version=version
+        )
+        found[name] = {"volary.yaml": described, "objects.yaml": objects}
+    return found

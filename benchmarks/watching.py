@@ -72,14 +72,51 @@ class Watched:
             await asyncio.sleep(0.5)
         raise RuntimeError(f"only {found} of {number} got there")
 
+    async def until_ended(self, commit: str, number: int) -> list[float]:
+        """Wait until so many runs to a commit have succeeded; return how long each took.
+
+        Raises:
+            RuntimeError: One did not.
+        """
+        from volary.model import record, status
+        from volary.store import records
+
+        found: list[record.RunHead] = []
+        for _ in range(4800):
+            found, cursor = [], ""
+            while True:
+                page = await self.service.store.runs.list(
+                    records.RunFilter(commit=commit), cursor=cursor, limit=500
+                )
+                found += [each.head for each in page.items]
+                cursor = page.cursor
+                if not cursor:
+                    break
+            ended = [each for each in found if each.finished]
+            bad = [each for each in ended if each.status is not status.RunStatus.SUCCEEDED]
+            if bad:
+                raise RuntimeError(f"{bad[0].application}: {bad[0].reason}")
+            if len(ended) >= number:
+                return [
+                    (each.finished - each.started).total_seconds()
+                    for each in ended
+                    if each.finished and each.started
+                ]
+            await asyncio.sleep(0.25)
+        raise RuntimeError(f"only {len(found)} of {number} were begun, or did not end")
+
 
 @contextlib.asynccontextmanager
 async def controller(
     fleet_file: Path, base: Path, *, providers: "Sequence[provider.Provider]" = ()
 ) -> AsyncIterator[Watched]:
-    """Run a controller on ``base/repository.git``, with a database beside it."""
+    """Run a controller on ``base/repository.git``, with a database beside it.
+
+    Its lease lasts long: on a machine with too much to do it would else be lost now and then, and
+    what is measured is work, not who does it.
+    """
     from volary.config import fleet as fleet_files
-    from volary.controller import server_loop
+    from volary.controller import leases, server_loop
     from volary.gitops import repositories, watcher
     from volary.model import controller as settings_of
     from volary.sources import mirrors
@@ -107,6 +144,7 @@ async def controller(
             members=members,
             repositories=repositories.WatchedRepositories(settings, opened),
             watch=watching.watch,
+            timing=leases.Timing(ttl=timedelta(minutes=10)),
         )
         async with (
             server_loop.open_controller(settings, parts) as made,

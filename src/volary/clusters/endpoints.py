@@ -78,15 +78,19 @@ async def wait_serving(
     def is_serving() -> bool:
         return not _strangers_only(seen, found)
 
+    listed = watching.Source(
+        slices, namespace, watching.keep_by_name(seen), label_selector=f"{_SERVICE}={service}"
+    )
+    chosen = watching.Source(
+        pods, namespace, watching.keep_by_name(found), label_selector=selectors.exact(labels)
+    )
     try:
+        # Nearly always it serves already, and every step of every release asks.
+        await _look(client, listed, chosen)
+        if is_serving():
+            return ""
         if await client.get(services, service, namespace=namespace) is None:
             return f"there is no Service {service}"
-        listed = watching.Source(
-            slices, namespace, watching.keep_by_name(seen), label_selector=f"{_SERVICE}={service}"
-        )
-        chosen = watching.Source(
-            pods, namespace, watching.keep_by_name(found), label_selector=selectors.exact(labels)
-        )
         await watching.watch_until(client, [listed, chosen], is_serving, timeout=timeout, stop=stop)
     except cluster_errors.Forbidden:
         return ""
@@ -94,6 +98,16 @@ async def wait_serving(
         return ""
     title = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
     return f"the Service {service} has no ready endpoint among the pods {title}"
+
+
+async def _look(client: clients.Client, *sources: watching.Source) -> None:
+    """List sources once; what is there is kept."""
+    for each in sources:
+        there = await client.list(
+            each.resource, namespace=each.namespace, label_selector=each.label_selector
+        )
+        for body in there.items:
+            each.keep(objects.text(body, "metadata", "name"), body)
 
 
 def _strangers_only(

@@ -61,7 +61,8 @@ async def watch_until(
 ) -> End:
     """Listen to `sources` until `decide` says that it is decided, `stop` returns or time is up.
 
-    `decide` is first asked when every source has been listed once.
+    `decide` is first asked when every source has been listed once. When that decides it already,
+    nothing is watched: a watch costs a connection of its own.
 
     Raises:
         VolaryError: when a source cannot be watched, or the cluster is not there any more.
@@ -92,6 +93,8 @@ class _Room:
 
     def __init__(self, sources: int) -> None:
         self.changed = asyncio.Event()
+        #: The first lists alone did not decide it.
+        self._goes_on = asyncio.Event()
         self._unlisted = sources
         self._error: errors.VolaryError | None = None
         self._heard = asyncio.get_running_loop().time()
@@ -107,6 +110,8 @@ class _Room:
                 return self._error
             if not self._unlisted and decide():
                 return End.DECIDED
+            if not self._unlisted:
+                self._goes_on.set()
             if stopper.done():
                 return End.STOPPED
             remaining = until - loop.time()
@@ -137,6 +142,7 @@ class _Room:
                         self._unlisted -= 1
                     self._heard = asyncio.get_running_loop().time()
                     self.changed.set()
+                    await self._goes_on.wait()
         except errors.VolaryError as error:
             if source.optional and not listed:
                 self._unlisted -= 1

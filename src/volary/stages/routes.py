@@ -192,6 +192,8 @@ async def move(
     application = work.context.application
     router = interface.choose(application)
     carrying.check_owner(work, carrier)
+    # What was read before is written to at once: the cluster refuses when it has changed since.
+    live = carrier.live
     for _ in range(_TRIES):
         change = plan(carrier)
         before = router.read(carrier.live, application) if carrier.live is not None else ()
@@ -200,7 +202,8 @@ async def move(
         await receivers.require_all(work, carrier, source, rising)
         await receivers.require_services(work, carrier, source, change.item.body, rising)
         work.check_stop()
-        live = await _read(work, carrier)
+        if live is None:
+            live = await _read(work, carrier)
         if live is not None and router.fields(live) == router.fields(carrier.live or {}):
             version = objects.text(live, "metadata", "resourceVersion")
             if await _write(work, carrier, router.fields(change.item.body), version):

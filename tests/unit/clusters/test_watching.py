@@ -208,3 +208,22 @@ async def test_breaking_it_off_just_as_something_happens_is_not_overlooked(turns
     is_cancelled = task.cancelled()
     task.cancel()
     assert is_cancelled
+
+
+async def test_what_the_lists_decide_is_not_watched() -> None:
+    watched: list[str] = []
+
+    class Careful(Cluster):
+        async def watch(
+            self, _resource: object, **_selection: str
+        ) -> AsyncGenerator[WatchEvent, None]:
+            yield listed("a")
+            watched.append("a")
+            yield WatchEvent(WatchKind.ADDED, pod("b"))
+            await asyncio.Event().wait()
+
+    ended, kept = await listen(Careful(), until=["a"])
+    assert (ended, kept, watched) == (watching.End.DECIDED, {"a"}, [])
+
+    ended, kept = await listen(Careful(), until=["a", "b"])
+    assert (ended, kept, watched) == (watching.End.DECIDED, {"a", "b"}, ["a"])

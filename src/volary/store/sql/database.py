@@ -130,11 +130,15 @@ def upsert(
 
     With nothing to update, a row that is there already stays as it is.
     """
-    statement: sqlite.Insert | postgresql.Insert
-    if connection.dialect.name == "sqlite":
-        statement = sqlite.insert(table)
-    else:
-        statement = postgresql.insert(table)
+    return _upsert(table, connection.dialect.name, tuple(update))
+
+
+@functools.cache
+def _upsert(
+    table: sa.Table, dialect: str, update: tuple[str, ...]
+) -> sqlite.Insert | postgresql.Insert:
+    """Make a statement once: that takes longer than sending it."""
+    statement = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
     keys = [column.name for column in table.primary_key.columns]
     if not update:
         return statement.on_conflict_do_nothing(index_elements=keys)
