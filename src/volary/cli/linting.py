@@ -134,4 +134,9 @@ def _to_json(each: problem.Problem) -> dict[str, object]:
 def _summarize(files: dict[str, str], found: tuple[problem.Problem, ...]) -> None:
     wrong = sum(each.severity is problem.Severity.ERROR for each in found)
     warnings = len(found) - wrong
-    console.talk().print(f"{len(files)} files, {wrong} errors, {warnings} warnings")
+    told = (_count(len(files), "file"), _count(wrong, "error"), _count(warnings, "warning"))
+    console.talk().print(", ".join(told))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

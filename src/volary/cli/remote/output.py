@@ -1,6 +1,7 @@
 """What answers look like: aligned text, wide text, JSON or YAML."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -8,7 +9,9 @@ import msgspec
 import yaml
 from rich import markup
 
-from volary.cli import console
+from volary.cli import console, durations
+from volary.cli.remote import marks
+from volary.controller import system_clock
 from volary.model import json, texts
 
 
@@ -48,7 +51,7 @@ _COLUMNS: dict[Noun, tuple[tuple[str, str, bool], ...]] = {
         ("APPLICATION", "application", False),
         ("STATUS", "status", False),
         ("COMMIT", "commit", False),
-        ("STARTED", "started", False),
+        ("AGE", "started", False),
         ("REASON", "reason", False),
         ("TRIGGER", "trigger", True),
         ("BY", "by", True),
@@ -58,7 +61,7 @@ _COLUMNS: dict[Noun, tuple[tuple[str, str, bool], ...]] = {
     Noun.CLUSTERS: (
         ("NAME", "name", False),
         ("STATUS", "status", False),
-        ("SINCE", "since", False),
+        ("FOR", "since", False),
         ("TAINTS", "taints", False),
         ("REASON", "reason", False),
         ("CHANGING", "changing", True),
@@ -76,7 +79,10 @@ def show_list(noun: Noun, items: Sequence[json.JsonObject], form: Form) -> None:
         return
     columns = [each for each in _COLUMNS[noun] if form is Form.WIDE or not each[2]]
     rows = [[title for title, _, _ in columns]]
-    rows += [[_cell(key, item.get(key), form) for _, key, _ in columns] for item in items]
+    if noun is Noun.CLUSTERS:
+        items = [{**each, "reason": marks.reason(each)} for each in items]
+    now = system_clock.SystemClock().now()
+    rows += [[_cell(key, item.get(key), form, now) for _, key, _ in columns] for item in items]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -96,10 +102,10 @@ def show_line(body: json.JsonObject) -> None:
     console.write_json(body)
 
 
-def _cell(key: str, value: object, form: Form) -> str:
+def _cell(key: str, value: object, form: Form, now: datetime) -> str:
     text = _text(value)
-    if key == "since" and text:
-        text = f"{text[:19]}Z"
+    if key in ("since", "started") and text:
+        text = durations.age(text, now)
     if key in ("runningCommit", "head", "commit"):
         text = text[:7]
     if form is not Form.WIDE and len(text) > _LONGEST:
@@ -119,6 +125,13 @@ def _text(value: object) -> str:
             return str(value)
 
 
+def _moment(stamp: str | None) -> str:
+    """Return a moment with its age: ``2026-11-21T16:37:11Z (4m12s ago)``."""
+    if not stamp:
+        return ""
+    return f"{stamp[:19]}Z ({durations.age(stamp, system_clock.SystemClock().now())} ago)"
+
+
 def taint(mark: json.JsonObject) -> str:
     """Return a mark of a cluster as kubectl writes it."""
     value = f"={mark['value']}" if mark["value"] else ""
@@ -128,9 +141,10 @@ def taint(mark: json.JsonObject) -> str:
 def describe_cluster(cluster: json.JsonObject) -> None:
     """Write everything about a cluster that a person wants to know."""
     for name in ("name", "status", "since", "reason", "changing", "region", "labels"):
-        _pair(name, _text(cluster[name]))
+        shown = _moment if name == "since" else _text
+        _pair(name, shown(cluster[name]))
     for each in cluster["taints"]:
-        since = f" since {each['since']}" if each["since"] else ""
+        since = f" since {_moment(each['since'])}" if each["since"] else ""
         reason = f": {each['reason']}" if each["reason"] else ""
         _pair("taint", f"{taint(each)} by {each['by']}{since}{reason}")
 

@@ -1,0 +1,48 @@
+"""Lists that a server gave, as text."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from volary.cli.remote import output
+
+CORDONED: dict[str, Any] = {
+    "name": "eu",
+    "status": "ready",
+    "reason": "",
+    "since": "2026-11-21T16:37:11.049859Z",
+    "taints": [
+        {
+            "key": "volary.dev/cordoned",
+            "value": "",
+            "effect": "NoSchedule",
+            "since": "2026-11-21T16:37:34.995258Z",
+            "by": "ana",
+            "reason": "Kubernetes 1.36",
+        }
+    ],
+}
+
+
+def test_a_list_of_clusters_says_for_how_long_and_who_keeps_work_away(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    output.show_list(output.Noun.CLUSTERS, [CORDONED], output.Form.TEXT)
+    _, row = capsys.readouterr().out.splitlines()
+    output.show_list(output.Noun.CLUSTERS, [CORDONED], output.Form.JSON)
+    plain = json.loads(capsys.readouterr().out)
+
+    assert re.fullmatch(r"eu +ready +\d+[smhd]\w* +volary\S+ +cordoned by ana: .*1\.36", row)
+    assert plain == [CORDONED]
+
+
+def test_a_lost_cluster_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    lost = {**CORDONED, "status": "unreachable", "reason": "no answer in time"}
+    mark = {"key": "volary.dev/unreachable", "effect": "NoSchedule", "by": "volary"}
+    lost["taints"] = [{**mark, "value": "", "since": None, "reason": "no answer in time"}]
+
+    output.show_list(output.Noun.CLUSTERS, [lost], output.Form.TEXT)
+
+    assert capsys.readouterr().out.count("no answer in time") == 1
