@@ -6,6 +6,7 @@ are the streaks that led there.
 """
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from volary.model import attendance as words
 from volary.model import fleet, record
 from volary.placement import attendance
 
+_LOG = logging.getLogger(__name__)
 #: Clusters asked at the same time.
 _TOGETHER = 64
 #: Rounds between two questions whether a cluster is still the same one.
@@ -91,12 +93,18 @@ class RollCall:
         rules, known = self.register.rules, self.register.of(name)
         if many > 1:
             await asyncio.sleep(self.chance() * rules.interval.total_seconds() / 2)
-        async with self._slots:
-            found, stumbled = await self._probe(name)
-            asks = stumbled or self._asks_identity(known)
-            if found.state is words.ClusterState.READY and asks:
-                identity = await probing.identity(self.register.clusters, name, rules.patience)
-                found = words.Probe(found.state, found.reason, identity)
+        try:
+            async with self._slots:
+                found, stumbled = await self._probe(name)
+                asks = stumbled or self._asks_identity(known)
+                if found.state is words.ClusterState.READY and asks:
+                    identity = await probing.identity(self.register.clusters, name, rules.patience)
+                    found = words.Probe(found.state, found.reason, identity)
+        # A bug about one cluster must not stop the others; it is logged with its trace.
+        except Exception as error:
+            _LOG.exception("cluster %s cannot be looked at", name)
+            told = f"internal error ({type(error).__name__}), see the log"
+            found = words.Probe(words.ClusterState.NOT_READY, told)
         return _Seen(found, self.register.clock.now())
 
     async def _probe(self, name: str) -> tuple[words.Probe, bool]:

@@ -1,0 +1,78 @@
+"""`volary cluster …` against a real server."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import server_world
+from volary.cli.remote import clusters, login, looking, output
+from volary.model import errors, fleet, taints
+
+MEMBERS = fleet.Fleet(
+    (
+        fleet.Cluster("us", kubeconfig=("missing",), region="us"),
+        fleet.Cluster("arn:aws:eks:1:cluster/eu", taints=(taints.Taint("gpu", "a100"),)),
+        fleet.Cluster("old", suspended=True),
+    )
+)
+EU = "arn:aws:eks:1:cluster/eu"
+
+
+def _admin(world: server_world.Served) -> login.Target:
+    token = world.token("admin", "ana")["authorization"].removeprefix("Bearer ")
+    return login.Target(world.url, token)
+
+
+async def test_clusters_are_listed_shown_and_marked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with server_world.served(tmp_path) as world:
+        world.service.fleet.register.replace(MEMBERS)
+        target = _admin(world)
+        text, noun = output.Form.TEXT, output.Noun.CLUSTERS
+        await clusters.ask(target, "us", "cordon", {"reason": "1.36"})
+        cordoned = capsys.readouterr().out
+        await clusters.taint(target, EU, ["maintenance=disk:NoExecute", "x:NoSchedule"], "slow")
+        tainted = capsys.readouterr().out
+        await clusters.taint(target, EU, ["x-", "maintenance:NoExecute-"], "")
+        untainted = capsys.readouterr().out
+        await looking.get(target, noun, "", "", 100, text)
+        listed = capsys.readouterr().out
+        await looking.get(target, noun, "", "suspended", 100, text)
+        suspended = capsys.readouterr().out
+        await clusters.get(target, "us", text)
+        shown = capsys.readouterr().out
+        await clusters.get(target, EU, output.Form.JSON)
+        whole = json.loads(capsys.readouterr().out)
+        with pytest.raises(errors.UserError, match=r"us is already cordoned by token:ana: 1\.36"):
+            await clusters.ask(target, "us", "cordon", {})
+        with pytest.raises(errors.UserError, match="mars"):
+            await clusters.ask(target, "mars", "cordon", {})
+        _, audit = await world.ask("GET", "/api/v1/audit", headers=world.token("admin", "eve"))
+
+    assert cordoned.strip().endswith("volary.dev/cordoned:NoSchedule")
+    assert "maintenance=disk:NoExecute" in tainted
+    assert untainted.strip().endswith("gpu=a100:NoSchedule")
+    assert {"NAME", "STATUS", "TAINTS", "REASON"} <= set(listed.splitlines()[0].split())
+    assert "volary.dev/cordoned:NoSchedule" in listed.splitlines()[1]
+    assert suspended.splitlines()[1].split()[:2] == ["old", "suspended"]
+    assert "volary.dev/cordoned:NoSchedule by token:ana since 20" in shown
+    assert (whole["name"], whole["schedulable"]) == (EU, False)
+    assert whole["taints"][0]["by"] == "fleet file"
+    assert [each["action"] for each in audit["items"]][::-1] == [
+        "cluster.cordon",
+        "cluster.taint",
+        "cluster.taint",
+        "cluster.untaint",
+        "cluster.untaint",
+        "cluster.cordon",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "gpu", "gpu=x", "gpu:Sometimes", ":NoSchedule", "gpu=x-", "-"]
+)
+async def test_what_is_no_taint_is_refused_before_anything_is_asked(text: str) -> None:
+    with pytest.raises(errors.UserError, match="is no taint"):
+        await clusters.taint(login.Target("http://127.0.0.1:1", ""), "us", ["a-", text], "")
