@@ -101,7 +101,7 @@ class RollCall:
                     identity = await probing.identity(self.register.clusters, name, rules.patience)
                     found = words.Probe(found.state, found.reason, identity)
         # A bug about one cluster must not stop the others; it is logged with its trace.
-        except Exception as error:
+        except (LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
             _LOG.exception("cluster %s cannot be looked at", name)
             told = f"internal error ({type(error).__name__}), see the log"
             found = words.Probe(words.ClusterState.NOT_READY, told)
