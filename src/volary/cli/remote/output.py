@@ -167,7 +167,7 @@ def describe_run(run: json.JsonObject) -> None:
             said = task["reason"] or task["progress"]
             data.print(f"  {task['target']}  {task['status']}  {said}", markup=False)
     for each in run["approvals"]:
-        word = "approved" if each["approved"] else "rejected"
+        word = "approved" if each["approved"] else "not approved"
         data.print(f"{word} by {each['by']}: {each['comment']}", markup=False)
 
 
