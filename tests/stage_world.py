@@ -27,6 +27,7 @@ LIMITS = transport.Limits(
     retry=retries.Policy(base=timedelta(milliseconds=60)),
     circuit=breaker.Rules(lasting=0.5, pause=0.5),
     discovery_pause=0.2,
+    moment=0.2,
 )
 
 

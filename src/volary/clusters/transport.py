@@ -20,6 +20,7 @@ from volary.clusters import (
     authenticators,
     breaker,
     credentials,
+    haste,
     requests,
     retries,
     sessions,
@@ -47,6 +48,8 @@ class Limits:
     #: Seconds for one try of a request, its answer included.
     timeout: float = 30.0
     connect_timeout: float = 5.0
+    #: Seconds that a read still gets once its task was told to stop (`haste`).
+    moment: float = 5.0
     #: Seconds for a program that prints credentials.
     exec_timeout: float = 60.0
     #: Seconds between two refreshes of discovery that unknown kinds may cause.
@@ -115,11 +118,19 @@ class Transport:
                     retries.Situation(tried, request.idempotent, elapsed),
                     chance=self._chance(),
                 )
-                if not decision.again:
+                if not decision.again or not await haste.rest(decision.delay):
                     raise
-            await asyncio.sleep(decision.delay.total_seconds())
 
     async def _attempt(self, request: requests.Request) -> json.JsonObject:
+        if request.method != "GET":
+            return await self._once(request)
+        try:
+            async with haste.limited(self.limits.moment):
+                return await self._once(request)
+        except TimeoutError as late:
+            raise unreachable.translate(late, self.connection, request.what) from late
+
+    async def _once(self, request: requests.Request) -> json.JsonObject:
         async with self._slots, self._answer(request, self._timeout) as answer:
             return _decode(await self._read(answer, request.what), request.what)
 

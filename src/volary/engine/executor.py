@@ -5,6 +5,7 @@ has to say while it runs.
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -29,6 +30,7 @@ class StopFlag:
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
+        self._listeners: list[Callable[[], object]] = []
         #: Why, in one sentence; empty while not raised.
         self.reason = ""
 
@@ -42,6 +44,14 @@ class StopFlag:
         if not self._event.is_set():
             self.reason = reason
             self._event.set()
+            for listener in self._listeners:
+                listener()
+
+    def when_raised(self, listener: Callable[[], object]) -> None:
+        """Have somebody called as soon as the flag is raised; at once when it is."""
+        self._listeners.append(listener)
+        if self.is_raised:
+            listener()
 
     async def wait(self) -> None:
         """Return as soon as the flag is raised."""

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from volary.clusters import pool
+from volary.clusters import haste, pool
 from volary.engine import executor
 from volary.model import application as applications
 from volary.model import clock as clocks
@@ -69,7 +69,9 @@ class ClusterExecutor:
         assembly = self._assemblies.setdefault(task.stage_id, assemblies.Assembly())
         assembly.join(task.target)
         try:
-            return await self._execute(task, report, assembly)
+            with haste.of_task() as hurried:
+                task.stop.when_raised(hurried.begin)
+                return await self._execute(task, report, assembly)
         finally:
             assembly.leave(task.target)
 
