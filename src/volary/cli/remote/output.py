@@ -70,6 +70,8 @@ _COLUMNS: dict[Noun, tuple[tuple[str, str, bool], ...]] = {
     ),
 }
 _LONGEST = 60
+#: Reasons stand last, or nearly so.
+_LONGEST_REASON = 160
 
 
 def show_list(noun: Noun, items: Sequence[json.JsonObject], form: Form) -> None:
@@ -108,8 +110,9 @@ def _cell(key: str, value: object, form: Form, now: datetime) -> str:
         text = durations.age(text, now)
     if key in ("runningCommit", "head", "commit"):
         text = text[:7]
-    if form is not Form.WIDE and len(text) > _LONGEST:
-        text = text[: _LONGEST - 1] + "…"
+    most = _LONGEST_REASON if key == "reason" else _LONGEST
+    if form is not Form.WIDE and len(text) > most:
+        text = text[: most - 1] + "…"
     return text or "-"
 
 
