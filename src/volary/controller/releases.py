@@ -308,7 +308,7 @@ def plan_of(prepared: preparation.Prepared, *, can_hold: bool = True) -> engine_
             failures=prepared.waves.failures,
             unreachable=prepared.waves.unreachable,
         ),
-        waves=prepared.waves.rules,
+        waves=prepared.waves.rules_with(on_failure),
         steps=prepared.waves.steps,
         windows=prepared.waves.windows,
         absent=prepared.absent,

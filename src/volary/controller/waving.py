@@ -1,7 +1,7 @@
 """From the waves of an application to those of a run: clusters, numbers and steps. Pure."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from volary.engine import plan as engine_plan
 from volary.engine import state
@@ -35,6 +35,12 @@ class Waves:
     warnings: tuple[str, ...] = ()
     #: When the clusters may be changed, with waves or without.
     windows: tuple[state.WindowRule, ...] = ()
+
+    def rules_with(self, on_failure: state.OnFailure) -> tuple[state.WaveRule, ...]:
+        """Return the rules as the run's own has them: where it holds, a wave that fails does."""
+        if on_failure is not state.OnFailure.HOLD:
+            return self.rules
+        return tuple(replace(each, on_failure=on_failure) for each in self.rules)
 
     @property
     def lenient(self) -> frozenset[str]:

@@ -89,6 +89,15 @@ def test_while_one_is_not_proven_back_nothing_is_brought_to_anybody() -> None:
     assert standing.reached == reaching.Reached()
 
 
+def test_where_failures_are_held_for_a_person_those_of_waves_are_too() -> None:
+    waves = placement.Waves((placement.Wave("all"),))
+    application = applications.Application(name="shop", waves=waves)
+    made = waving.of(application, [fleet.Cluster("us")], (SYNC,))
+    (held,) = made.rules_with(state.OnFailure.HOLD)
+    assert held.on_failure is state.OnFailure.HOLD
+    assert made.rules_with(state.OnFailure.ROLLBACK) == made.rules
+
+
 def test_to_a_commit_the_last_wave_goes_first_and_nothing_holds_it_up() -> None:
     freezing = placement.ClusterWindow(freeze.Window("now", "* * * * *", timedelta(hours=1)))
     waves = placement.Waves(
