@@ -11,24 +11,17 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from volary.config import (
+    assembly,
     checks,
-    convert,
-    health_rules,
-    mentions,
     moving,
     pipeline,
-    placing,
     routers,
-    routing,
     sections,
     shape,
     strategies,
     templates,
-    tolerating,
-    trigger,
     values,
     waves,
-    windows,
     yaml,
 )
 from volary.config.dialects.flagger import source as flagger_source
@@ -36,7 +29,7 @@ from volary.config.dialects.flagger import translation
 from volary.config.dialects.karmada import policies as karmada_policies
 from volary.config.dialects.karmada import translation as karmada
 from volary.model import application as applications
-from volary.model import errors, health, overrides, placement, problem, stage
+from volary.model import errors, overrides, problem
 
 #: PipeCD's old kinds that are not about Kubernetes.
 _FOREIGN_KINDS = ("TerraformApp", "LambdaApp", "CloudRunApp", "ECSApp")
@@ -302,7 +295,9 @@ def _pipecd(
     name = read.spec.name or default_name
     _check_name(reading, name, ("spec", "name"))
     metadata = sections.Metadata.model_construct(name=name, labels=read.spec.labels)
-    built = _build(reading, metadata, read.spec, kubernetes, applications.TargetSelector())
+    built = assembly.assemble(
+        reading, metadata, read.spec, kubernetes, applications.TargetSelector()
+    )
     checks.check(reading, built, kubernetes, base, directory)
     return built, base
 
@@ -321,7 +316,7 @@ def _volary(
         reading.error(("spec", "targets"), message, "keep one of them")
     metadata = sections.Metadata.model_construct(name=name, labels=read.metadata.labels)
     selector = waves.selector(reading, read.spec.targets, ("spec", "targets"))
-    built = _build(reading, metadata, read.spec, read.spec, selector)
+    built = assembly.assemble(reading, metadata, read.spec, read.spec, selector)
     checks.check(reading, built, read.spec, base, directory)
     return built, base
 
@@ -333,78 +328,3 @@ def _check_name(reading: shape.Reading, name: str, path: yaml.Path) -> None:
         reading.error(path, f"the name {name!r} cannot be a label: it {error}")
     if not name:
         reading.error(path, "the application has no name")
-
-
-def _build(
-    reading: shape.Reading,
-    metadata: sections.Metadata,
-    spec: sections.Spec,
-    kubernetes: sections.Kubernetes,
-    targets: applications.TargetSelector,
-) -> applications.Application:
-    pipeline.check_duration(reading, spec.timeout, ("spec", "timeout"))
-    router = routing.convert(kubernetes.traffic_routing)
-    quick_sync = convert.quick_sync(kubernetes.quick_sync)
-    chosen, stages = _stages(reading, spec, quick_sync, router.method)
-    return applications.Application(
-        name=metadata.name,
-        dialect=reading.dialect,
-        labels=metadata.labels,
-        description=spec.description,
-        targets=targets,
-        input=convert.inputs(kubernetes.input),
-        quick_sync=quick_sync,
-        quick_sync_targets=tuple(kubernetes.quick_sync.multi_targets),
-        workloads=tuple(convert.reference(each) for each in kubernetes.workloads),
-        service=convert.reference(kubernetes.service),
-        made_service=convert.made_service(kubernetes.service.create),
-        variant_label=convert.variant_label(kubernetes.variant_label),
-        traffic_routing=router,
-        pipeline=stages,
-        strategies=chosen,
-        planner=convert.planner(spec.planner),
-        commit_matcher=convert.commit_matcher(spec.commit_matcher),
-        triggers=trigger.convert(reading, spec.trigger),
-        mentions=mentions.convert(reading, spec.notification),
-        alerts=mentions.alerts(reading, spec.notification),
-        timeout=spec.timeout,
-        waves=_waves(reading, spec),
-        differences=_differences(reading, spec),
-        spread=moving.spread_of(reading, spec),
-        failover=moving.failover_of(reading, spec),
-        health=_health(reading, spec),
-        tolerations=tolerating.of_spec(reading, spec),
-    )
-
-
-def _differences(reading: shape.Reading, spec: sections.Spec) -> overrides.Differences:
-    """Return what clusters have different; only our own dialect can say."""
-    if isinstance(spec, sections.VolarySpec):
-        return placing.convert(reading, spec.placement)
-    return overrides.Differences()
-
-
-def _health(reading: shape.Reading, spec: sections.Spec) -> tuple[health.Rule, ...]:
-    """Return the rules of health; only our own dialect can say."""
-    if isinstance(spec, sections.VolarySpec):
-        return health_rules.convert(reading, spec.health, ("spec", "health"))
-    return ()
-
-
-def _waves(reading: shape.Reading, spec: sections.Spec) -> placement.Waves:
-    """Return how the application moves; only our own dialect can say."""
-    if isinstance(spec, sections.VolarySpec):
-        found = waves.convert(reading, spec)
-        return replace(found, windows=windows.convert(reading, spec.windows))
-    return placement.Waves()
-
-
-def _stages(
-    reading: shape.Reading,
-    spec: sections.Spec,
-    quick_sync: stage.SyncOptions,
-    method: applications.RoutingMethod,
-) -> tuple[tuple[applications.Strategy, ...], tuple[stage.Stage, ...]]:
-    if isinstance(spec, sections.VolarySpec) and spec.strategies:
-        return strategies.convert(reading, spec.strategies, quick_sync, method)
-    return (), pipeline.convert(reading, spec.pipeline.stages, method, strategies.STAGES)

@@ -52,7 +52,9 @@ class Witness(section.Section):
         "a monitor. May hold `${cluster.name}`, `${cluster.region}`, `${cluster.labels.KEY}`."
     )
     timeout: values.Duration = Field(
-        default=timedelta(seconds=5), validate_default=True, description="Longest wait; at most 30s."
+        default=timedelta(seconds=5),
+        validate_default=True,
+        description="Longest wait; at most 30s.",
     )
 
 
