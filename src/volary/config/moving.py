@@ -95,8 +95,8 @@ def moves(
     if read.patience < timedelta():
         reading.error((*_FAILOVER, "patience"), "must not be negative")
     return failover.Failover(
-        _behaviour(read.cluster),
-        _behaviour(read.application),
+        _behaviour(reading, read.cluster, (*_FAILOVER, "cluster")),
+        _behaviour(reading, read.application, (*_FAILOVER, "application")),
         failover.Witness(read.witness.url, read.witness.timeout) if read.witness else None,
         read.patience,
     )
@@ -115,7 +115,12 @@ def _check_witness(reading: shape.Reading, read: moving_sections.Failover) -> No
         reading.error((*path, "timeout"), "must be more than 0 and at most 30s")
 
 
-def _behaviour(read: moving_sections.Behaviour | None) -> failover.Behaviour | None:
+def _behaviour(
+    reading: shape.Reading, read: moving_sections.Behaviour | None, path: yaml.Path
+) -> failover.Behaviour | None:
     if read is None:
         return None
+    if "grace_period" in read.model_fields_set and read.purge is not failover.Purge.GRACEFULLY:
+        message = f"gracePeriod has no effect with purge: {read.purge.value}"
+        reading.error((*path, "gracePeriod"), message, "remove it, or write purge: Gracefully")
     return failover.Behaviour(read.toleration, read.purge, read.grace_period)

@@ -69,6 +69,12 @@ def _check(policy: claims.Propagation) -> None:
         message = "has no effect with static weights, in Karmada neither"
         policy.reading.warn(_CONSTRAINTS, message, "remove it")
     read = policy.read.spec.failover
+    if read is not None and read.cluster is not None and read.cluster.decision_conditions:
+        policy.reading.error(
+            (*_FAILOVER, "cluster", "decisionConditions"),
+            "has no effect: a taint is put up with as long as a toleration says",
+            "write tolerationSeconds of a clusterToleration",
+        )
     for key, behaviour in (
         ("application", read and read.application),
         ("cluster", read and read.cluster),

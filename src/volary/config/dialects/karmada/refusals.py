@@ -35,7 +35,7 @@ def _alternatives(policy: claims.Propagation) -> None:
         message = f"falling back to {names} is not carried out"
         reading.error(at, message, "write the first one as clusterAffinity")
     if any(each.overflow_affinities for each in placed.cluster_affinities):
-        message = "overflowAffinities are not carried out: free capacity is not looked at"
+        message = "overflowAffinities are not carried out: tiers are not filled one after another"
         reading.error((*at, 0, "overflowAffinities"), message, "write one clusterAffinity")
 
 
