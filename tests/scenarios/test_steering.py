@@ -23,6 +23,9 @@ BEN = views.Asker("ben")
 COMMANDS: dict[str, dict[str, object]] = {
     "approve": {},
     "reject": {},
+    "withdraw": {},
+    "promote": {"reason": "it is urgent"},
+    "unfreeze": {"reason": "it is urgent"},
     "pause": {},
     "resume": {},
     "cancel": {},
