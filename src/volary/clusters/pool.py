@@ -47,7 +47,6 @@ class Pool:
     def __init__(
         self,
         members: fleet.Fleet,
-        stack: AsyncExitStack,
         *,
         clock: clocks.Clock,
         limits: transport.Limits,
@@ -56,7 +55,6 @@ class Pool:
     ) -> None:
         self.fleet = members
         self._members = {cluster.name: cluster for cluster in members.clusters}
-        self._stack = stack
         self._clock = clock
         self._limits = limits
         self._environment = environment
@@ -106,7 +104,8 @@ class Pool:
     @property
     def former(self) -> tuple[str, ...]:
         """Clusters that left the fleet and can still be reached."""
-        return tuple(name for name in self._members if name not in set(self.fleet.names))
+        here = set(self.fleet.names)
+        return tuple(name for name in self._members if name not in here)
 
     def release(self, names: Iterable[str]) -> None:
         """Let go of clusters that left and that nothing is done in any more."""
@@ -122,6 +121,12 @@ class Pool:
         retired, self._retired = self._retired, []
         for closer in retired:
             await closer.aclose()
+
+    async def close(self) -> None:
+        """Close every client."""
+        async with AsyncExitStack() as all_of_them:
+            for closer in (*self._closers.values(), *self._retired):
+                all_of_them.push_async_exit(closer)
 
     def _retire(self, name: str) -> None:
         if self._clients.pop(name, None) is not None:
@@ -144,7 +149,7 @@ class Pool:
             connection = kubeconfig.load(member, environment=self._environment, reader=self._reader)
         except errors.UserError as error:
             return Unavailable(name, error.problems[0].message, error.problems)
-        closer = await self._stack.enter_async_context(AsyncExitStack())
+        closer = AsyncExitStack()
         client = await closer.enter_async_context(
             clients.open_client(
                 connection, clock=self._clock, limits=self._limits, chance=self._chance
@@ -182,12 +187,10 @@ async def open_pool(
     Without `limits` the clusters share what this process can do (`concurrency`).
     """
     shared = transport.Limits(concurrency=concurrency(len(members.clusters)))
-    async with AsyncExitStack() as stack:
-        yield Pool(
-            members,
-            stack,
-            clock=clock,
-            limits=limits or shared,
-            environment=environment,
-            chance=chance,
-        )
+    opened = Pool(
+        members, clock=clock, limits=limits or shared, environment=environment, chance=chance
+    )
+    try:
+        yield opened
+    finally:
+        await opened.close()
