@@ -83,13 +83,16 @@ def room(
     """Say whether a move that is wanted may begin.
 
     One rule, whatever the run does: it is waited for, and when it has not ended within
-    `patience`, it is interrupted. A pause pins everything, and a way back is never disturbed.
+    `patience`, it is interrupted, if the move is urgent. A pause pins everything, and a way back is
+    never disturbed.
     """
     pinned = pinning.why(standing, run)
     if pinned:
         return Answer(Room.WAIT, f"{pinned}, which pins where it is as well")
     if run is None or run.is_final:
         return Answer(Room.GO)
+    if not is_urgent(standing):
+        return Answer(Room.WAIT, f"run {run.id} has to end first")
     if run.rollback is not None or run.ending is not None:
         return Answer(Room.WAIT, f"run {run.id} is ending, and is not disturbed")
     waited = now - move.at

@@ -17,6 +17,7 @@ from volary.controller import (
     insistence,
     lanes,
     moves,
+    pinning,
     projects,
     rebalancing,
     releases,
@@ -118,6 +119,7 @@ class Mover:
         project = await self._project(lane, commit)
         app = project.application
         if await self._is_of_interest(lane, app):
+            await self._take_back(lane, project)
             await self._decide(lane, project, doubt)
             await self._make_room(lane, app)
         return app.failover is not None
@@ -144,6 +146,10 @@ class Mover:
     async def _decide(self, lane: lanes.Lane, project: projects.Project, doubt: str) -> None:
         before = lane.standing.placed
         if lane.standing.move is not None or moves.is_moving(lane.run_under_way):
+            return
+        pinned = pinning.why(lane.standing, lane.run_under_way)
+        if pinned:
+            await lane.amend(lambda each: moves.held_up(each, pinned))
             return
         situation = await self.situation(lane.standing, project)
         view = self._view(doubt)
@@ -177,6 +183,22 @@ class Mover:
         if placed != before or move is not None:
             await lane.amend(kept)
             await self._note(lane, decision, placed)
+
+    async def _take_back(self, lane: lanes.Lane, project: projects.Project) -> None:
+        """Take a move back that has not begun and that nothing speaks for any more."""
+        move, before = lane.standing.move, lane.standing.placed
+        if move is None or move.by != _BY:
+            return
+        after = following.taken_back(await self.situation(lane.standing, project))
+        if after is None:
+            return
+
+        def kept(standing: standings.Standing) -> standings.Standing:
+            is_same = standing.move == move and standing.placed == before
+            return replace(standing, placed=after, move=None) if is_same else standing
+
+        await lane.amend(kept)
+        _LOG.warning("application %s stays where it is: %s", lane.name, "the reason has gone")
 
     async def _note(
         self, lane: lanes.Lane, decision: decisions.Decision, placed: decisions.Standing
@@ -261,15 +283,13 @@ class Mover:
     async def _make_room(self, lane: lanes.Lane, app: applications.Application) -> None:
         """Interrupt a run that a move has waited for long enough."""
         run, move = lane.run_under_way, lane.standing.move
-        if run is None or move is None or moves.is_move(run):
-            return
-        if not moves.is_urgent(lane.standing):
+        if move is None or moves.is_moving(run):
             return
         patience = (app.failover or failover.Failover()).patience
         answer = moves.room(lane.standing, run, move, self._now(), patience)
         if answer.room is moves.Room.WAIT:
             await lane.amend(lambda each: moves.held_up(each, answer.reason))
-        if answer.room is not moves.Room.INTERRUPT:
+        if run is None or answer.room is not moves.Room.INTERRUPT:
             return
         again = moves.again(run, move, self._now(), self.tenure.new_id())
         # First what comes after: a process that dies in between leaves a run too many, not too few.

@@ -13,7 +13,7 @@ somewhere to go. A person's drain does not wait for the rate, but for a fleet th
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -55,6 +55,8 @@ class Leaving:
     replaced: bool = False
     #: The old copy is gone.
     removed: bool = False
+    #: Clusters it was on before.
+    before: tuple[str, ...] = ()
     #: It could not be reached at some time since: nothing goes without a healthy replacement.
     lost: bool = False
     #: For how long the replacements are waited for.
@@ -131,7 +133,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reason:
+class Reason:
     """A reason to leave a cluster: one that counts, or one that still lacks something."""
 
     cluster: str
@@ -150,7 +152,7 @@ def decide(situation: Situation, allowance: losses.Allowance) -> Decision:
     on_the_way = {each.cluster for each in situation.standing.leaving}
     chosen = tuple(name for name in situation.standing.chosen if name not in on_the_way)
     for name in chosen:
-        reason = _reason(situation, name, kept)
+        reason = reason_to_leave(situation, name, kept)
         if reason is None:
             continue
         closed = allowance.reason if allowance.is_closed else ""
@@ -161,12 +163,12 @@ def decide(situation: Situation, allowance: losses.Allowance) -> Decision:
         if lacks:
             waiting[name] = f"{reason.evidence}; {lacks}"
             continue
-        leaving.append(_leave(situation, reason, after))
+        leaving.append(replace(_leave(situation, reason, after), before=chosen))
         chosen = after.chosen
     return Decision(tuple(leaving), chosen, kept, waiting)
 
 
-def _held_up(reason: _Reason, allowance: losses.Allowance, begun: int, situation: Situation) -> str:
+def _held_up(reason: Reason, allowance: losses.Allowance, begun: int, situation: Situation) -> str:
     if reason.cause is not Cause.DRAIN and begun >= allowance.moves:
         return f"it has to wait: {allowance.reason}"
     behaviour = reason.behaviour
@@ -176,7 +178,9 @@ def _held_up(reason: _Reason, allowance: losses.Allowance, begun: int, situation
     return ""
 
 
-def _reason(situation: Situation, name: str, kept: dict[str, clocks.Clock]) -> _Reason | None:
+def reason_to_leave(
+    situation: Situation, name: str, kept: dict[str, clocks.Clock]
+) -> Reason | None:
     """Return why the application may leave a cluster; None: nothing speaks for it.
 
     Clocks of what goes on are kept in `kept`.
@@ -187,7 +191,7 @@ def _reason(situation: Situation, name: str, kept: dict[str, clocks.Clock]) -> _
     policy = situation.application.failover
     if policy is None:
         return None
-    found: _Reason | None = None
+    found: Reason | None = None
     if policy.cluster is not None:
         found = _marked(situation, name, policy.cluster, policy.witness, kept)
     if policy.application is not None and (found is None or found.lacks):
@@ -195,14 +199,14 @@ def _reason(situation: Situation, name: str, kept: dict[str, clocks.Clock]) -> _
     return found
 
 
-def _drained(situation: Situation, name: str) -> _Reason | None:
+def _drained(situation: Situation, name: str) -> Reason | None:
     found = situation.known.get(name)
     mark = found.drain if found else None
     if mark is None:
         return None
     who = f"{name} was drained by {mark.by}" + (f": {mark.reason}" if mark.reason else "")
     lacks = "" if situation.is_divided else "its replicas are not divided, so nothing moves"
-    return _Reason(name, Cause.DRAIN, who, None, lacks)
+    return Reason(name, Cause.DRAIN, who, None, lacks)
 
 
 def _marked(
@@ -211,10 +215,10 @@ def _marked(
     behaviour: failover.Behaviour,
     witness: failover.Witness | None,
     kept: dict[str, clocks.Clock],
-) -> _Reason | None:
+) -> Reason | None:
     """Return the mark that is put up with for the shortest time from now on."""
     cluster = next((each for each in situation.targets if each.name == name), None)
-    reasons: list[tuple[timedelta, _Reason]] = []
+    reasons: list[tuple[timedelta, Reason]] = []
     for mark in cluster.taints if cluster else ():
         limit = _tolerated(mark, situation.application.tolerations, behaviour)
         if mark.effect is not taints.Effect.NO_EXECUTE or mark.key == taints.DRAINED:
@@ -232,7 +236,7 @@ def _marked(
         if mark.by == taints.RULE:
             second, missing = _witnessed(situation, name, witness, limit, kept)
             evidence, lacks = evidence + second, lacks or missing
-        reasons.append((left, _Reason(name, Cause.CLUSTER, evidence, behaviour, lacks)))
+        reasons.append((left, Reason(name, Cause.CLUSTER, evidence, behaviour, lacks)))
     complete = [each for each in reasons if not each[1].lacks]
     best = min(complete or reasons, key=lambda each: each[0], default=None)
     return best[1] if best else None
@@ -282,7 +286,7 @@ def _ill(
     name: str,
     behaviour: failover.Behaviour,
     kept: dict[str, clocks.Clock],
-) -> _Reason | None:
+) -> Reason | None:
     """Return that the application is ill on a cluster that answers."""
     degraded, healthy = words.HealthStatus.DEGRADED, words.HealthStatus.HEALTHY
     if not situation.is_well(name) or situation.health.get(name) is not degraded:
@@ -301,7 +305,7 @@ def _ill(
         lacks = "it is not well on any other cluster either, so it is not the cluster"
     elif well:
         evidence += f", and well on {', '.join(well[:5])}"
-    return _Reason(name, Cause.APPLICATION, evidence, behaviour, lacks)
+    return Reason(name, Cause.APPLICATION, evidence, behaviour, lacks)
 
 
 def _tick(situation: Situation, key: str, kept: dict[str, clocks.Clock]) -> clocks.Clock:
@@ -363,7 +367,7 @@ def _candidates(
             yield each
 
 
-def _leave(situation: Situation, reason: _Reason, after: _After) -> Leaving:
+def _leave(situation: Situation, reason: Reason, after: _After) -> Leaving:
     to = ", ".join(after.new or after.chosen)
     behaviour = reason.behaviour
     how = "goes to" if after.new else "is shared by"

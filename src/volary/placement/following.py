@@ -181,3 +181,31 @@ def concluded(
         went_well = concerned and (each.cluster not in shift.leaves or now.removed)
         found.append(replace(now, tried=None, attempts=0) if went_well else now)
     return tuple(found)
+
+
+def taken_back(situation: failover.Situation) -> failover.Standing | None:
+    """Return what is remembered once moves that have not begun are taken back; None: they hold.
+
+    For all that is about to leave the reason has gone: the mark was taken away, the cluster is
+    well, the application is not ill any more.
+    """
+    standing = situation.standing
+    waiting = [each for each in standing.leaving if _has_not_begun(each)]
+    if not waiting or any(
+        not situation.is_well(each.cluster)
+        or failover.reason_to_leave(situation, each.cluster, {}) is not None
+        for each in waiting
+    ):
+        return None
+    names = {each.cluster for each in waiting}
+    return replace(
+        standing,
+        chosen=waiting[0].before or standing.chosen,
+        away={name: why for name, why in standing.away.items() if name not in names},
+        leaving=tuple(each for each in standing.leaving if each.cluster not in names),
+        waiting={name: why for name, why in standing.waiting.items() if name not in names},
+    )
+
+
+def _has_not_begun(each: failover.Leaving) -> bool:
+    return each.attempts <= 1 and not each.replaced and not each.removed

@@ -527,3 +527,32 @@ def test_nothing_is_ever_removed_in_a_cluster_that_does_not_answer(
     assert set(shift.place), "those that stay are seen healthy in every run"
     if flags[2] and purge is failover.Purge.GRACEFULLY:
         assert not shift.first
+
+
+def pending(**options: object) -> decisions.Standing:
+    """Return what is remembered of a move that was decided and has not begun."""
+    each = leaving(before=("us", "eu"), attempts=1, tried=NOW, **options)
+    return decisions.Standing(("eu", "asia"), away={"us": "flood"}, leaving=(each,))
+
+
+def test_a_move_that_has_not_begun_is_taken_back_when_its_reason_has_gone() -> None:
+    after = following.taken_back(situation(app(), standing=pending()))
+
+    assert after == decisions.Standing(("us", "eu"))
+
+
+@pytest.mark.parametrize(
+    ("given_", "options"),
+    [
+        ({"lost": ["us"]}, {}),
+        ({"marks": {"us": BY_HAND}}, {}),
+        ({}, {"replaced": True}),
+        ({}, {"removed": True}),
+    ],
+)
+def test_it_holds_while_something_speaks_for_it_or_it_has_begun(
+    given_: dict[str, object], options: dict[str, object]
+) -> None:
+    looked = situation(app(), standing=pending(**options), **given_)  # type: ignore[arg-type]
+
+    assert following.taken_back(looked) is None
