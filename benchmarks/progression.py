@@ -156,7 +156,14 @@ def page(found: Sequence[Measured]) -> str:
     told = "; ".join(f"{kind}: {number / window.checks:.2f}" for kind, number in kinds)
     rows = "".join(_row(each, window) for each in found for window in each.windows)
     head = f"| {' | '.join(_HEAD)} |\n|{' --- |' * len(_HEAD)}\n"
-    return _TEXT.format(head=head, rows=rows, told=told, interval=INTERVAL, metrics=_METRICS)
+    return _TEXT.format(
+        head=head,
+        rows=rows,
+        told=told,
+        interval=INTERVAL,
+        metrics=_METRICS,
+        load=f"{os.getloadavg()[1]:.1f}",
+    )
 
 
 def _row(found: Measured, window: Window) -> str:
@@ -197,13 +204,17 @@ _HEAD = (
 _TEXT = """# What many releases in progressive steps cost
 
 Written by `python -m benchmarks.progression` (`--quick`: a short form): applications × clusters,
-each with one replica and its canary, all in the middle of `K8S_PROGRESSIVE_TRAFFIC` with a check
-every {interval} s by {metrics} metrics. One is asked for each application on each cluster, one for
-each application in all clusters, one for all. Sandbox, metrics system and controller are processes
-of their own and share the cores with whatever else the machine does; CPU is that of the controller alone, its
-database (SQLite) included. Nobody sends requests to the pods. *Bare* is a process that sends as
-many requests of the same kinds and does nothing else. *Later* is after some minutes more, for
-what is kept of a release grows with each check.
+each with one replica and its canary, all in the middle of `K8S_PROGRESSIVE_TRAFFIC`, with a check
+every {interval} s by {metrics} metrics: one is asked for each application on each cluster, one for
+each application in all clusters, one for all. At each check that passes, canary gets one percent
+more, so each is a look, a decision and a step.
+
+Sandbox, metrics system and controller are processes of their own that share two cores with
+whatever else the machine does (load over five minutes at the end: {load}); CPU is that of the
+controller alone, its database (SQLite) included. Nobody sends requests to the pods. *Bare* is a
+process that sends as many requests of the same kinds and does nothing else. *Later* is after some
+minutes more, for what is kept of a release grows with each check. Where checks/s is less than
+applications × clusters ÷ {interval}, the machine was too small, and checks came late.
 
 {head}{rows}
 Requests to clusters for each check, in the last row: {told}.
