@@ -269,3 +269,26 @@ async def test_when_most_of_the_fleet_is_lost_nothing_moves_and_somebody_is_told
         await runner.cleanup()
     (alarm,) = heard
     assert (alarm["event"], alarm["application"]) == ("FAILOVER_STOPPED", "simple")
+
+
+async def test_a_pause_pins_where_it_is_and_what_has_gone_meanwhile_moves_nothing(
+    tmp_path: Path,
+) -> None:
+    async with spread_out(tmp_path, SPREAD) as given:
+        world, service = given.world, given.service
+        await service.pause_application("simple", ANA, reason="on television")
+        world.running.clusters["eu"].faults.change({"lost": "refuse"})
+        await service.fleet.taint("eu", ANA, DEAD)
+        stands = await until_placed(
+            given, lambda each: "paused by ana: on television" in each.waiting.get("eu", "")
+        )
+        assert stands.leaving == ()
+
+        world.running.clusters["eu"].faults.change({"lost": ""})
+        await service.fleet.untaint("eu", ANA, key=DEAD.key, effect="", reason="")
+        await until_state(given, "eu", "ready")
+        await service.resume_application("simple", ANA)
+        await until_placed(given, lambda each: not each.waiting and not each.leaving)
+
+        assert on(world) == ["asia", "eu"]
+        assert len(await given.runs()) == 1

@@ -147,18 +147,15 @@ class Mover:
         before = lane.standing.placed
         if lane.standing.move is not None or moves.is_moving(lane.run_under_way):
             return
-        pinned = pinning.why(lane.standing, lane.run_under_way)
-        if pinned:
-            await lane.amend(lambda each: moves.held_up(each, pinned))
-            return
         situation = await self.situation(lane.standing, project)
-        view = self._view(doubt)
-        allowance = losses.allow(view, self._recent(), self.limits, situation.now)
+        allowance = self._allowance(lane, doubt)
         decision = decisions.decide(situation, allowance)
         here = self.tenure.register.members.names
         # Of a cluster that left the fleet nobody can tell any more what it has.
         left = tuple(each for each in before.leaving if each.cluster in here)
         after = following.follow(situation, (*left, *decision.leaving), decision.chosen)
+        if pinned := pinning.why(lane.standing, lane.run_under_way):
+            after = following.held(left, pinned)
         away = {name: why for name, why in before.away.items() if name in here}
         placed = decisions.Standing(
             decision.chosen if decision.leaving else before.chosen,
@@ -211,6 +208,13 @@ class Mover:
             if each.cause is not decisions.Cause.DRAIN:
                 self._begun[lane.name, each.cluster] = each.since
             await self._audit("failover.moved", lane.name, f"{each.cluster}: {each.reason}")
+
+    def _allowance(self, lane: lanes.Lane, doubt: str) -> losses.Allowance:
+        """Return how much may begin to move; nothing of what somebody has paused."""
+        pinned = pinning.why(lane.standing, lane.run_under_way)
+        if pinned:
+            return losses.Allowance(0, f"{pinned}, which pins where it is as well", is_closed=True)
+        return losses.allow(self._view(doubt), self._recent(), self.limits, self._now())
 
     def _want(
         self, lane: lanes.Lane, after: following.Following, now: datetime

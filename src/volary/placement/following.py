@@ -73,6 +73,12 @@ def follow(
     return Following(tuple(after), _shift(steps), reason, waiting)
 
 
+def held(leaving: Sequence[failover.Leaving], why: str) -> Following:
+    """Return that nothing comes next, for a reason that holds for all."""
+    waiting = {each.cluster: f"{each.reason}; {why}" for each in leaving}
+    return Following(tuple(leaving), None, "", waiting)
+
+
 def _watched(
     situation: failover.Situation, each: failover.Leaving, *, is_well: bool
 ) -> failover.Leaving:
