@@ -75,13 +75,7 @@ async def release(
         assigned_before=numbers.now,
         chosen=standing.placed.chosen,
     )
-    circumstances = releases.around(desk, place.repository, want.by, want.reason)
-    return releases.Release(
-        run,
-        releases.performer(desk, project.application, again.rendering, circumstances),
-        releases.masker(desk, again.manifests, again.old_manifests),
-        origin,
-    )
+    return releases.of_plan(desk, project.application, again, run, origin)
 
 
 def _plan(

@@ -206,15 +206,26 @@ async def take_up(desk: Desk, name: str, run: state.Run, origin: origins.Origin)
         desk.clusters.fleet,
         dividing.Numbers(origin.assigned, origin.assigned_before),
     )
+    return of_plan(desk, project.application, again, run, origin)
+
+
+def of_plan(
+    desk: Desk,
+    application: applications.Application,
+    opened: preparation.Reopened,
+    run: state.Run,
+    origin: origins.Origin,
+) -> Release:
+    """Return a run whose plan stands, with everything that carries it out."""
     return Release(
         run,
         performer(
             desk,
-            project.application,
-            again.rendering,
+            application,
+            opened.rendering,
             around(desk, origin.repository, origin.by or origin.author, origin.summary),
         ),
-        masker(desk, again.manifests, again.old_manifests),
+        masker(desk, opened.manifests, opened.old_manifests),
         origin,
     )
 
