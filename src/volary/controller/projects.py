@@ -126,6 +126,11 @@ async def _open_git(location: str, root: Path | None, *, app: str, commit: str) 
     resolved = await opened.resolve(commit or "HEAD")
     files = await opened.tree(resolved.id)
     start = _below(Path(location), root) if root is not None else ""
+    if not app and tree.follow(files, start) is None:
+        raise errors.user_error(
+            f"{location} is not in commit {resolved.short}: what runs is what is in Git",
+            hint="commit it first; volary lint looks at files as they are",
+        )
     chosen = found_files.choose(files, start, app=app)
     loaded = _load(files, chosen, located=root)
     project = Project(

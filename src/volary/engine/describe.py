@@ -9,8 +9,11 @@ def why_waiting(run: state.Run) -> str:
     if run.is_final or run.status is words.RunStatus.PLANNED:
         return run.reason
     running = run.current.running
-    if limits.waits_for_person(run) or not running:
+    if limits.waits_for_person(run):
         return run.reason
+    if not running:
+        silent = run.current.unanswered[:1]
+        return "; ".join([run.reason, *[f"{each.target}: {each.reason}" for each in silent]])
     return f"{run.reason}; {_slowest(running)}"
 
 

@@ -209,8 +209,14 @@ def reason(run: state.Run) -> str:
     if limits.waiting_group(run):
         return f"{where}: {stage.reason}"
     closed = next((group.closed for group in stage.groups if group.closed), "")
-    said = [closed, permits.of_now(run)]
+    said = [closed, _unanswered(stage), permits.of_now(run)]
     return ": ".join([where, *[each for each in said if each]])
+
+
+def _unanswered(stage: state.StageState) -> str:
+    """Say who could not be reached and is tried again; empty: nobody."""
+    waiting = [task.target for task in stage.unanswered]
+    return f"waiting for {wording.names(waiting)} to answer" if waiting else ""
 
 
 def _paused(run: state.Run, pause: state.Pause) -> str:

@@ -291,6 +291,17 @@ class StageState:
         )
 
     @property
+    def unanswered(self) -> tuple[TaskState, ...]:
+        """Its tasks whose cluster could not be reached and is tried again."""
+        return tuple(
+            task
+            for group in self.groups
+            if tally.of(group.tasks).waiting
+            for task in group.tasks
+            if task.status is words.TaskStatus.WAITING
+        )
+
+    @property
     def is_busy(self) -> bool:
         """Whether any of its tasks is being carried out."""
         return any(tally.of(group.tasks).running for group in self.groups)

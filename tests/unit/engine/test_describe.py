@@ -35,6 +35,21 @@ def test_the_cluster_that_is_most_behind_speaks_for_all(planned_run: Make) -> No
     assert describe.if_failed(run) == "what the stage touches is rolled back"
 
 
+def test_a_cluster_that_does_not_answer_is_named_while_it_is_waited_for(planned_run: Make) -> None:
+    silence = outcome.Outcome(TaskStatus.UNREACHABLE, "connection refused")
+    run = after(
+        planned_run(("us", "eu"), on_unreachable=state.OnUnreachable.WAIT),
+        events.Start(AT),
+        events.TaskFinished(AT, CANARY, "eu", 1, silence),
+        events.TaskFinished(
+            AT, CANARY, "us", 1, outcome.Outcome(TaskStatus.SUCCEEDED, "2 of 2 ready")
+        ),
+    )
+
+    assert run.reason == "stage 1 of 2, K8S_CANARY_ROLLOUT: waiting for eu to answer"
+    assert describe.why_waiting(run) == f"{run.reason}; eu: connection refused; trying again"
+
+
 def test_a_run_that_ends_says_so(planned_run: Make) -> None:
     failed = outcome.Outcome(TaskStatus.FAILED, "boom", touched=True)
     run = after(planned_run(), events.Start(AT), events.TaskFinished(AT, CANARY, "us", 1, failed))
