@@ -7,6 +7,7 @@ from datetime import timedelta
 from volary.clusters import pool
 from volary.controller import (
     absences,
+    contents,
     dividing,
     inputs,
     origins,
@@ -23,8 +24,7 @@ from volary.engine import state, update
 from volary.manifests import masking
 from volary.model import application as applications
 from volary.model import clock as clocks
-from volary.model import errors, manifest, overrides, plan, stage
-from volary.placement import assignment
+from volary.model import errors, manifest, plan, stage
 from volary.sources import render as renderers
 from volary.stages import circumstances, meters
 from volary.stages import executor as stage_executor
@@ -239,16 +239,16 @@ async def takes_back(desk: Desk, place: Place, commit: str, run: state.Run) -> b
     if not run.running_commit or commit == run.commit:
         return False
     try:
-        before = await digests(desk, place, run.running_commit, run.targets)
+        before = await _digests(desk, place, run.running_commit, run.targets)
         return (
-            await digests(desk, place, commit, run.targets) == before
-            and await digests(desk, place, run.commit, run.targets) != before
+            await _digests(desk, place, commit, run.targets) == before
+            and await _digests(desk, place, run.commit, run.targets) != before
         )
     except errors.UserError:
         return False
 
 
-async def digests(
+async def _digests(
     desk: Desk, place: Place, commit: str, targets: Sequence[str]
 ) -> Mapping[str, str]:
     """Return what an application's manifests hash to at a commit, by target.
@@ -257,33 +257,7 @@ async def digests(
         errors.UserError: It cannot be rendered.
     """
     project = await open_place(desk, place, commit)
-    return await _digests(desk, project, targets)
-
-
-async def _digests(
-    desk: Desk,
-    project: projects.Project,
-    targets: Sequence[str],
-    assigned: assignment.Assignment | None = None,
-) -> Mapping[str, str]:
-    """Return what manifests hash to; where nothing was assigned, without what free room decides."""
-    described, policy = project.application, project.application.differences.replicas
-    undecided = assigned is None and policy.needs_capacity
-    if undecided:
-        whole = replace(described.differences, replicas=overrides.ReplicaDivision())
-        described = replace(described, differences=whole)
-    found = {}
-    for target in targets:
-        rendered = await desk.renderer.render(
-            project.files,
-            described,
-            directory=project.directory,
-            target=target,
-            members=desk.clusters.fleet,
-            assigned=assigned,
-        )
-        found[target] = f"{rendered.digest} {policy}" if undecided else rendered.digest
-    return found
+    return await contents.digests(desk.renderer, project, targets, desk.clusters.fleet)
 
 
 def masker(desk: Desk, *sides: Mapping[str, Sequence[manifest.Manifest]]) -> masking.Masker:
@@ -394,7 +368,13 @@ async def _origin(
         strategy=made.plan.strategy.value,
         summary=made.plan.summary,
         targets=made.plan.targets,
-        digests=await _digests(desk, made.project, made.plan.targets, made.numbers.now),
+        digests=await contents.digests(
+            desk.renderer,
+            made.project,
+            made.plan.targets,
+            desk.clusters.fleet,
+            made.numbers.now,
+        ),
         warnings=tuple(str(each) for each in made.warnings),
         chosen=made.chosen,
         assigned=made.numbers.now,
