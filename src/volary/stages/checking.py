@@ -7,8 +7,9 @@ stage up, unless the rule says otherwise.
 """
 
 import asyncio
+import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import IntEnum
 from typing import Protocol, cast
@@ -17,6 +18,9 @@ from volary.analysis import checks, looks
 from volary.model import analysis, stage
 from volary.model import clock as clocks
 from volary.stages import judging, work
+
+#: Looks that each have a verdict made, and then one of so many.
+_EVERY_LOOK, _NOW_AND_THEN = 30, 10
 
 
 class Result(IntEnum):
@@ -85,6 +89,8 @@ class _Metrics:
 
     judge: judging.Judge
     round: int = 0
+    #: How the newest look of each metric went.
+    _last: dict[str, Result] = field(default_factory=dict)
 
     async def check(self) -> Finding:
         """Measure every metric once."""
@@ -97,24 +103,47 @@ class _Metrics:
         return max(found, key=lambda each: each.result, default=PASSED)
 
     async def _judge(self, rule: analysis.Rule, at: datetime) -> Finding:
-        # Told to whoever looks at the analysis, also when it decides nothing.
+        is_sequential = rule.judgement is analysis.Judgement.SEQUENTIAL
+        found = await (self._by_all_looks if is_sequential else self._by_the_newest)(rule, at)
+        return PASSED if rule.dry_run else found
+
+    async def _by_all_looks(self, rule: analysis.Rule, at: datetime) -> Finding:
         verdict = await self.judge.verdict(rule, at, self.round)
-        if rule.dry_run:
-            return PASSED
-        if rule.judgement is analysis.Judgement.SEQUENTIAL:
-            if verdict.result is analysis.Result.FAIL:
-                return Finding(Result.CONDEMNED, verdict.sentence)
-            last = of_series(rule, [self.judge.series(rule)])
-            if last.is_empty:
-                return of_look(rule, last)
-            missing = verdict.result is analysis.Result.INCONCLUSIVE
-            return Finding(Result.UNKNOWN, verdict.sentence) if missing else PASSED
+        if verdict.result is analysis.Result.FAIL:
+            return Finding(Result.CONDEMNED, verdict.sentence)
+        last = of_series(rule, [self.judge.series(rule)])
+        if last.is_empty:
+            return of_look(rule, last)
+        missing = verdict.result is analysis.Result.INCONCLUSIVE
+        return Finding(Result.UNKNOWN, verdict.sentence) if missing else PASSED
+
+    async def _by_the_newest(self, rule: analysis.Rule, at: datetime) -> Finding:
         own = of_look(rule, of_series(rule, [self.judge.series(rule)]))
+        if self._is_only_shown(rule, own):
+            return own
+        # Told to whoever looks at the analysis, also when it decides nothing.
+        await self.judge.verdict(rule, at, self.round)
         if rule.decider is analysis.Decider.PER_CLUSTER:
             return own
         pooled = of_look(rule, of_series(rule, list(self._all(rule).values())))
         both = rule.decider is analysis.Decider.BOTH
         return own if both and own.result > pooled.result else pooled
+
+    def _is_only_shown(self, rule: analysis.Rule, own: Finding) -> bool:
+        """Say whether a verdict would decide nothing and can hardly be news.
+
+        It is computed from all looks so far, so one at each of them would make a long stage
+        dearer and dearer. After the first looks it is made when a look goes otherwise than the
+        one before it, and every few looks.
+        """
+        before, self._last[rule.name] = self._last.get(rule.name), own.result
+        return (
+            rule.decider is analysis.Decider.PER_CLUSTER
+            and rule.strategy is not analysis.Strategy.PREVIOUS
+            and self.round > _EVERY_LOOK
+            and self.round % _NOW_AND_THEN > 0
+            and before == own.result
+        )
 
     def _all(self, rule: analysis.Rule) -> Mapping[str, analysis.Series]:
         context = self.judge.context
@@ -132,12 +161,23 @@ def began(remembered: object, clock: clocks.Clock | None) -> datetime | None:
 
 def of_series(rule: analysis.Rule, series: Sequence[analysis.Series]) -> analysis.Check:
     """Return the newest look of a rule over one cluster or many, judged."""
-    found = looks.gather(rule, series)
+    found = looks.gather(rule, [_recent(rule, each) for each in series])
     if not found:
         times = [each.time for one in series for each in one.measurements]
         at = max(times, default=series[0].started)
         return analysis.Check(analysis.Result.INCONCLUSIVE, "still warming up", at)
     return checks.of_look(rule, found[-1], found[:-1])
+
+
+def _recent(rule: analysis.Rule, series: analysis.Series) -> analysis.Series:
+    """Return what the newest look may need: comparisons look back, a range does not."""
+    if rule.strategy.compares or not series.measurements:
+        return series
+    since = series.measurements[-1].time - 2 * rule.interval
+    kept = tuple(
+        itertools.takewhile(lambda each: each.time >= since, reversed(series.measurements))
+    )
+    return replace(series, measurements=kept[::-1])
 
 
 def of_look(rule: analysis.Rule, check: analysis.Check) -> Finding:
