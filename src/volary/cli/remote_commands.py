@@ -266,11 +266,14 @@ def sync(
 @app.command()
 def rollback(
     application: Application,
-    to: Annotated[str, typer.Option(metavar="REV", help="Default: what ran before.")] = "",
+    to: Annotated[
+        str,
+        typer.Option(metavar="REV", help="Commit or run. Default: what each cluster ran before."),
+    ] = "",
     follow: Follow = False,
     server: Server = "",
 ) -> None:
-    """Go back to a commit that ran before."""
+    """Take the last change back, the last wave first; or go to a commit."""
     from volary.cli.remote import asking
 
     finish(

@@ -197,7 +197,7 @@ class Service:
     async def rollback(
         self, application: str, asker: views.Asker, *, to: str = ""
     ) -> views.AskedView:
-        """Go back to a commit; empty: take the run under way back, else to the one before.
+        """Go back to a commit or that of a run; empty: take the run under way or the last back.
 
         Raises:
             refusals.NotFound: There is no such application.

@@ -38,7 +38,11 @@ class PlanWish(Body):
 class RollbackTo(Body):
     """Go back."""
 
-    to: Word = pydantic.Field("", description="Empty: the commit that succeeded before.")
+    to: Word = pydantic.Field(
+        "",
+        description="A commit, or the id of a run; empty: the run under way or the last change is "
+        "taken back, on each cluster to what that one ran before.",
+    )
 
 
 class Decision(Body):

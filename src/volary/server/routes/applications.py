@@ -128,7 +128,7 @@ async def plan(
 async def rollback(
     request: requests.Request, application: str, body: bodies.RollbackTo = _BACK
 ) -> responses.Response:
-    """Go back to a commit that ran before."""
+    """Take the last change back, the last wave first; or go to a commit that ran before."""
     service = surroundings.of(request).service
     asked = await service.rollback(application, asker(request), to=body.to)
     return encoding.one(request, asked, status=202)
