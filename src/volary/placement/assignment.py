@@ -216,14 +216,21 @@ _Decided = tuple[dict[str, Share], str, dict[str, int]]
 
 
 def _by_weight(workload: dividend.Workload, situation: _Situation) -> _Decided:
-    """Divide what each cluster renders; where they render other numbers, each its own."""
+    """Divide what each cluster renders; where they render other numbers, each its own.
+
+    A cluster that is divided over without rendering anything now (it is cordoned, or lost) has its
+    share all the same: that is what it catches up with.
+    """
     shares: dict[str, Share] = {}
+    silent = workload.amount if workload.is_uniform else None
     for amount in dict.fromkeys(workload.amounts.values()):
         numbers = division.by_weights(
             amount.replicas, situation.policy.weights, situation.clusters, situation.uid
         )
         whole = _shares(workload, amount, numbers, situation.uid)
-        shares |= {name: whole[name] for name in whole if workload.amounts.get(name) == amount}
+        shares |= {
+            name: whole[name] for name in whole if workload.amounts.get(name, silent) == amount
+        }
     how = "by weight" if situation.policy.weights else "evenly"
     total = f"{workload.total} " if workload.is_uniform else ""
     return shares, f"{total}{how}: {_listed(shares)}", {}

@@ -115,6 +115,15 @@ def test_static_weights_are_karmadas() -> None:
         assert found.workloads[0].reason.startswith(f"{total} by weight: m1 ")
 
 
+def test_by_weight_who_is_not_there_has_a_share_to_catch_up_with() -> None:
+    evenly = overrides.ReplicaDivision(overrides.Division.DIVIDED)
+
+    found = assignment.assign(evenly, [web(9, "us", "ap")], clusters("us", "eu", "ap"))
+
+    assert found.replicas(WEB) == {"us": 3, "eu": 3, "ap": 3}
+    assert found.workloads[0].reason == "9 evenly: us 3, eu 3, ap 3"
+
+
 def test_what_cannot_be_read_keeps_its_number_or_gets_none() -> None:
     names = ("a", "b", "new")
     found = assignment.assign(
