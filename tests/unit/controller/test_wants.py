@@ -60,12 +60,13 @@ def test_a_revert_is_done_only_by_a_rollback_that_succeeded() -> None:
 
 
 def test_standing_and_origin_survive_being_written_and_older_ones_are_read() -> None:
-    want = replace(WANT, strategy=plans.Strategy.PIPELINE, undoes="r1")
+    want = replace(WANT, strategy=plans.Strategy.PIPELINE, undoes="r1", takes_back="r0")
     targets = application.TargetSelector(("us",), {"tier": "one"})
     mentions = (application.Mention("*", ("U1",), ("G1",)),)
     standing = standings.Standing(
         "c2", "c1", "r1", True, want, "run r1 has to end first", targets, mentions,
         alerts=(application.Alert("team", "on-call", ("DEPLOYMENT_FAILED",)),),
+        pause=state.Pause("ana", WANT.at, "on television"),
     )  # fmt: skip
     origin = origins.Origin("shop", "a/volary.yaml", targets=("us",), digests={"us": "abc"})
 
