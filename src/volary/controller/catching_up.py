@@ -12,7 +12,6 @@ A cluster that is cordoned in the middle of a run is left out of it where nothin
 import asyncio
 import logging
 import operator
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -24,7 +23,6 @@ from volary.controller import (
     lanes,
     moves,
     reaching,
-    releases,
     standings,
     wants,
 )
@@ -36,7 +34,6 @@ from volary.placement import destinations
 from volary.store import records
 
 _LOG = logging.getLogger(__name__)
-_REMEMBERED = 1024
 #: Applications that catch up at the same time.
 _TOGETHER = 8
 _BY = "volary"
@@ -63,9 +60,6 @@ class CatchingUp:
     #: How each cluster was at the last look; another object whenever that changed.
     _seen: tuple[object, ...] = field(default=(), init=False)
     _swept: datetime = field(init=False)
-    _known: OrderedDict[tuple[str, str, str], applications.Application] = field(
-        default_factory=OrderedDict, init=False
-    )
 
     def __post_init__(self) -> None:
         """Begin to count."""
@@ -272,16 +266,9 @@ class CatchingUp:
         )
 
     async def _application(self, lane: lanes.Lane, commit: str) -> applications.Application:
-        place = lane.place
-        targets = repr(place.targets)
-        key = (place.name, commit, targets)
-        if key not in self._known:
-            async with self.tenure.planners:
-                project = await releases.open_place(self.tenure.desk, place, commit)
-            self._known[key] = project.application
-            if len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
-        return self._known[key]
+        tenure = self.tenure
+        project = await tenure.opened.open(tenure.desk, lane.place, commit, tenure.planners)
+        return project.application
 
 
 def _is_catching_up(standing: standings.Standing) -> bool:

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from volary.controller import inputs, pulse, register, releases
+from volary.controller import inputs, openings, pulse, register, releases
 from volary.model import record
 from volary.notifying import notifier
 from volary.sources import repository as repositories
@@ -59,6 +59,8 @@ class Driving:
     #: The clusters as they are known.
     register: register.Register
     differences: Differences = field(default_factory=Differences)
+    #: Applications that are looked at again and again.
+    opened: openings.Openings = field(default_factory=openings.Openings)
 
 
 def is_overtaken(error: BaseException) -> bool:

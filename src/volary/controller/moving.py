@@ -7,7 +7,6 @@ process goes on where this one ended.
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -20,7 +19,6 @@ from volary.controller import (
     pinning,
     projects,
     rebalancing,
-    releases,
     standings,
     wants,
     wellness,
@@ -36,7 +34,6 @@ from volary.placement import following, losses
 from volary.store import records
 
 _LOG = logging.getLogger(__name__)
-_REMEMBERED = 256
 _BY = "failover"
 #: Longer than the time in which moves are counted.
 _MEMORY = timedelta(minutes=2)
@@ -61,9 +58,6 @@ class Mover:
     _begun: dict[tuple[str, str], datetime] = field(default_factory=dict, init=False)
     _roll: attendance.Roll | None = field(default=None, init=False)
     _called: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-    _projects: OrderedDict[tuple[str, str], projects.Project] = field(
-        default_factory=OrderedDict, init=False
-    )
 
     async def take(self, roll: attendance.Roll) -> None:
         """Take what a roll call found; it is looked at beside."""
@@ -126,13 +120,8 @@ class Mover:
 
     async def _project(self, lane: lanes.Lane, commit: str) -> projects.Project:
         """Return the application as it was released last; its own word about failover counts."""
-        key = (lane.name, f"{commit} {lane.standing.targets}")
-        if key not in self._projects:
-            self._projects[key] = await releases.open_place(self.tenure.desk, lane.place, commit)
-        self._projects.move_to_end(key)
-        while len(self._projects) > _REMEMBERED:
-            self._projects.popitem(last=False)
-        return self._projects[key]
+        tenure = self.tenure
+        return await tenure.opened.open(tenure.desk, lane.place, commit, tenure.planners)
 
     async def _is_of_interest(self, lane: lanes.Lane, app: applications.Application) -> bool:
         placed = lane.standing.placed
