@@ -85,12 +85,16 @@ def _secret_files(settings: controller.Settings) -> Iterator[str]:
         if each.webhook:
             yield each.webhook.secret_file
     for receiver in settings.notifications.receivers:
-        if receiver.slack:
-            yield from filter(None, (receiver.slack.hook_url_file, receiver.slack.oauth_token_file))
-        if receiver.chat:
-            yield receiver.chat.hook_url_file
-        if receiver.webhook and receiver.webhook.signature_value_file:
-            yield receiver.webhook.signature_value_file
+        yield from _secret_files_of(receiver)
+
+
+def _secret_files_of(receiver: controller.Receiver) -> Iterator[str]:
+    if receiver.slack:
+        yield from filter(None, (receiver.slack.hook_url_file, receiver.slack.oauth_token_file))
+    if receiver.chat:
+        yield receiver.chat.hook_url_file
+    if receiver.webhook and receiver.webhook.signature_value_file:
+        yield receiver.webhook.signature_value_file
 
 
 class _Watching:
