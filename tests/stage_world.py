@@ -193,6 +193,7 @@ async def world(
     istio: bool = False,
     definitions: Sequence[json.JsonObject] = (),
     settings: fleet.Settings | None = None,
+    limits: transport.Limits = LIMITS,
 ) -> AsyncIterator[World]:
     """Start clusters, and describe a shop in two versions."""
     settings = settings or fleet.Settings(
@@ -201,7 +202,7 @@ async def world(
     async with (
         fleet.start(names, settings=settings) as running,
         pool.open_pool(
-            _members(running, namespaces or {}), clock=Clock(), limits=LIMITS
+            _members(running, namespaces or {}), clock=Clock(), limits=limits
         ) as clients,
     ):
         described = application or applications.Application(name="shop")

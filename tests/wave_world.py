@@ -1,6 +1,6 @@
 """Runs in waves over sandbox clusters, from beginning to end."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -13,7 +13,18 @@ from volary.model import fleet as fleets
 from volary.model import manifest, placement, stage
 from volary.stages import executor as stage_executor
 
-__all__ = ["NEW", "OLD", "SPEED", "Clock", "Story", "moved", "world"]
+__all__ = [
+    "NEW",
+    "OLD",
+    "SPEED",
+    "Clock",
+    "Reacting",
+    "Story",
+    "begins",
+    "moved",
+    "starts",
+    "world",
+]
 
 SYNC = (stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), timeout=timedelta(seconds=20)),)
 
@@ -79,3 +90,29 @@ async def moved(
     story.runner = runner
     story.run = await runner.carry_out()
     return story
+
+
+class Reacting(Story):
+    """Does something once, when something is told for the first time."""
+
+    def __init__(
+        self, when: Callable[[feed.RunEvent], bool], then: Callable[["Reacting"], object]
+    ) -> None:
+        super().__init__()
+        self._when, self._then, self._done = when, then, False
+
+    def notify(self, event: feed.RunEvent) -> None:
+        super().notify(event)
+        if not self._done and self._when(event):
+            self._done = True
+            self._then(self)
+
+
+def begins(stage_id: str) -> Callable[[feed.RunEvent], bool]:
+    return lambda event: isinstance(event, feed.StageStarted) and event.stage == stage_id
+
+
+def starts(stage_id: str, target: str) -> Callable[[feed.RunEvent], bool]:
+    return lambda event: (
+        isinstance(event, feed.TaskStarted) and (event.stage, event.target) == (stage_id, target)
+    )

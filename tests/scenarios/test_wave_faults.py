@@ -1,15 +1,14 @@
 """Waves under faults: what runs where in the end, and who was waited for."""
 
 import asyncio
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
-from volary.engine import events, feed, state
+from volary.engine import events, feed
 from volary.model import freeze, placement, stage
 from volary.model.status import RunStatus
-from wave_world import OLD, Clock, Story, moved, world
+from wave_world import OLD, Clock, Reacting, begins, moved, world
 
 SIX = ("us-1", "us-2", "eu-1", "eu-2", "asia-1", "asia-2")
 #: Every wave of two of them.
@@ -30,32 +29,6 @@ def in_pairs(**more: object) -> placement.Waves:
             placement.Wave(f"wave-{number}", placement.ClusterSelector(names=names), **rules)  # type: ignore[arg-type]
             for number, names in enumerate(PAIRS, start=1)
         )
-    )
-
-
-class Reacting(Story):
-    """Does something once, when something is told for the first time."""
-
-    def __init__(
-        self, when: Callable[[feed.RunEvent], bool], then: Callable[["Reacting"], object]
-    ) -> None:
-        super().__init__()
-        self._when, self._then, self._done = when, then, False
-
-    def notify(self, event: feed.RunEvent) -> None:
-        super().notify(event)
-        if not self._done and self._when(event):
-            self._done = True
-            self._then(self)
-
-
-def begins(stage_id: str) -> Callable[[feed.RunEvent], bool]:
-    return lambda event: isinstance(event, feed.StageStarted) and event.stage == stage_id
-
-
-def starts(stage_id: str, target: str) -> Callable[[feed.RunEvent], bool]:
-    return lambda event: (
-        isinstance(event, feed.TaskStarted) and (event.stage, event.target) == (stage_id, target)
     )
 
 
@@ -153,47 +126,6 @@ async def test_a_cluster_that_answers_reads_but_not_writes_is_a_failure_of_its_o
         assert "may not" in story.run.reason or "forbidden" in story.run.reason.lower()
         assert given.images("eu-1") == "shop:v1 2/2"
         assert {given.images(name) for name in SIX if name != "eu-1"} == {"shop:v2 2/2"}
-
-
-async def test_nine_do_not_wait_for_a_slow_tenth_beyond_the_deadline() -> None:
-    names = tuple(f"c-{number}" for number in range(10))
-    waves = placement.Waves(
-        (
-            placement.Wave(
-                "all",
-                budget=placement.Budget(placement.Share(1), placement.Share(1)),
-                on_unreachable=placement.OnWaveUnreachable.SKIP,
-                progress_deadline=timedelta(seconds=4),
-            ),
-        )
-    )
-    async with world(*names) as given:
-        await given.deployed(OLD)
-        faults = given.running.clusters["c-3"].faults
-        faults.change({"latency": "2500ms"})
-        # It is quick again by the time it is taken back.
-        story = Reacting(
-            lambda event: (
-                isinstance(event, feed.TaskEvent) and (event.target, event.attempt) == ("c-3", 2)
-            ),
-            lambda _: faults.change({"latency": "0s"}),
-        )
-        policy = state.Policy(grace=timedelta(seconds=1))
-
-        await moved(given, waves, stages=QUICK, policy=policy, story=story)
-
-        assert story.run is not None
-        assert story.run.status is RunStatus.FAILED, story.run.reason
-        (slow,) = [each.name for each in story.run.clusters if each.left_out]
-        assert slow == "c-3"
-        assert {given.images(name) for name in names if name != "c-3"} == {"shop:v2 2/2"}
-        rolled_out = story.run.stage("all/1-K8S_SYNC")
-        assert rolled_out is not None
-        assert rolled_out.started is not None
-        ended = [each.finished for each in rolled_out.tasks if each.target != "c-3"]
-        assert max(at - rolled_out.started for at in ended if at) < timedelta(seconds=4)
-        # What it was asked while it was slow is answered before it goes.
-        await asyncio.sleep(2.6)
 
 
 async def test_rejected_at_the_gate_of_a_wave() -> None:

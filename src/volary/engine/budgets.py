@@ -6,6 +6,7 @@ for the end of the run. The stage ends when that is over. Its failure counts for
 when the way back is proven, so a wave never fails more clusters than its budget says.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -43,6 +44,25 @@ def _is_allowed(run: state.Run, wave: state.WaveRule, kind: state.LeftOut) -> bo
         return False
     members = set(wave.targets)
     return sum(name in members for name in spent) < mine
+
+
+def exceeded(run: state.Run, failed: Sequence[state.TaskState]) -> str:
+    """Say how far failures of a stage are beyond their wave's budget; empty: there is none."""
+    rule = _current_wave(run)
+    if rule is None or run.rollback or not (rule.unreachable or rule.failures):
+        return ""
+    kinds = [_kind(rule, task) for task in failed]
+    members = set(rule.targets)
+    spent = [each.left_out_for for each in run.clusters if each.left_out and each.name in members]
+    told = [
+        f"{kinds.count(kind) + spent.count(kind)} {kind.value}, {allowed} may be"
+        for kind, allowed in (
+            (state.LeftOut.UNREACHABLE, rule.unreachable),
+            (state.LeftOut.FAILED, rule.failures),
+        )
+        if kind in kinds
+    ]
+    return f"{rule.name}: {'; '.join(told)}" if told else ""
 
 
 def _go_without(

@@ -13,7 +13,7 @@ def fail_stage(run: state.Run, now: datetime) -> state.Run:
     if run.rollback or stage.status not in (words.TaskStatus.RUNNING, words.TaskStatus.FAILED):
         return run
     failed = failures.of_stage(run)
-    told = failures.sentence(failed)
+    told = "; ".join(filter(None, (budgets.exceeded(run, failed), failures.sentence(failed))))
     if not failed or stage.reason == told:
         return run
     finished = stage.finished if stage.is_final else now

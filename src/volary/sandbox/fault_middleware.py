@@ -6,6 +6,7 @@ else is wrong with the cluster, for its administrator's token only.
 """
 
 import asyncio
+import contextlib
 import hmac
 import math
 from collections.abc import Awaitable, Callable
@@ -48,7 +49,7 @@ class FaultMiddleware:
         version = request.query.get("resourceVersion", "")
         verdict = self._switchboard.decide(line, has_version=version not in ("", "0"))
         if verdict.delay:
-            await asyncio.sleep(verdict.delay)
+            await self._wait(verdict.delay)
         match verdict.effect:
             case faults.Effect.PASS:
                 if line.verb == "watch":
@@ -64,6 +65,14 @@ class FaultMiddleware:
                 return _expired(version)
             case _:
                 return _failure(verdict.effect, line, self._switchboard.current.retry_after)
+
+    async def _wait(self, delay: float) -> None:
+        """Be slow; who is quick again answers at once what waits."""
+        slow = self._switchboard.current
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(delay):
+                while self._switchboard.current.latency >= slow.latency:
+                    await self._changed.wait()
 
     async def _watch(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         try:

@@ -1,0 +1,184 @@
+"""Clusters that hang, that are slow, and many that are lost at once: what holds all the time."""
+
+import asyncio
+import dataclasses
+from datetime import timedelta
+
+import stage_world
+from volary.clusters import transport
+from volary.engine import feed
+from volary.model import placement, stage
+from volary.model.status import RunStatus
+from wave_watch import watched
+from wave_world import NEW, OLD, Reacting, Story, begins, moved, world
+
+QUICK = (stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), timeout=timedelta(seconds=20)),)
+DEADLINE = timedelta(seconds=1.5)
+TEN = tuple(f"c-{number}" for number in range(10))
+
+
+def waves(*groups: tuple[str, ...], **more: object) -> placement.Waves:
+    """Waves of these clusters, of each of which one may be unreachable."""
+    rules = {
+        "budget": placement.Budget(unreachable=placement.Share(1)),
+        "on_unreachable": placement.OnWaveUnreachable.SKIP,
+        **more,
+    }
+    return placement.Waves(
+        tuple(
+            placement.Wave(f"wave-{number}", placement.ClusterSelector(names=names), **rules)  # type: ignore[arg-type]
+            for number, names in enumerate(groups, start=1)
+        )
+    )
+
+
+def lose(given: stage_world.World, names: tuple[str, ...], how: str) -> None:
+    for name in names:
+        given.running.clusters[name].faults.change({"lost": how})
+
+
+def seconds(story: Story, stage_id: str, target: str) -> float:
+    """How long a cluster took, from the beginning of its stage."""
+    assert story.run is not None
+    found = story.run.stage(stage_id)
+    assert found is not None
+    assert found.started is not None
+    task = found.task(target)
+    assert task is not None
+    assert task.finished is not None
+    return (task.finished - found.started).total_seconds()
+
+
+async def hangs(limits: transport.Limits, moment: str) -> tuple[Story, float]:
+    """Have eu-1 hang at a moment; returns what was told and how long its wave waited for it."""
+    given_waves = waves(("us-1", "us-2"), ("eu-1", "eu-2"), ("asia-1",), progress_deadline=DEADLINE)
+    async with world("us-1", "us-2", "eu-1", "eu-2", "asia-1", limits=limits) as given:
+        await given.deployed(OLD)
+        story = Reacting(begins(moment), lambda _: lose(given, ("eu-1",), "hang"))
+
+        with watched(given, story, budget=1):
+            await moved(given, given_waves, stages=QUICK, story=story)
+
+        lose(given, ("eu-1",), "")
+        others = {given.images(name) for name in given.names if name != "eu-1"}
+        assert others == {"shop:v2 2/2"}
+    assert story.run is not None
+    assert story.run.status is RunStatus.FAILED
+    assert "went on without eu-1 (unreachable: " in story.run.reason
+    return story, seconds(story, moment, "eu-1")
+
+
+async def test_a_cluster_that_hangs_costs_its_place_in_the_budget_and_the_deadline() -> None:
+    """It takes connections and answers nothing; a request alone would wait half a minute."""
+    assert stage_world.LIMITS.timeout == 30
+    story, waited = await hangs(stage_world.LIMITS, "wave-2/1-K8S_SYNC")
+
+    assert story.run is not None
+    assert "timed out after " in story.run.reason
+    assert "no answer in time" in story.run.reason
+    assert DEADLINE.total_seconds() <= waited < 4
+
+
+async def test_a_cluster_that_hangs_before_its_proof_is_waited_for_as_long_as_requests_are() -> (
+    None
+):
+    """Soaking has no deadline of its own: the tries of a request bound it, scaled down here."""
+    limits = dataclasses.replace(stage_world.LIMITS, timeout=0.2)
+    _, waited = await hangs(limits, "wave-2/2-WAVE_GATE")
+
+    assert waited < 4
+
+
+async def test_five_of_ten_are_lost_at_once_and_the_budget_stops_the_run() -> None:
+    """Nothing is deleted anywhere, no later wave begins, and the sentence says why."""
+    given_waves = waves(TEN[:1], TEN[1:9], TEN[9:], on_failure=placement.OnWaveFailure.STOP)
+    async with world(*TEN) as given:
+        await given.deployed(OLD)
+        gone = TEN[2:7]
+        story = Reacting(begins("wave-2/1-K8S_SYNC"), lambda _: lose(given, gone, "refuse"))
+
+        with watched(given, story, budget=1):
+            await moved(given, given_waves, stages=QUICK, story=story)
+
+        assert story.run is not None
+        assert story.run.status is RunStatus.FAILED
+        assert "wave-2: 5 unreachable, 1 may be; c-2: " in story.run.reason
+        assert not [each for each, _ in story.started() if each.startswith("wave-3")]
+        lose(given, gone, "")
+        assert given.images(TEN[0]) == "shop:v2 2/2"
+        assert {given.images(name) for name in (*gone, TEN[9])} == {"shop:v1 2/2"}
+        assert all(given.count(name, "Deployment") == 1 for name in TEN)
+
+
+async def test_forty_nine_do_not_wait_for_a_slow_fiftieth_beyond_the_deadline() -> None:
+    """Thirty seconds a call: its wave goes on without it when its time is over."""
+    names = tuple(f"c-{number:02}" for number in range(50))
+    slow = "c-17"
+    given_waves = waves(names, progress_deadline=timedelta(seconds=6))
+    async with world(*names) as given:
+        await given.deployed(OLD)
+        faults = given.running.clusters[slow].faults
+        faults.change({"latency": "30s"})
+        story = Story()
+
+        with watched(given, story, budget=1):
+            await moved(given, given_waves, stages=QUICK, story=story)
+
+        assert story.run is not None
+        assert [each.name for each in story.run.clusters if each.left_out] == [slow]
+        # It is quick again, so that what it was asked is answered before it goes.
+        faults.clear()
+        await asyncio.sleep(0.1)
+        assert {given.images(name) for name in names if name != slow} == {"shop:v2 2/2"}
+        others = [seconds(story, "wave-1/1-K8S_SYNC", name) for name in names if name != slow]
+        assert max(others) < 6 <= seconds(story, "wave-1/1-K8S_SYNC", slow) < 12
+
+
+async def test_an_application_does_not_wait_for_a_cluster_that_only_another_one_is_on() -> None:
+    """Both are released at once with the same clients; only the first one has the dead cluster."""
+    async with world("us", "eu", "asia") as given:
+        await given.deployed(OLD)
+        there = _on(given, "us", "asia")
+        await there.deployed(OLD)
+        lose(given, ("eu",), "hang")
+        first, second = Story(), Story()
+        deadline = timedelta(seconds=2)
+
+        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+            everywhere = waves(("us", "eu", "asia"), progress_deadline=deadline)
+            group.create_task(moved(given, everywhere, stages=QUICK, story=first))
+            group.create_task(moved(there, waves(("us", "asia")), stages=QUICK, story=second))
+
+        assert first.run is not None
+        assert second.run is not None
+        assert [each.name for each in first.run.clusters if each.left_out] == ["eu"]
+        assert second.run.status is RunStatus.SUCCEEDED
+        assert first.run.finished is not None
+        assert second.run.finished is not None
+        # It was done with all of its stages while the other one still waited for its first.
+        (late,) = [
+            each.at
+            for each in first.told
+            if isinstance(each, feed.TaskFinished) and each.target == "eu" and "SYNC" in each.stage
+        ]
+        assert second.run.finished < late
+        assert {there.images(name, "pay") for name in there.names} == {"pay:v2 2/2"}
+
+
+def _on(given: stage_world.World, *names: str) -> stage_world.World:
+    """Another application on some of the clusters, carried out with the same clients."""
+    sources = {
+        commit: [
+            stage_world.made(
+                stage_world.deployment(f"pay:{version}", name="pay", app="pay"), "pay.yaml"
+            )
+        ]
+        for commit, version in ((OLD, "v1"), (NEW, "v2"))
+    }
+    running = dataclasses.replace(
+        given.running, clusters={name: given.running.clusters[name] for name in names}
+    )
+    application = dataclasses.replace(given.application, name="pay")
+    return dataclasses.replace(
+        given, running=running, application=application, sources=sources, reports={}, stops={}
+    )
