@@ -34,7 +34,6 @@ _WATCHED = {
     "taints": [
         {
             "states": ["unreachable"],
-            "after": "1s",
             "key": "volary.dev/unreachable",
             "effect": "NoExecute",
         }
@@ -154,10 +153,6 @@ def _shorten(file: Path, address: str) -> None:
 async def _tell(stage: _Stage) -> bool:
     talk, server = stage.console, stage.server
     talk.print(f"[bold]Volary: failover.[/] {_STORY.intention}\n")
-    created = await server.command(
-        "token", "create", "ana", "--role", "admin", "--config", str(server.config)
-    )
-    server.token = created.strip()
     await server.start()
     target = login.Target(server.url, server.token)
     async with client.Client.open(target) as asked:
@@ -169,10 +164,12 @@ async def _tell(stage: _Stage) -> bool:
         moved = await _replaced(stage, asked)
         cleaned = await _returned(stage, asked)
         stood = await _stopped(stage, asked)
-    talk.print(markup.escape(await server.command("rebalance", _STORY.service, "--dry-run")))
+        planned = await asked.post("applications", _STORY.service, "rebalance", "plan", body={})
+    talk.print(f"\n[bold]5.[/] volary rebalance {_STORY.service} --dry-run")
+    _say(stage, f"{planned['reason']}; it would be on {', '.join(planned['clusters'])}")
     edge = stage.edge
     talk.print(
-        f"users were looked at {edge.samples} times: never fewer than {edge.least} of"
+        f"\nusers were looked at {edge.samples} times: never fewer than {edge.least} of"
         f" {_REPLICAS} pods served them"
     )
     return moved and cleaned and stood and not edge.unserved
