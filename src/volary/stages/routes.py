@@ -93,14 +93,12 @@ async def divide(
     observed = await move(
         work, carrier, lambda now: _change(router, now, wanted, application), source
     )
-    # Also of variants that had their share before: it may lead to nobody by now.
-    await receivers.require_services(
-        work,
-        carrier,
-        source,
-        _change(router, carrier, wanted, application).item.body,
-        wanted.needed,
-    )
+    change = _change(router, carrier, wanted, application)
+    # Also of variants that had their share before: it may lead to nobody by now. Those that got
+    # more have just been looked at.
+    rising = _rising(router, carrier, change, application)
+    left = [each for each in wanted.needed if each not in rising]
+    await receivers.require_services(work, carrier, source, change.item.body, left)
     return weights.observed(observed)
 
 
@@ -196,9 +194,8 @@ async def move(
     live = carrier.live
     for _ in range(_TRIES):
         change = plan(carrier)
-        before = router.read(carrier.live, application) if carrier.live is not None else ()
         wanted = router.read(change.item.body, application)
-        rising = weights.rising(before, wanted)
+        rising = _rising(router, carrier, change, application)
         await receivers.require_all(work, carrier, source, rising)
         await receivers.require_services(work, carrier, source, change.item.body, rising)
         work.check_stop()
@@ -211,6 +208,17 @@ async def move(
             live = await _read(work, carrier)
         carrier = replace(carrier, live=live)
     raise works.StageFailedError(f"{carrier.item.key.title} kept changing while it was looked at")
+
+
+def _rising(
+    router: interface.Router,
+    carrier: carrying.Carrier,
+    change: weights.Change,
+    application: applications.Application,
+) -> Sequence[variant.Variant]:
+    """Return the variants that a change gives more traffic than they have."""
+    before = router.read(carrier.live, application) if carrier.live is not None else ()
+    return weights.rising(before, router.read(change.item.body, application))
 
 
 async def _observed(
