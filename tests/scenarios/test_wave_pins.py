@@ -1,5 +1,6 @@
 """What a run in waves is pinned to, while Git moves on."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import command_world
@@ -57,6 +58,51 @@ async def test_an_override_changed_in_mid_wave_goes_out_with_the_next_run_in_wav
         ("eu", V2, "two"),
         ("asia", V2, "two"),
     ]
+
+
+LEAVING = """\
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: simple}
+spec:
+  service: {name: simple}
+  budget: {failures: 1}
+  waves:
+  - {name: first, targets: {names: [us, eu]}, soak: 700ms, budget: {failures: 1}}
+  - {name: second, targets: {names: [asia]}, budget: {failures: 1}, onFailure: rollbackWave}
+"""
+
+
+async def test_a_cluster_that_failed_and_left_the_fleet_counts_and_keeps_what_it_has(
+    tmp_path: Path,
+) -> None:
+    """One may fail in all: eu did, though it is not in the fleet any more when asia does."""
+    async with command_world.world(tmp_path, *NAMES, speed=SPEED) as world:
+        (world.directory / "app.pipecd.yaml").unlink()
+        world.write({"volary.yaml": LEAVING}, message="In waves")
+        async with controlled(world) as given:
+            await given.until_application(lambda each: each.status == "synced")
+            for name in ("eu", "asia"):
+                world.running.clusters[name].faults.images.add(V2, "bad")
+            given.push(V1, V2)
+            going = await given.until_application(lambda each: each.status == "running")
+            await given.until_run(
+                going.run,
+                lambda each: any(
+                    cluster.name == "eu" and cluster.left_out for cluster in each.targets
+                ),
+            )
+            members = given.controller.service.fleet.register.members
+            others = tuple(each for each in members.clusters if each.name != "eu")
+            given.controller.change_fleet(replace(members, clusters=others))
+            ended = await given.ended(going.run)
+
+            assert ended.status == "failed"
+            assert "all waves: 2 failed, 1 may be; asia: " in ended.reason, ended.reason
+            assert world.images("us") == f"{V2} 2/2"
+            # Neither deleted nor left half-way: taken back before it left.
+            assert world.images("eu") == f"{V1} 2/2"
+            assert world.images("asia") == f"{V1} 2/2"
 
 
 def see(seen: list[tuple[str, str, str]], name: str, change: storage.Change) -> None:

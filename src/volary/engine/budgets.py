@@ -35,10 +35,7 @@ def _kind(wave: state.WaveRule, task: state.TaskState) -> state.LeftOut:
 
 def _is_allowed(run: state.Run, wave: state.WaveRule, kind: state.LeftOut) -> bool:
     """Say whether one more failure of this kind stays within both budgets."""
-    if kind is state.LeftOut.UNREACHABLE:
-        mine, whole = wave.unreachable, run.policy.unreachable
-    else:
-        mine, whole = wave.failures, run.policy.failures
+    mine, whole = _limits(run, wave, kind)
     spent = [each.name for each in run.clusters if each.left_out_for is kind]
     if whole is not None and len(spent) >= whole:
         return False
@@ -46,23 +43,34 @@ def _is_allowed(run: state.Run, wave: state.WaveRule, kind: state.LeftOut) -> bo
     return sum(name in members for name in spent) < mine
 
 
+def _limits(run: state.Run, wave: state.WaveRule, kind: state.LeftOut) -> tuple[int, int | None]:
+    """Return how many of a kind the wave allows, and the whole run; None: any number."""
+    if kind is state.LeftOut.UNREACHABLE:
+        return wave.unreachable, run.policy.unreachable
+    return wave.failures, run.policy.failures
+
+
 def exceeded(run: state.Run, failed: Sequence[state.TaskState]) -> str:
-    """Say how far failures of a stage are beyond their wave's budget; empty: there is none."""
+    """Say how far failures of a stage are beyond the budgets; empty: there are none."""
     rule = _current_wave(run)
     if rule is None or run.rollback or not (rule.unreachable or rule.failures):
         return ""
     kinds = [_kind(rule, task) for task in failed]
-    members = set(rule.targets)
-    spent = [each.left_out_for for each in run.clusters if each.left_out and each.name in members]
-    told = [
-        f"{kinds.count(kind) + spent.count(kind)} {kind.value}, {allowed} may be"
-        for kind, allowed in (
-            (state.LeftOut.UNREACHABLE, rule.unreachable),
-            (state.LeftOut.FAILED, rule.failures),
-        )
-        if kind in kinds
-    ]
-    return f"{rule.name}: {'; '.join(told)}" if told else ""
+    told = (_beyond(run, rule, kind, kinds.count(kind)) for kind in dict.fromkeys(kinds))
+    return "; ".join(filter(None, told))
+
+
+def _beyond(run: state.Run, wave: state.WaveRule, kind: state.LeftOut, more: int) -> str:
+    """Say which budget so many more of a kind are beyond."""
+    mine, whole = _limits(run, wave, kind)
+    spent = [each.name for each in run.clusters if each.left_out_for is kind]
+    members = set(wave.targets)
+    here = sum(name in members for name in spent) + more
+    if here > mine:
+        return f"{wave.name}: {here} {kind.value}, {mine} may be"
+    if whole is not None and len(spent) + more > whole:
+        return f"all waves: {len(spent) + more} {kind.value}, {whole} may be"
+    return ""
 
 
 def _go_without(
