@@ -126,11 +126,6 @@ class Decision:
     #: By cluster: why nothing moves although there is a reason.
     waiting: Mapping[str, str]
 
-    @property
-    def reason(self) -> str:
-        """Why something moves, one sentence."""
-        return "; ".join(each.reason for each in self.leaving)
-
 
 @dataclass(frozen=True, slots=True)
 class Reason:
