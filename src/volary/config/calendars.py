@@ -14,6 +14,8 @@ from volary.model import freeze, recurrence, schedule
 
 _MOST_LINES = 20_000
 _MOST_EVENTS = 500
+#: Events that come again are looked for again and again.
+_MOST_RULES = 100
 _LONGEST = timedelta(days=366)
 _DURATION = re.compile(
     r"\+?P(?:([0-9]{1,3})W|(?:([0-9]{1,4})D)?(?:T(?:([0-9]{1,4})H)?(?:([0-9]{1,5})M)?(?:([0-9]{1,6})S)?)?)"
@@ -42,6 +44,8 @@ def read(text: str, *, name: str, zone: str) -> tuple[freeze.Window, ...]:
         raise ValueError("there is no VEVENT in it")
     if len(events) > _MOST_EVENTS:
         raise ValueError(f"more than {_MOST_EVENTS} events")
+    if sum(_one(each, "RRULE") is not None for each in events) > _MOST_RULES:
+        raise ValueError(f"more than {_MOST_RULES} events with an RRULE")
     return tuple(_window(each, name, zone) for each in events)
 
 

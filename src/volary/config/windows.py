@@ -9,15 +9,30 @@ from volary.model import freeze, placement, recurrence, schedule
 PATH: yaml.Path = ("spec", "windows")
 
 _LONGEST = timedelta(days=366)
+_MOST_DAYS = 4_000
 _WAYS = ("schedule", "start", "calendar")
 
 
 def convert(reading: shape.Reading, read: window_sections.Windows) -> placement.Windows:
     """Return when clusters may be changed; problems are noted."""
-    return placement.Windows(
+    found = placement.Windows(
         tuple(_windows(reading, read.allow, (*PATH, "allow"))),
         tuple(_windows(reading, read.deny, (*PATH, "deny"))),
     )
+    _check_length(reading, found)
+    return found
+
+
+def _check_length(reading: shape.Reading, found: placement.Windows) -> None:
+    """Refuse more than can be looked through at each step: every day of a window is looked at."""
+    again = [each.window for each in (*found.allow, *found.deny) if _comes_again(each.window)]
+    if sum(each.duration.days + 1 for each in again) > _MOST_DAYS:
+        message = f"windows that come again last longer than {_MOST_DAYS} days in all"
+        reading.error(PATH, message, "say fewer of them, or shorter ones")
+
+
+def _comes_again(window: freeze.Window) -> bool:
+    return bool(window.schedule) or recurrence.parse(window.recurrence).rule is not None
 
 
 def _windows(

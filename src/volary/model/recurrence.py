@@ -24,8 +24,10 @@ _PARTS = ("FREQ", "INTERVAL", "BYDAY", "BYMONTHDAY", "BYMONTH", "WKST", "COUNT",
 _BYDAY = re.compile(r"([+-]?[0-9]{1,2})?(MO|TU|WE|TH|FR|SA|SU)")
 #: How far a rule is followed to count its occurrences, and to find the next one.
 _HORIZON = timedelta(days=366 * 50)
-_LONGEST_WAIT = 366 * 9
+_LONGEST_WAIT = timedelta(days=366 * 9)
 _MOST_COUNT = 5_000
+#: Of times: far from where dates end, so that any of them can be counted with.
+_FIRST_YEAR, _LAST_YEAR = 1970, 2200
 
 
 class Frequency(StrEnum):
@@ -62,6 +64,24 @@ class Rule:
         if self.months and day.month not in self.months:
             return False
         return self._is_chosen(day, start)
+
+    def after(self, day: date, start: date) -> date:
+        """Return the day to look at after `day`: months that have none are passed over."""
+        found = day + _DAY
+        if self._may_fall_in_month_of(found, start):
+            return found
+        return found.replace(day=calendar.monthrange(found.year, found.month)[1]) + _DAY
+
+    def _may_fall_in_month_of(self, day: date, start: date) -> bool:
+        if self.months and day.month not in self.months:
+            return False
+        if self.frequency is Frequency.YEARLY and not (
+            self.months or self.weekdays or self.month_days
+        ):
+            return day.month == start.month
+        if self.frequency in (Frequency.MONTHLY, Frequency.YEARLY):
+            return self._periods(day, start) % self.interval == 0
+        return True
 
     def _periods(self, day: date, start: date) -> int:
         """Return how many days, weeks, months or years lie between."""
@@ -138,13 +158,13 @@ class Recurrence:
 
     def next_day(self, day: date) -> date | None:
         """Return the first day, not before `day`, on which it begins; None: there is none."""
-        first = max(day, self.start.date())
-        for each in range(_LONGEST_WAIT):
-            found = first + timedelta(days=each)
+        found = first = max(day, self.start.date())
+        while found < first + _LONGEST_WAIT:
             if self.falls_on(found):
                 return found
             if self.rule is None or (self.rule.until and found > self.rule.until):
                 return None
+            found = self.rule.after(found, self.start.date())
         return None
 
 
@@ -156,7 +176,7 @@ def write(start: str, rule: str, without: tuple[str, ...] = ()) -> str:
     return "\n".join(lines)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def parse(text: str) -> Recurrence:
     """Read a recurrence: ``DTSTART``, ``RRULE`` and ``EXDATE``, one a line, in local time.
 
@@ -190,6 +210,8 @@ def moment(text: str) -> datetime | date:
                 read = datetime.strptime(text, form)  # noqa: DTZ007 - local time on purpose
             except ValueError:
                 break
+            if not _FIRST_YEAR <= read.year <= _LAST_YEAR:
+                raise ValueError(f"{text} is not between {_FIRST_YEAR} and {_LAST_YEAR}")
             return read if length == 15 else read.date()
     raise ValueError(f"{text[:40]!r} is not a time such as 20261220T090000, in local time")
 
@@ -303,7 +325,7 @@ def _days(rule: Rule, start: date) -> Iterator[date]:
     while day < end:
         if rule.falls_on(day, start):
             yield day
-        day += _DAY
+        day = rule.after(day, start)
 
 
 def in_local_time(rule: str, zone: str) -> str:

@@ -15,7 +15,7 @@ from volary.model import freeze, recurrence, schedule
 
 _DAY = timedelta(days=1)
 #: Windows followed one by one to an opening; then it is looked again when the last one ends.
-_MOST_STEPS = 500
+_MOST_STEPS = 100
 _FAR = timedelta(days=366)
 
 
@@ -83,6 +83,11 @@ def _end(window: freeze.Window, now: datetime) -> datetime | None:
 def _last_start(window: freeze.Window, now: datetime) -> datetime | None:
     """Return the latest beginning from which the window still lasts."""
     earliest = now - window.duration
+    if window.recurrence:
+        again = recurrence.parse(window.recurrence)
+        if again.rule is None:
+            once = _starts_on(window, again.start.date())
+            return next((each for each in once if earliest < each <= now), None)
     zone = schedule.zone(window.zone)
     # A day more: one that begins in the hours that a clock skips ends up on the next.
     last, day = now.astimezone(zone).date(), earliest.astimezone(zone).date() - _DAY

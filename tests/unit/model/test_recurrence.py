@@ -86,6 +86,13 @@ def test_what_is_not_read_is_refused_by_name(text: str, said: str) -> None:
         rule(text)
 
 
+@pytest.mark.parametrize("start", ["00010101T000000", "99991231T000000"])
+def test_times_near_the_end_of_dates_are_refused(start: str) -> None:
+    """Counting on from there would be an error of ours, not the user's."""
+    with pytest.raises(ValueError, match="is not between 1970 and 2200"):
+        rule("FREQ=YEARLY;COUNT=2", start)
+
+
 @given(
     frequency=st.sampled_from(recurrence.Frequency),
     interval=st.integers(1, 4),
