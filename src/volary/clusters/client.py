@@ -48,6 +48,11 @@ class Client:
         """URL of the API server."""
         return self._sender.connection.server
 
+    @property
+    def answered(self) -> float:
+        """When the cluster last answered anybody here as it should, in the loop's time."""
+        return self._sender.answered
+
     async def version(self) -> str:
         """Return the server's version, ``v1.36.0``: the cheapest proof that it answers."""
         body = await self._sender.send(

@@ -86,6 +86,8 @@ class Transport:
             total=limits.timeout, sock_connect=limits.connect_timeout
         )
         self._breaker = breaker.Breaker(limits.circuit)
+        #: In the loop's time: when the cluster last answered, as it should.
+        self.answered = float("-inf")
         self._authenticator = authenticators.authenticator(
             connection.credentials,
             cluster=connection.name,
@@ -224,6 +226,7 @@ class Transport:
             exchange = await self._exchange(request, timeout, proof)
         if exchange.answer.status < _REFUSED:
             self._breaker.succeeded()
+            self.answered = _now()
             return exchange
         try:
             raise await self._refused(exchange.answer, request.what, admission)

@@ -156,6 +156,8 @@ class _Room:
         while True:
             silent = loop.time() - self._heard
             await asyncio.sleep(max(_SILENCE - silent, _TICK))
+            # Others ask the same cluster: one that answers them is there.
+            self._heard = max(self._heard, client.answered)
             if loop.time() - self._heard < _SILENCE:
                 continue
             try:

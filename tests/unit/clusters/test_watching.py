@@ -20,6 +20,8 @@ class Cluster:
     """Tells what it was given, then falls silent; answers for its version or not."""
 
     name = "us"
+    #: When it last answered somebody else.
+    answered = float("-inf")
 
     def __init__(
         self,
@@ -159,6 +161,21 @@ async def test_a_cluster_that_falls_silent_is_asked_and_believed() -> None:
 
     assert ended is watching.End.TIMED_OUT
     assert 5 <= cluster.asked <= 10
+
+
+@pytest.mark.looptime
+async def test_a_cluster_that_answers_others_is_not_asked() -> None:
+    class Busy(Cluster):
+        @property
+        def answered(self) -> float:  # type: ignore[override]
+            return asyncio.get_running_loop().time() - 5.0
+
+    cluster = Busy((1, listed("a")))
+
+    ended, _ = await listen(cluster, until=["never"], seconds=200)
+
+    assert ended is watching.End.TIMED_OUT
+    assert cluster.asked == 0
 
 
 @pytest.mark.looptime
