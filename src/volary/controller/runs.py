@@ -233,6 +233,7 @@ class _Roads:
             await work
         except errors.UserError as error:
             _LOG.warning("application %s cannot be looked at: %s", name, error)
+        # A bug in one application must not stop the others; it is logged with its trace.
         except Exception as error:
             if driving.is_overtaken(error):
                 raise

@@ -122,6 +122,7 @@ async def start(
         )
         await made.program.until(lambda: programs.listens(address, PORT))
     except BaseException:
+        # Also when we are cancelled: nobody else knows about the program.
         await made.stop()
         raise
     return made

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from volary.model import json
-from volary.sandbox.schemas import fieldset, lastapplied, merging, ownership, schema
+from volary.sandbox.schemas import fieldset, lastapplied, merging, ownership, pruning, schema
 
 FieldSet = fieldset.FieldSet
 
@@ -212,7 +212,7 @@ def _pruned(
 ) -> json.JsonObject:
     # Whoever applies names the object, so that metadata is never given up as a whole.
     managed = [_NAMED, *(entry.fields for entry in managers.values())]
-    pruned = merging.prune(kind.type, merged, last, managed)
+    pruned = pruning.prune(kind.type, merged, last, managed)
     result: json.JsonObject = {} if pruned is merging.MISSING else pruned
     return result
 
