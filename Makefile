@@ -18,8 +18,7 @@ test: $(READY) ## Run every test
 check: $(READY) ## Formatting, lint, types, import contracts
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports & imports=$$!; $(BIN)/mypy; types=$$?; wait $$imports && exit $$types
 
 format: $(READY) ## Format the code and mend what lint can mend
 	@$(BIN)/ruff format .
