@@ -1,12 +1,10 @@
 """ANALYSIS on real clusters, against a real HTTP server that speaks like Prometheus."""
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,71 +13,17 @@ import pytest
 import command_world
 import metrics_server
 from controller_process import Nursery
+from measured_world import World, findings, world
 
-V1, V2 = "simple:v1", "simple:v2"
-ANALYSIS = """\
-apiVersion: volary.dev/v1
-kind: Application
-metadata: {name: simple}
-spec:
-  service: {kind: Service, name: simple}
-  workloads: [{kind: Deployment, name: simple}]
-  pipeline:
-    stages:
-    - {name: K8S_CANARY_ROLLOUT, with: {replicas: 1}}
-    - {name: K8S_BASELINE_ROLLOUT, with: {replicas: 1}}
-    - name: ANALYSIS
-      with:
-        duration: 3s
-        holdFor: 1s
-        metrics:
-        - name: errors
-          provider: prom
-          query: 'errors{cluster="{{ cluster }}",variant="{{ .Variant.Name }}"}'
-          interval: 1s
-          expected: {max: 0.05}
-          MORE
-    - {name: K8S_PRIMARY_ROLLOUT}
-    - {name: K8S_CANARY_CLEAN}
-    - {name: K8S_BASELINE_CLEAN}
+RULE = """\
+expected: {max: 0.05}
+<<: MORE
 """
 
 
-@dataclass
-class World:
-    """Clusters with v1 everywhere, v2 committed, and somebody who knows the numbers."""
-
-    clusters: command_world.World
-    metrics: metrics_server.MetricsServer
-
-    def measures(self, more: str = "{}") -> None:
-        """Given: an application file with an analysis, and a new version."""
-        text = ANALYSIS.replace("MORE", f"<<: {more}")
-        (self.clusters.directory / "app.pipecd.yaml").unlink(missing_ok=True)
-        self.clusters.write({"volary.yaml": text}, message="Measure")
-        self.clusters.edit("deployment.yaml", V1, V2, message="Release v2")
-
-    async def run(self) -> command_world.Ended:
-        """When the new version is released."""
-        return await self.clusters.run("--strategy", "pipeline", "--output", "json")
-
-    def found(self, ended: command_world.Ended, kind: str) -> list[dict[str, Any]]:
-        """Then: what the analyses reported."""
-        return [
-            each for each in ended.events if each["event"] == "task-found" and each["kind"] == kind
-        ]
-
-
-@contextlib.asynccontextmanager
-async def world(base: Path, *names: str) -> AsyncIterator[World]:
-    async with (
-        metrics_server.serve() as metrics,
-        command_world.world(base, *names) as clusters,
-    ):
-        fleet = Path(clusters.fleet)
-        fleet.write_text(metrics.fleet_text(fleet.read_text()))
-        await clusters.deployed()
-        yield World(clusters, metrics)
+def measures(given: World, more: str = "{}") -> None:
+    """Given: an analysis of canary's errors, with more of the rule than its limit."""
+    given.measures(RULE.replace("MORE", more))
 
 
 @pytest.fixture
@@ -90,13 +34,13 @@ async def given(tmp_path: Path) -> AsyncIterator[World]:
 
 async def test_good_numbers_let_the_release_pass(given: World) -> None:
     given.metrics.answer = lambda query, time: 0.01
-    given.measures()
+    measures(given)
     ended = await given.run()
 
     assert ended.code == 0, ended
     for name in ("us", "eu"):
         assert given.clusters.images(name) == "example/simple:v2 2/2"
-    measured = given.found(ended, "measurement")
+    measured = findings(ended, "measurement")
     assert {each["document"]["query"] for each in measured} == {
         f'errors{{cluster="{name}",variant="canary"}}' for name in ("us", "eu")
     }
@@ -110,7 +54,7 @@ async def test_good_numbers_let_the_release_pass(given: World) -> None:
 
 async def test_bad_numbers_take_the_release_back_everywhere(given: World) -> None:
     given.metrics.answer = lambda query, time: 0.5 if 'cluster="eu"' in query else 0.01
-    given.measures()
+    measures(given)
     ended = await given.run()
 
     assert ended.code == 1, ended
@@ -125,11 +69,9 @@ async def test_bad_numbers_take_the_release_back_everywhere(given: World) -> Non
 
 async def test_no_data_and_errors_are_no_pass(given: World) -> None:
     given.metrics.answer = lambda query, time: None if 'cluster="us"' in query else "overloaded"
-    given.measures()
+    measures(given)
     ended = await given.run()
-    said = {
-        each["target"]: each["document"]["message"] for each in given.found(ended, "measurement")
-    }
+    said = {each["target"]: each["document"]["message"] for each in findings(ended, "measurement")}
 
     assert ended.code == 1, ended
     assert "until the deadline" in ended.events[-1]["reason"]
@@ -143,24 +85,24 @@ async def test_a_provider_that_is_down_is_no_pass(given: World) -> None:
         gone = other.url
     fleet = Path(given.clusters.fleet)
     fleet.write_text(fleet.read_text().replace(given.metrics.url, gone))
-    given.measures()
+    measures(given)
     ended = await given.run()
 
     assert ended.code == 1, ended
     assert "errors on " in ended.events[-1]["reason"]
     assert "until the deadline" in ended.events[-1]["reason"]
-    assert given.found(ended, "measurement")[0]["document"]["reading"] == "error"
+    assert findings(ended, "measurement")[0]["document"]["reading"] == "error"
 
 
 async def test_a_pooled_verdict_goes_over_one_bad_region_and_names_it(tmp_path: Path) -> None:
     names = ("us", "eu", "asia", "africa")
     async with world(tmp_path, *names) as given:
         given.metrics.answer = lambda query, time: 0.5 if 'cluster="eu"' in query else 0.01
-        given.measures("{scope: pooled, failureLimit: 1}")
+        measures(given, "{scope: pooled, failureLimit: 1}")
         ended = await given.run()
 
         assert ended.code == 0, ended
-        verdicts = given.found(ended, "verdict")
+        verdicts = findings(ended, "verdict")
         sentences = " ".join(each["document"]["sentence"] for each in verdicts)
         assert "eu differs from the other clusters" in sentences
         own = {each["target"]: each["document"]["own"]["result"] for each in verdicts}
@@ -179,7 +121,7 @@ async def test_killed_in_the_middle_an_analysis_goes_on_and_counts_what_it_saw(
     """Four failed looks are allowed; five are there only with those of before the crash."""
     async with world(tmp_path, "us") as given:
         given.metrics.answer = lambda query, time: 0.5
-        given.measures("{failureLimit: 4}")
+        measures(given, "{failureLimit: 4}")
         file = given.clusters.directory / "volary.yaml"
         file.write_text(file.read_text().replace("duration: 3s", "duration: 60s"))
         command_world.commit(given.clusters.directory, "Longer")
@@ -213,7 +155,7 @@ async def _until(nest: Any, query: str, holds: Any) -> None:
 
 async def test_metrics_are_tried_without_a_release(given: World) -> None:
     given.metrics.answer = lambda query, time: 0.5 if 'cluster="eu"' in query else 0.01
-    given.measures()
+    measures(given)
     before = given.clusters.versions()
     words = ("analysis", "test", ".", "--fleet", given.clusters.fleet)
     ended = await given.clusters.volary(*words, "--at", "-10m", "--looks", "3")

@@ -3,10 +3,8 @@
 Errors are compared as proportions, canary against baseline, all looks together.
 """
 
-import contextlib
 import re
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,39 +12,17 @@ import pytest
 
 import command_world
 import metrics_server
+from measured_world import World, findings, world
 
-V1, V2 = "simple:v1", "simple:v2"
 NAMES = ("us", "eu", "asia")
-APPLICATION = """\
-apiVersion: volary.dev/v1
-kind: Application
-metadata: {name: simple}
-spec:
-  service: {kind: Service, name: simple}
-  workloads: [{kind: Deployment, name: simple}]
-  pipeline:
-    stages:
-    - {name: K8S_CANARY_ROLLOUT, with: {replicas: 1}}
-    - {name: K8S_BASELINE_ROLLOUT, with: {replicas: 1}}
-    - name: ANALYSIS
-      with:
-        duration: 3s
-        holdFor: 1s
-        metrics:
-        - name: errors
-          provider: prom
-          kind: proportion
-          query: 'errors{cluster="{{ cluster }}",variant="{{ .Variant.Name }}"}'
-          totalQuery: 'requests{cluster="{{ cluster }}",variant="{{ .Variant.Name }}"}'
-          interval: 1s
-          strategy: CANARY_BASELINE
-          deviation: HIGH
-          judgement: sequential
-          minSamples: 500
-          scope: SCOPE
-    - {name: K8S_PRIMARY_ROLLOUT}
-    - {name: K8S_CANARY_CLEAN}
-    - {name: K8S_BASELINE_CLEAN}
+RULE = """\
+kind: proportion
+totalQuery: 'requests{cluster="{{ cluster }}",variant="{{ .Variant.Name }}"}'
+strategy: CANARY_BASELINE
+deviation: HIGH
+judgement: sequential
+minSamples: 500
+scope: SCOPE
 """
 
 #: Requests a look on each side, share of errors on canary, on baseline; no requests: no data.
@@ -78,52 +54,29 @@ def answers(regions: Mapping[str, Region]) -> metrics_server.Answer:
     return answer
 
 
-@dataclass
-class World:
-    """Three regions with v1 everywhere, v2 committed."""
-
-    clusters: command_world.World
-    metrics: metrics_server.MetricsServer
-
-    async def release(self, scope: str, regions: Mapping[str, Region]) -> command_world.Ended:
-        """When the new version is released, and the regions count this."""
-        self.metrics.answer = answers(regions)
-        (self.clusters.directory / "app.pipecd.yaml").unlink(missing_ok=True)
-        text = APPLICATION.replace("SCOPE", scope)
-        self.clusters.write({"volary.yaml": text}, message="Judge over regions")
-        self.clusters.edit("deployment.yaml", V1, V2, message="Release v2")
-        return await self.clusters.run("--strategy", "pipeline", "--output", "json")
+async def release(world: World, scope: str, regions: Mapping[str, Region]) -> command_world.Ended:
+    """When the new version is released, and the regions count this."""
+    world.metrics.answer = answers(regions)
+    world.measures(RULE.replace("SCOPE", scope))
+    return await world.run()
 
 
 def verdicts(ended: command_world.Ended) -> dict[str, dict[str, Any]]:
     """Then: the last verdict of each region."""
-    return {
-        each["target"]: each["document"]
-        for each in ended.events
-        if each["event"] == "task-found" and each["kind"] == "verdict"
-    }
-
-
-@contextlib.asynccontextmanager
-async def world(base: Path) -> AsyncIterator[World]:
-    async with metrics_server.serve() as metrics, command_world.world(base, *NAMES) as clusters:
-        fleet = Path(clusters.fleet)
-        fleet.write_text(metrics.fleet_text(fleet.read_text()))
-        await clusters.deployed()
-        yield World(clusters, metrics)
+    return {each["target"]: each["document"] for each in findings(ended, "verdict")}
 
 
 @pytest.fixture
 async def regions(tmp_path: Path) -> AsyncIterator[World]:
-    async with world(tmp_path) as found:
-        yield found
+    async with world(tmp_path, *NAMES) as running:
+        yield running
 
 
 @pytest.mark.parametrize(("scope", "counted"), [("pooled", QUIET), ("both", SILENT)])
 async def test_a_region_without_traffic_does_not_block(
     regions: World, scope: str, counted: dict[str, Region]
 ) -> None:
-    ended = await regions.release(scope, counted)
+    ended = await release(regions, scope, counted)
     found = verdicts(ended)
 
     assert ended.code == 0, ended
@@ -136,7 +89,7 @@ async def test_a_region_without_traffic_does_not_block(
 
 async def test_alone_a_region_without_traffic_holds_the_release(regions: World) -> None:
     """What the pooled verdict is for."""
-    ended = await regions.release("perCluster", QUIET)
+    ended = await release(regions, "perCluster", QUIET)
 
     assert ended.code == 1, ended
     assert "errors on asia: too little to pass: " in ended.events[-1]["reason"]
@@ -145,7 +98,7 @@ async def test_alone_a_region_without_traffic_holds_the_release(regions: World) 
 
 
 async def test_one_bad_region_fails_by_itself_with_its_numbers(regions: World) -> None:
-    ended = await regions.release("both", ONE_BAD)
+    ended = await release(regions, "both", ONE_BAD)
     found = verdicts(ended)
 
     assert ended.code == 1, ended
@@ -160,7 +113,7 @@ async def test_one_bad_region_fails_by_itself_with_its_numbers(regions: World) -
 
 
 async def test_what_all_show_counts_where_hardly_anything_was_seen(regions: World) -> None:
-    ended = await regions.release("pooled", ALL_BAD)
+    ended = await release(regions, "pooled", ALL_BAD)
     found = verdicts(ended)
 
     assert ended.code == 1, ended
