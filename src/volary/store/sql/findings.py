@@ -9,10 +9,7 @@ from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model import record
 from volary.store import pages, records
-from volary.store.sql import database, fences, tables
-
-#: Run, stage and target.
-_Task = tuple[str, str, str]
+from volary.store.sql import database, fences, numbering, tables
 
 
 class Findings:
@@ -31,9 +28,7 @@ class Findings:
             return
         async with self._base.writing() as connection:
             await fences.check(connection, fence)
-            wanted = sorted({each.run_id for each in findings})
-            query = sa.select(tables.runs.c.id).where(tables.runs.c.id.in_(wanted))
-            known = set((await connection.execute(query)).scalars())
+            known = await numbering.known(connection, (each.run_id for each in findings))
             kept = [each for each in findings if each.run_id in known]
             if kept:
                 await self._append(connection, kept)
@@ -42,30 +37,15 @@ class Findings:
         self, connection: sa_async.AsyncConnection, findings: Sequence[records.Finding]
     ) -> None:
         tasks = dict.fromkeys(map(_task, findings))
-        last = Counter({task: await _last(connection, task) for task in tasks})
+        last = Counter(
+            {task: await numbering.last(connection, tables.findings, task) for task in tasks}
+        )
         values = []
         for each in findings:
             last[_task(each)] += 1
             values.append(_values(each, last[_task(each)]))
         await connection.execute(sa.insert(tables.findings), values)
-        columns = tables.findings.c
-        await connection.execute(
-            sa.delete(tables.findings).where(
-                columns.run_id == sa.bindparam("of_run"),
-                columns.stage_id == sa.bindparam("of_stage"),
-                columns.target == sa.bindparam("of_target"),
-                columns.number <= sa.bindparam("up_to"),
-            ),
-            [
-                {
-                    "of_run": run,
-                    "of_stage": stage,
-                    "of_target": target,
-                    "up_to": number - self._limits.findings_per_task,
-                }
-                for (run, stage, target), number in last.items()
-            ],
-        )
+        await numbering.trim(connection, tables.findings, last, self._limits.findings_per_task)
 
     @database.finished
     async def after(
@@ -125,17 +105,5 @@ def _kept(row: sa.Row[Any]) -> records.KeptFinding:
     return records.KeptFinding(row.position, row.number, finding)
 
 
-def _task(finding: records.Finding) -> _Task:
+def _task(finding: records.Finding) -> numbering.Task:
     return finding.run_id, finding.stage, finding.target
-
-
-async def _last(connection: sa_async.AsyncConnection, task: _Task) -> int:
-    """Return the number of the task's last finding."""
-    findings = tables.findings.c
-    run, stage, target = task
-    found = await connection.execute(
-        sa.select(sa.func.coalesce(sa.func.max(findings.number), 0)).where(
-            findings.run_id == run, findings.stage_id == stage, findings.target == target
-        )
-    )
-    return int(found.scalar_one())

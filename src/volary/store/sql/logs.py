@@ -1,7 +1,7 @@
 """Logs of tasks in a database."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -9,10 +9,7 @@ from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model import record
 from volary.store import bounds, pages, records
-from volary.store.sql import database, fences, group, tables
-
-#: Run, stage and target: whose log it is.
-_Task = tuple[str, str, str]
+from volary.store.sql import database, fences, group, numbering, tables
 
 
 class Logs:
@@ -39,7 +36,7 @@ class Logs:
                 if refusal is None
                 for line in write.item
             ]
-            known = await _known(connection, {line.run_id for line in lines})
+            known = await numbering.known(connection, (line.run_id for line in lines))
             kept = [line for line in lines if line.run_id in known]
             if kept:
                 await self._append(connection, kept)
@@ -48,30 +45,16 @@ class Logs:
     async def _append(
         self, connection: sa_async.AsyncConnection, lines: Sequence[records.LogLine]
     ) -> None:
-        last = Counter({task: await _last(connection, task) for task in _tasks(lines)})
+        tasks = dict.fromkeys(map(_task, lines))
+        last = Counter(
+            {task: await numbering.last(connection, tables.logs, task) for task in tasks}
+        )
         values = []
         for line in lines:
             last[_task(line)] += 1
             values.append(self._values(line, last[_task(line)]))
         await connection.execute(sa.insert(tables.logs), values)
-        too_many = [
-            {"of_run": run, "of_stage": stage, "of_target": target, "up_to": number - most}
-            for most in (self._limits.lines_per_task,)
-            for (run, stage, target), number in last.items()
-            if number > most
-        ]
-        if not too_many:
-            return
-        logs = tables.logs.c
-        await connection.execute(
-            sa.delete(tables.logs).where(
-                logs.run_id == sa.bindparam("of_run"),
-                logs.stage_id == sa.bindparam("of_stage"),
-                logs.target == sa.bindparam("of_target"),
-                logs.number <= sa.bindparam("up_to"),
-            ),
-            too_many,
-        )
+        await numbering.trim(connection, tables.logs, last, self._limits.lines_per_task)
 
     def _values(self, line: records.LogLine, number: int) -> dict[str, Any]:
         return {
@@ -118,26 +101,5 @@ def _line(row: sa.Row[Any]) -> records.KeptLine:
     return records.KeptLine(row.position, row.number, line)
 
 
-def _task(line: records.LogLine) -> _Task:
+def _task(line: records.LogLine) -> numbering.Task:
     return line.run_id, line.stage, line.target
-
-
-def _tasks(lines: Iterable[records.LogLine]) -> list[_Task]:
-    return list(dict.fromkeys(_task(line) for line in lines))
-
-
-async def _known(connection: sa_async.AsyncConnection, runs: set[str]) -> set[str]:
-    query = sa.select(tables.runs.c.id).where(tables.runs.c.id.in_(sorted(runs)))
-    return set((await connection.execute(query)).scalars())
-
-
-async def _last(connection: sa_async.AsyncConnection, task: _Task) -> int:
-    """Return the number of the task's last line."""
-    logs = tables.logs.c
-    run, stage, target = task
-    found = await connection.execute(
-        sa.select(sa.func.coalesce(sa.func.max(logs.number), 0)).where(
-            logs.run_id == run, logs.stage_id == stage, logs.target == target
-        )
-    )
-    return int(found.scalar_one())
