@@ -16,7 +16,7 @@ import pygit2
 
 if TYPE_CHECKING:
     from volary.controller import service
-    from volary.model import provider
+    from volary.model import provider, record
     from volary.store import records
 
 
@@ -78,9 +78,28 @@ class Watched:
         Raises:
             RuntimeError: One did not.
         """
-        from volary.model import record, status
+        found = await self._until_runs(commit, number, lambda each: each.finished is not None)
+        return [
+            (each.finished - each.started).total_seconds()
+            for each in found
+            if each.finished and each.started
+        ]
+
+    async def until_at(self, commit: str, number: int, stage: str) -> None:
+        """Wait until so many runs to a commit are at a stage.
+
+        Raises:
+            RuntimeError: One has failed.
+        """
+        await self._until_runs(commit, number, lambda each: stage in each.reason)
+
+    async def _until_runs(
+        self, commit: str, number: int, holds: "Callable[[record.RunHead], bool]"
+    ) -> "list[record.RunHead]":
+        from volary.model import status
         from volary.store import records
 
+        good = (status.RunStatus.PLANNED, status.RunStatus.RUNNING, status.RunStatus.SUCCEEDED)
         found: list[record.RunHead] = []
         for _ in range(4800):
             found, cursor = [], ""
@@ -92,18 +111,13 @@ class Watched:
                 cursor = page.cursor
                 if not cursor:
                     break
-            ended = [each for each in found if each.finished]
-            bad = [each for each in ended if each.status is not status.RunStatus.SUCCEEDED]
-            if bad:
-                raise RuntimeError(f"{bad[0].application}: {bad[0].reason}")
-            if len(ended) >= number:
-                return [
-                    (each.finished - each.started).total_seconds()
-                    for each in ended
-                    if each.finished and each.started
-                ]
+            for each in found:
+                if each.status not in good:
+                    raise RuntimeError(f"{each.application}: {each.reason}")
+            if sum(map(holds, found)) >= number:
+                return found
             await asyncio.sleep(0.25)
-        raise RuntimeError(f"only {len(found)} of {number} were begun, or did not end")
+        raise RuntimeError(f"only {len(found)} of {number} were begun, or did not get there")
 
 
 @contextlib.asynccontextmanager
