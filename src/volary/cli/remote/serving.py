@@ -45,14 +45,13 @@ async def serve(config: str) -> int:
 
 
 async def _until_told(work: Coroutine[object, object, None]) -> None:
-    """Carry out `work` until a signal says to stop."""
-    loop = asyncio.get_running_loop()
-    async with asyncio.TaskGroup() as group:
-        working = group.create_task(work)
+    """Carry out `work` until a signal says to stop; what it raises comes as it is."""
+    loop, working = asyncio.get_running_loop(), asyncio.current_task()
+    if working is not None:
         for each in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(each, working.cancel)
-        with contextlib.suppress(asyncio.CancelledError):
-            await working
+    with contextlib.suppress(asyncio.CancelledError):
+        await work
 
 
 def create_token(
