@@ -45,6 +45,7 @@ class StatusService:
         """
         known = await self.store.applications.get(name)
         if known is None:
+            self._problems.pop(name, None)
             raise refusals.not_found("application", name)
         seen = await self.surveyor.survey(name, lambda: self._subject(known))
         shown = of_survey(name, seen, self._masker)
