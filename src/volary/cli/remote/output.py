@@ -83,12 +83,21 @@ def show_list(noun: Noun, items: Sequence[json.JsonObject], form: Form) -> None:
     rows = [[title for title, _, _ in columns]]
     if noun is Noun.CLUSTERS:
         items = [{**each, "reason": marks.reason(each)} for each in items]
+    if noun is Noun.APPS:
+        items = [{**each, "reason": _standing(each)} for each in items]
     now = system_clock.SystemClock().now()
     rows += [[_cell(key, item.get(key), form, now) for _, key, _ in columns] for item in items]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         console.say("  ".join(padded).rstrip())
+
+
+def _standing(application: json.JsonObject) -> str:
+    """Return why an application stands as it does, and what a new run of it waits for."""
+    waiting = application.get("waiting") or {}
+    held = waiting.get("whyWaiting") or application.get("paused", "")
+    return "; ".join(each for each in (application.get("reason", ""), held) if each)
 
 
 def show(body: Any, form: Form) -> None:

@@ -46,3 +46,18 @@ def test_a_lost_cluster_is_told_once(capsys: pytest.CaptureFixture[str]) -> None
     output.show_list(output.Noun.CLUSTERS, [lost], output.Form.TEXT)
 
     assert capsys.readouterr().out.count("no answer in time") == 1
+
+
+def test_a_list_of_applications_says_what_the_next_run_waits_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    paused: dict[str, Any] = {"name": "shop", "status": "waiting", "reason": "a file changed"}
+    paused["paused"] = "paused by ana: lunch"
+    paused["waiting"] = {"whyWaiting": "the application is paused by ana: lunch"}
+    idle = {**paused, "status": "synced", "waiting": None}
+
+    output.show_list(output.Noun.APPS, [paused, idle], output.Form.TEXT)
+    _, first, second = capsys.readouterr().out.splitlines()
+
+    assert first.endswith("a file changed; the application is paused by ana: lunch")
+    assert second.endswith("a file changed; paused by ana: lunch")
