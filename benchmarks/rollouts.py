@@ -64,7 +64,7 @@ def staged(clusters: int, times: int, together: int) -> Plan:
     return Plan(clusters, together, (*((one,) * times), many), canary=False)
 
 
-FULL = (canary(100, 3), staged(100, 5, 20))
+FULL = (canary(100, 3), staged(100, 5, 10))
 QUICK = (canary(10, 1), staged(10, 2, 5))
 
 
