@@ -141,7 +141,7 @@ def _rest(waves: placement.Waves, left: Sequence[fleet.Cluster]) -> PlannedWave:
         raise errors.user_error(
             f"{', '.join(names[:10])}{' and more' if len(names) > 10 else ''}"
             f" {'is' if len(names) == 1 else 'are'} in no wave",
-            hint="add a last wave without targets, or write `unmatched: last`",
+            hint="add a last wave without targets, or write `unmatchedClusters: last`",
         )
     last = waves.waves[-1]
     return PlannedWave(replace(last, name=REST, selector=None, size=None, one_per=""), names)
