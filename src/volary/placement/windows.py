@@ -71,7 +71,8 @@ def _obstacle(
     names = " or ".join(each.name for each in allow[:3]) + (" and more" if len(allow) > 3 else "")
     starts = [(found, each.zone) for each in allow if (found := _next_start(each, now))]
     opens, zone = min(starts, default=(now + _FAR, "UTC"))
-    return f"outside {names}", zone, opens
+    why = f"outside {names}" if starts else f"outside {names}, which never begins again"
+    return why, zone, opens
 
 
 def _end(window: freeze.Window, now: datetime) -> datetime | None:

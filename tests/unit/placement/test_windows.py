@@ -30,6 +30,13 @@ def test_open_within_an_allowed_window_from_its_beginning_until_before_its_end()
     assert closed.opening == "Mon 2026-11-23 09:00 Europe/Berlin"
 
 
+def test_a_window_that_is_over_for_good_is_said_to_be() -> None:
+    once = freeze.Window("move", "", timedelta(hours=1), recurrence="DTSTART:20201201T000000")
+    closed = windows.closure([once], [], berlin(2026, 11, 20))
+    assert closed is not None
+    assert closed.why == "outside move, which never begins again"
+
+
 def test_deny_wins_and_the_opening_is_the_first_that_both_leave() -> None:
     closed = windows.closure([OFFICE], [YEAR_END], berlin(2026, 12, 21, 10))
     assert closed is not None
