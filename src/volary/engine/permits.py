@@ -133,7 +133,9 @@ def _was_given(group: state.GroupState, by: str) -> bool:
 
 def _has_begun(group: state.GroupState) -> bool:
     counts = tally.of(group.tasks)
-    return group.is_open and (counts.pending < len(group.tasks) or not group.tasks)
+    # One that failed and is to be tried again is pending, but it had begun.
+    begun = counts.pending < len(group.tasks) or any(each.attempt for each in group.tasks)
+    return group.is_open and (begun or not group.tasks)
 
 
 def _not_withdrawn(run: state.Run, group: state.GroupState | None, by: str) -> str:
