@@ -55,27 +55,35 @@ class Page:
 def families(cluster: str, variant: str, requests: int, failed: int) -> list[str]:
     workload = "shop" if variant == "primary" else f"shop-{variant}"
     mark = "shop-web-80" if variant == "canary" else ""
-    which = {
-        "istio_requests_total": (
+    which = [
+        (
+            "istio_requests_total",
             f'reporter="destination",destination_workload="{workload}",'
-            'destination_workload_namespace="web",response_code="CODE"'
+            'destination_workload_namespace="web",response_code="CODE"',
         ),
-        "response_total": (
-            f'namespace="web",deployment="{workload}",direction="inbound",classification="CLASS"'
+        (
+            "response_total",
+            f'namespace="web",deployment="{workload}",direction="inbound",classification="CLASS"',
         ),
-        "envoy_cluster_upstream_rq": (
-            f'envoy_cluster_name="web_{workload}_80_0a1b2c3d4e",envoy_response_code="CODE"'
+        *(
+            ("envoy_cluster_upstream_rq", f'{each},envoy_response_code="CODE"')
+            for each in of_envoy(workload, variant)
         ),
-        "nginx_ingress_controller_requests": (
-            f'namespace="web",ingress="shop",canary="{mark}",status="CODE"'
+        (
+            "nginx_ingress_controller_requests",
+            f'namespace="web",ingress="shop",canary="{mark}",status="CODE"',
         ),
-        "traefik_service_requests_total": f'service="web-{workload}-80@kubernetescrd",code="CODE"',
-        "http_request_duration_seconds_count": (
-            f'kubernetes_namespace="web",kubernetes_pod_name="{workload}-6d4f-x7x2",status="CODE"'
+        (
+            "traefik_service_requests_total",
+            f'service="web-{workload}-80@kubernetescrd",code="CODE"',
         ),
-    }
+        (
+            "http_request_duration_seconds_count",
+            f'kubernetes_namespace="web",kubernetes_pod_name="{workload}-6d4f-x7x2",status="CODE"',
+        ),
+    ]
     lines = []
-    for name, labels in which.items():
+    for name, labels in which:
         for code, kind, count in (
             ("200", "success", requests - failed),
             ("503", "failure", failed),
@@ -83,31 +91,40 @@ def families(cluster: str, variant: str, requests: int, failed: int) -> list[str
             if count:
                 text = labels.replace("CODE", code).replace("CLASS", kind)
                 lines.append(f'{name}{{cluster="{cluster}",{text}}} {count}')
-    return lines + durations(cluster, workload, mark, requests)
+    return lines + durations(cluster, workload, variant, requests)
 
 
-def durations(cluster: str, workload: str, mark: str, requests: int) -> list[str]:
+def of_envoy(workload: str, variant: str) -> tuple[str, str]:
+    """Return the clusters of App Mesh' and of Envoy Gateway's Envoy, as labels."""
+    place = list(STEPS)[::-1].index(variant)
+    return (
+        f'envoy_cluster_name="web_{workload}_80_0a1b2c3d4e"',
+        f'envoy_cluster_name="httproute/web/shop/rule/0/backend/{place}"',
+    )
+
+
+def durations(cluster: str, workload: str, variant: str, requests: int) -> list[str]:
     """All requests take between 50 and 100 milliseconds."""
     pod = f'kubernetes_namespace="web",kubernetes_pod_name="{workload}-6d4f-x7x2"'
     istio = f'destination_workload="{workload}",destination_workload_namespace="web"'
-    of_all = {
-        "istio_request_duration_milliseconds": (1000, f'reporter="destination",{istio}'),
-        "response_latency_ms": (
+    mark = "shop-web-80" if variant == "canary" else ""
+    of_all = [
+        ("istio_request_duration_milliseconds", 1000, f'reporter="destination",{istio}'),
+        (
+            "response_latency_ms",
             1000,
             f'namespace="web",deployment="{workload}",direction="inbound"',
         ),
-        "envoy_cluster_upstream_rq_time": (
-            1000,
-            f'envoy_cluster_name="web_{workload}_80_0a1b2c3d4e"',
-        ),
-        "traefik_service_request_duration_seconds": (
+        *(("envoy_cluster_upstream_rq_time", 1000, each) for each in of_envoy(workload, variant)),
+        (
+            "traefik_service_request_duration_seconds",
             1,
             f'service="web-{workload}-80@kubernetescrd"',
         ),
-        "http_request_duration_seconds": (1, pod),
-    }
+        ("http_request_duration_seconds", 1, pod),
+    ]
     lines = []
-    for name, (scale, labels) in of_all.items():
+    for name, scale, labels in of_all:
         for bound, count in ((0.05, 0), (0.1, requests), ("+Inf", requests)):
             le = bound if isinstance(bound, str) else f"{bound * scale:g}"
             lines.append(f'{name}_bucket{{cluster="{cluster}",{labels},le="{le}"}} {count}')

@@ -44,7 +44,7 @@ async def test_a_hundred_thousand_files_are_walked_once_and_read_when_they_matte
 
     assert [each.name for each in found.readings] == ["shop"]
     assert found.warnings == ()
-    assert time.perf_counter() - began < 10
+    assert time.perf_counter() - began < 30
 
 
 async def test_more_applications_than_are_taken_is_said(

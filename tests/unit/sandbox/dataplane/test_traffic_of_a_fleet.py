@@ -85,7 +85,7 @@ async def test_faults_are_felt_at_once_and_counted(running: fleet.Fleet) -> None
             metrics = await response.text()
     assert (counted["requests"], counted["errors"]) == (120, 40)
     assert counted["errorRate"] == pytest.approx(1 / 3)
-    assert 22 < counted["p90Milliseconds"] < 60
+    assert 22 < counted["p90Milliseconds"] < 200
     assert [each["labels"]["cluster"] for each in targets] == ["us", "us"]
     assert targets[0]["labels"]["workload"] == "shop"
     for name in ("http_request_duration_seconds_bucket", "istio_requests_total"):
