@@ -272,7 +272,8 @@ class ControllerFile(sections.Section):
     )
     local_webhooks: Literal["allow", "deny"] = Field(
         default="deny",
-        description="Whether webhooks of applications may reach this machine itself (loopback).",
+        description="Whether webhooks and failover witnesses of applications may reach this "
+        "machine itself (loopback).",
     )
     failover: failover_sections.Failover = Field(
         default_factory=failover_sections.Failover,

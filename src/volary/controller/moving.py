@@ -56,6 +56,7 @@ class Mover:
     alarm: str = field(default="", init=False)
     #: When moves began, by application and cluster; of the last minutes.
     _begun: dict[tuple[str, str], datetime] = field(default_factory=dict, init=False)
+    _refusals: witnesses.Refusals = field(default_factory=witnesses.Refusals, init=False)
     _roll: attendance.Roll | None = field(default=None, init=False)
     _called: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
@@ -237,13 +238,16 @@ class Mover:
             found = await wellness.look(desk.clusters, desk.renderer, project, well, desk.patience)
             situation = replace(situation, health=_ills(found, in_release=standing.under_way))
         if policy.cluster is not None and policy.witness is not None:
-            asked = await self._ask(policy.witness, situation)
-            situation = replace(situation, served=asked)
+            answers = await self._ask(policy.witness, situation)
+            refused = {name: each.refusal for name, each in answers.items() if each.refusal}
+            self._refusals.tell(project.application.name, refused)
+            asked = {name: each.served for name, each in answers.items() if not each.refusal}
+            situation = replace(situation, served=asked, unasked=refused)
         return situation
 
     async def _ask(
         self, witness: failover.Witness, situation: decisions.Situation
-    ) -> Mapping[str, bool | None]:
+    ) -> Mapping[str, witnesses.Answer]:
         """Ask about the clusters that carry a mark of a rule."""
         reach = self.tenure.desk.executor_options.permissions.reach
         no_execute = taints.Effect.NO_EXECUTE

@@ -6,6 +6,8 @@ us ask in the first place.
 
 import asyncio
 import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import aiohttp
 
@@ -17,19 +19,40 @@ _LOG = logging.getLogger(__name__)
 _SERVED_BELOW = 400
 
 
-async def ask(
-    witness: failover.Witness, cluster: fleet.Cluster, reach: webhooks.Reach
-) -> bool | None:
-    """Return whether users of a cluster are served; None: the witness did not say."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of asking a witness."""
+
+    #: Whether users of the cluster are served; None: the witness did not say.
+    served: bool | None = None
+    #: Why it was not asked at all, in a clause; empty: it was.
+    refusal: str = ""
+
+
+@dataclass(slots=True)
+class Refusals:
+    """Logs witnesses that are not asked: once, and again when the reason is another one."""
+
+    #: By application and cluster, as of the last time.
+    _told: dict[str, Mapping[str, str]] = field(default_factory=dict, init=False)
+
+    def tell(self, application: str, refused: Mapping[str, str]) -> None:
+        """Log what is new among the reasons, by cluster, why a witness is not asked."""
+        before, self._told[application] = self._told.get(application, {}), refused
+        for cluster, why in refused.items():
+            if before.get(cluster) != why:
+                _LOG.warning("the witness of %s for %s is not asked: %s", application, cluster, why)
+
+
+async def ask(witness: failover.Witness, cluster: fleet.Cluster, reach: webhooks.Reach) -> Answer:
+    """Ask whether users of a cluster are served; never raises for what the other side does."""
     try:
         url = differences.fill(witness.url, cluster)
     except errors.UserError as error:
-        _LOG.warning("the witness of %s cannot be asked: %s", cluster.name, error)
-        return None
+        return Answer(refusal=error.problems[0].message)
     problem = webhooks.refusal(url, reach)
     if problem:
-        _LOG.warning("the witness of %s is not asked: %s", cluster.name, problem)
-        return None
+        return Answer(refusal=problem)
     seconds = witness.timeout.total_seconds()
     try:
         async with (
@@ -42,6 +65,6 @@ async def ask(
                 timeout=aiohttp.ClientTimeout(total=seconds),
             ) as response,
         ):
-            return response.status < _SERVED_BELOW
-    except (aiohttp.ClientError, OSError, TimeoutError):
-        return None
+            return Answer(response.status < _SERVED_BELOW)
+    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        return Answer(refusal=webhooks.unreached(error))

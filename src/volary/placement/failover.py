@@ -99,6 +99,8 @@ class Situation:
     served: Mapping[str, bool | None] = field(default_factory=dict)
     #: How the application is, of the clusters where that could be seen.
     health: Mapping[str, words.HealthStatus] = field(default_factory=dict)
+    #: Why the witness was not asked about a cluster, in a clause; such a one is not in `served`.
+    unasked: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_divided(self) -> bool:
@@ -262,7 +264,8 @@ def _witnessed(
         missing = "a rule made the mark, and that we lost it is no evidence that its users did"
         return "", f"{missing}: add a witness, or mark it by hand"
     if name not in situation.served:
-        return "", "the witness was not asked yet"
+        why = situation.unasked.get(name)
+        return "", f"the witness is not asked: {why}" if why else "the witness was not asked yet"
     served = situation.served[name]
     if served is None:
         return "", "the witness does not answer, and silence is no evidence"

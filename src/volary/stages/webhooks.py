@@ -35,6 +35,10 @@ _METADATA = frozenset(
 )
 
 
+#: Only a server says so: `volary run` may reach the machine it runs on.
+_OURSELVES = "it leads to this machine itself, which needs the setting `localWebhooks: allow`"
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     """What webhooks may connect to."""
@@ -48,7 +52,7 @@ class Reach:
         if isinstance(found, ipaddress.IPv6Address):
             found = found.ipv4_mapped or found
         if found.is_loopback:
-            return "" if self.loopback else "it leads to this machine itself"
+            return "" if self.loopback else _OURSELVES
         if found.is_link_local or found in _METADATA:
             return "it leads to a metadata service or another link-local address"
         if found.is_unspecified or found.is_multicast:

@@ -77,6 +77,7 @@ def situation(
     standing: decisions.Standing | None = None,
     served: Mapping[str, bool | None] | None = None,
     health: Mapping[str, words.HealthStatus] | None = None,
+    unasked: Mapping[str, str] | None = None,
 ) -> decisions.Situation:
     marks = marks or {}
     targets = tuple(
@@ -91,6 +92,7 @@ def situation(
         RULES,
         served or {},
         health or {},
+        unasked or {},
     )
 
 
@@ -211,6 +213,16 @@ def test_a_rules_mark_needs_the_witness_to_say_that_nobody_is_served() -> None:
 
     (leaving,) = decision.leaving
     assert "and the witness has said for 5 min that nobody is served there" in leaving.reason
+
+
+def test_a_witness_that_is_not_asked_is_not_said_to_be_silent() -> None:
+    decision = watched(
+        app(), LATER, lost=["us"], marks={"us": BY_RULE}, unasked={"us": "it may not be"}
+    )
+
+    assert not decision.leaving
+    (told,) = decision.waiting.values()
+    assert "the witness is not asked: it may not be" in told
 
 
 def test_the_application_is_moved_when_it_is_ill_here_and_well_elsewhere() -> None:
