@@ -225,26 +225,64 @@ _EXPECTED = {
     "list_type": "must be a list",
     "dict_type": "must be an object",
     "model_type": "must be an object",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "bool_parsing": "must be true or false",
+}
+_ABSENT = {"missing": "is required", "string_too_short": "must not be empty"}
+_SHOWN_KINDS = frozenset({"int_type", "int_from_float", "int_parsing", "float_parsing"})
+#: Pydantic's limits, by the word its context has for them.
+_LIMITS = {
+    "greater_than_equal": ("ge", "must be {} or more"),
+    "greater_than": ("gt", "must be more than {}"),
+    "less_than_equal": ("le", "must be {} or less"),
+    "less_than": ("lt", "must be less than {}"),
+    "too_short": ("min_length", "needs at least {}"),
+    "too_long": ("max_length", "takes at most {}"),
+    "string_too_long": ("max_length", "must be at most {} characters long"),
 }
 
 
 def _explain(detail: typing.Any) -> tuple[str, str]:
     """Put pydantic's finding into the user's words."""
     kind, given = detail["type"], detail["input"]
-    if kind == "missing":
-        return "is required", ""
-    if kind == "string_too_short":
-        return "must not be empty", ""
+    if kind in _ABSENT:
+        return _ABSENT[kind], ""
     if kind in {"literal_error", "enum"}:
         expected = detail["ctx"]["expected"].replace("'' or ", "").replace("'', ", "")
         return f"must be {expected}, not {given!r}", ""
     if kind == "value_error":
         return str(detail["ctx"]["error"]), ""
+    if kind in _LIMITS:
+        return _beyond(kind, detail), ""
     if kind in _EXPECTED:
         is_scalar = kind == "string_type" and isinstance(given, bool | int | float)
         hint = "put it in quotes" if is_scalar else ""
-        return f"{_EXPECTED[kind]}, not {_name(given)}", hint
+        # A fraction and a text are told as they are: "a number" would not say what is wrong.
+        shown = _told(given) if kind in _SHOWN_KINDS else _name(given)
+        return f"{_EXPECTED[kind]}, not {shown}", hint
     return str(detail["msg"]), ""
+
+
+def _beyond(kind: str, detail: typing.Any) -> str:
+    """Say which limit is passed; how many there are is seen in the file, a number is repeated."""
+    word, sentence = _LIMITS[kind]
+    limit = detail["ctx"][word]
+    if isinstance(limit, float) and limit.is_integer():
+        limit = int(limit)
+    if word in ("min_length", "max_length"):
+        return sentence.format("one" if limit == 1 else limit)
+    return f"{sentence.format(limit)}, not {_told(detail['input'])}"
+
+
+def _told(value: object) -> str:
+    """Return a number or a text as it is written, and what anything else is."""
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return repr(value)[:_SHOWN]
+    return _name(value)
 
 
 def _name(value: object) -> str:

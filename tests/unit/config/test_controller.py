@@ -218,7 +218,7 @@ def test_every_problem_is_found_at_once_with_its_line() -> None:
     ("line", "message"),
     [
         ("supersede: kill", "must be 'queue' or 'cancel', not 'kill'"),
-        ("retention: {runs: 0}", "Input should be greater than or equal to 1"),
+        ("retention: {runs: 0}", "must be 1 or more, not 0"),
         ("auth: {oidc: {issuer: https://i, audience: a, algorithms: [HS256]}}", "must be 'RS256'"),
         ("webhooks: []", "unknown field webhooks"),
         ("failover: {slowAtPercent: 60}", "nothing is moved from 55 % on, so it never goes slower"),
