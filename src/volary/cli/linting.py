@@ -4,7 +4,7 @@ import json as text
 import os
 from pathlib import Path
 
-from volary.cli import console, exits, linting_replicas, shared_routes
+from volary.cli import console, exits, linting_placement, linting_replicas, shared_routes
 from volary.config import application, lint
 from volary.config import fleet as fleet_files
 from volary.config.dialects.karmada import policies
@@ -21,6 +21,8 @@ def run(path: str, *, fleet: str, contexts: str, as_json: bool) -> int:
     members = projects.load_fleet(fleet, contexts) if fleet or contexts else None
     files = _collect(Path(path))
     found = lint.check(files, members, anchored=(Path(path) / ".git").exists())
+    if members is not None:
+        found = (*found, *linting_placement.findings(files, members))
     root = "" if Path(path).is_file() else path
     found = (*found, *shared_routes.check(Path(path), members))
     found = (*found, *linting_replicas.findings(root, files))

@@ -12,7 +12,7 @@ from volary.controller import projects
 from volary.manifests import comparison, diff_text
 from volary.model import application as applications
 from volary.model import errors, fleet, json, manifest, selection
-from volary.placement import assignment, assignment_text, destinations, failover, waves
+from volary.placement import assignment, assignment_text, destinations, failover, spread, waves
 from volary.sources import render as renderers
 
 
@@ -82,16 +82,9 @@ def placed(application: applications.Application, members: fleet.Fleet) -> tuple
     """Return what the application has to do with each cluster of a fleet, in order.
 
     Raises:
-        errors.UserError: A cluster is in no wave, and that is refused.
+        errors.UserError: A cluster is in no wave, and that is refused; or as of `choose`.
     """
-    deployed = crosscheck.deployed(application, members)
-    admitted = [each for each in deployed if not admission.why_not(application, each)]
-    choice = destinations.choose(application, admitted, failover.Standing())
-    if choice.failure:
-        raise errors.user_error(
-            f"the spread cannot be met: {choice.failure}",
-            hint="lower minGroups, or add clusters to the fleet",
-        )
+    choice = choose(application, members)
     going = choice.clusters
     in_wave = {}
     if application.waves.waves:
@@ -106,6 +99,29 @@ def placed(application: applications.Application, members: fleet.Fleet) -> tuple
         )
         for each in members.clusters
     )
+
+
+def admitted(
+    application: applications.Application, members: fleet.Fleet
+) -> tuple[fleet.Cluster, ...]:
+    """Return the application's targets that take something new, in the order of the fleet."""
+    deployed = crosscheck.deployed(application, members)
+    return tuple(each for each in deployed if not admission.why_not(application, each))
+
+
+def choose(application: applications.Application, members: fleet.Fleet) -> spread.Choice:
+    """Return which of the targets a first run would take.
+
+    Raises:
+        errors.UserError: The fleet cannot meet the application's spread.
+    """
+    choice = destinations.choose(application, admitted(application, members), failover.Standing())
+    if choice.failure:
+        raise errors.user_error(
+            f"the spread cannot be met: {choice.failure}",
+            hint="lower minGroups, or add clusters to the fleet",
+        )
+    return choice
 
 
 def _why_not(
