@@ -12,7 +12,7 @@ from rich import markup
 from volary.cli import console, durations
 from volary.cli.remote import marks
 from volary.controller import system_clock
-from volary.model import json, texts
+from volary.model import json, resource, texts
 
 
 class Form(StrEnum):
@@ -170,7 +170,7 @@ def describe_run(run: json.JsonObject) -> None:
     if run.get("unfrozen"):  # a server of before says nothing about it
         _pair("windows", run["unfrozen"])
     for each in run.get("replicas", ()):  # a server of before has none
-        _pair("replicas", f"{each['workload']}: {each['reason']}")
+        _pair("replicas", f"{_workload(each['workload'])}: {each['reason']}")
     for stage in (*run["stages"], *([run["rollback"]] if run["rollback"] else [])):
         data.print(f"[bold]{markup.escape(stage['name'])}[/]  {stage['status']}")
         if stage.get("promoted"):
@@ -181,6 +181,11 @@ def describe_run(run: json.JsonObject) -> None:
     for each in run["approvals"]:
         word = "approved" if each["approved"] else "not approved"
         data.print(f"{word} by {each['by']}: {each['comment']}", markup=False)
+
+
+def _workload(key: str) -> str:
+    """Return ``Deployment shop/web`` for the ``apps:Deployment:shop:web`` of the API."""
+    return resource.ResourceKey(*key.split(":", 3)).title if key.count(":") >= 3 else key
 
 
 def explain_run(run: json.JsonObject) -> None:

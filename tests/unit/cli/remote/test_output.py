@@ -61,3 +61,21 @@ def test_a_list_of_applications_says_what_the_next_run_waits_for(
 
     assert first.endswith("a file changed; the application is paused by ana: lunch")
     assert second.endswith("a file changed; paused by ana: lunch")
+
+
+def test_a_run_names_the_workload_that_is_divided_as_people_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    names = "id application status reason commit runningCommit subject by trigger finished"
+    told_of = dict.fromkeys(names.split(), "")
+    replicas = [
+        {"workload": "apps:Deployment::div", "reason": "by weight"},
+        {"workload": "apps:StatefulSet:shop:db", "reason": "by weight"},
+    ]
+    said = dict.fromkeys(("plan", "whyWaiting", "whatNext", "ifFailed"), "")
+    lists: dict[str, Any] = {"replicas": replicas, "stages": [], "rollback": None, "approvals": []}
+    output.describe_run({"summary": told_of, **said, **lists})
+
+    told = capsys.readouterr().out
+    assert "Deployment div: by weight" in told
+    assert "StatefulSet shop/db: by weight" in told
