@@ -189,7 +189,7 @@ spec:
 """
 
 
-async def test_killed_in_the_middle_of_a_wave_it_ends_as_if_undisturbed(tmp_path: Path) -> None:
+async def test_killed_in_every_state_of_a_wave_it_ends_as_if_undisturbed(tmp_path: Path) -> None:
     commits = tmp_path / "commits"
     shutil.copytree(command_world.EXAMPLES / "simple", commits)
     (commits / "app.pipecd.yaml").unlink()
@@ -197,10 +197,12 @@ async def test_killed_in_the_middle_of_a_wave_it_ends_as_if_undisturbed(tmp_path
     command_world.commit(commits, "Deploy v1")
 
     expected = await release(tmp_path / "undisturbed", commits, _nothing)
+    boundaries = await release(tmp_path / "boundaries", commits, _at_every_boundary)
     moments = await release(tmp_path / "moments", commits, _at_random(5))
 
     assert "eu Deployment simple" in expected
     assert "us Deployment simple-canary" not in expected
+    assert boundaries == expected
     assert moments == expected
 
 
