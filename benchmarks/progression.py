@@ -220,10 +220,6 @@ process that sends as many requests of the same kinds and does nothing else. *La
 minutes more, for what is kept of a release grows with each check. Where checks/s is less than
 applications × clusters ÷ {interval}, the machine was too small, and checks came late.
 
-Seen once, by hand, on the way to 100 × 10: with 70 × 10 in their steps a controller filled one core
-(98 %) and kept up, sent 77 queries/s and had 509 MiB. So 100 × 10 take an interval of 15 s on such
-a machine; with one of 10 s its checks come late.
-
 {head}{rows}
 Requests to clusters for each check, in the last row: {told}.
 """
