@@ -222,7 +222,8 @@ def _name(annotation: object, info: fields.FieldInfo) -> str:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
         known = {id(values.RelativePath): "path", id(values.Percentage): "percentage"}
-        return known.get(id(annotation)) or _name(arguments[0], info)
+        within = [each for each in arguments[1:] if isinstance(each, fields.FieldInfo)]
+        return known.get(id(annotation)) or _name(arguments[0], within[0] if within else info)
     if origin is list:
         return f"list of {_name(arguments[0], info)}"
     if origin is dict:

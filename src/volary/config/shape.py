@@ -6,6 +6,7 @@ replaced by defaults. Our own dialect is strict: a typo is an error.
 """
 
 import difflib
+import re
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -253,7 +254,7 @@ def _explain(detail: typing.Any) -> tuple[str, str]:
         return _ABSENT[kind], ""
     if kind in {"literal_error", "enum"}:
         expected = detail["ctx"]["expected"].replace("'' or ", "").replace("'', ", "")
-        return f"must be {expected}, not {given!r}", ""
+        return f"must be {expected}, not {given!r}", _closest(given, expected)
     if kind == "value_error":
         return str(detail["ctx"]["error"]), ""
     if kind in _LIMITS:
@@ -265,6 +266,13 @@ def _explain(detail: typing.Any) -> tuple[str, str]:
         shown = _told(given) if kind in _SHOWN_KINDS else _name(given)
         return f"{_EXPECTED[kind]}, not {shown}", hint
     return str(detail["msg"]), ""
+
+
+def _closest(given: object, expected: str) -> str:
+    """Return a hint for a misspelt word; none where no word is close, for all are in the message."""
+    words = re.findall(r"'([^']+)'", expected)
+    hint = did_you_mean(given, words) if isinstance(given, str) else ""
+    return hint if hint.startswith("did you mean") else ""
 
 
 def _beyond(kind: str, detail: typing.Any) -> str:

@@ -50,3 +50,7 @@ def test_the_schema_offers_the_options_of_every_stage() -> None:
     assert "K8S_MULTI_WAIT" not in entry["properties"]["name"]["enum"]
     assert offered == {model.__name__ for model in options.BY_NAME.values()}
     assert offered <= set(made["$defs"])
+
+
+def test_seconds_are_no_percentage() -> None:
+    assert "`placement.tolerations[].tolerationSeconds` | number |" in reference.application_page()
