@@ -269,7 +269,7 @@ def _explain(detail: typing.Any) -> tuple[str, str]:
 
 
 def _closest(given: object, expected: str) -> str:
-    """Return a hint for a misspelt word; none where no word is close, for all are in the message."""
+    """Return a hint for a misspelt word; none where none is close: the message has them all."""
     words = re.findall(r"'([^']+)'", expected)
     hint = did_you_mean(given, words) if isinstance(given, str) else ""
     return hint if hint.startswith("did you mean") else ""
