@@ -192,6 +192,18 @@ async def test_a_rollback_webhook_that_agrees_rolls_back() -> None:
         assert gate.of("/after")[0]["phase"] == "Failed"
 
 
+async def test_a_stage_that_fails_says_why_with_reports_of_events_too() -> None:
+    async with release_world.gate() as gate, given("us") as releases:
+        hooks = (
+            hook(f"{gate.url}/back", Hook.ROLLBACK),
+            hook(f"{gate.url}/told", Hook.EVENT),
+        )
+        options = Options(interval=FAST, step_weight=10, webhooks=hooks)
+        run = await releases.carry_out(releases.planned(pipeline(options)))
+        assert run.status is RunStatus.ROLLED_BACK
+        assert "asked to roll back" in reason_of(run, 1, "us"), reason_of(run, 1, "us")
+
+
 async def test_a_webhook_that_hangs_is_a_failed_check_after_its_timeout() -> None:
     async with release_world.gate() as gate, given("us") as releases:
         gate.behaviours["/x"] = gate.hang

@@ -15,8 +15,8 @@ from datetime import timedelta
 
 from volary.manifests import workloads
 from volary.model import manifest, webhook
+from volary.stages import beside, webhooks, work
 from volary.stages import context as contexts
-from volary.stages import webhooks, work
 
 _CHECKSUM = 10
 #: Reports that wait to be sent; older ones are dropped.
@@ -124,25 +124,25 @@ class Inquirer:
 
     @asynccontextmanager
     async def reporting(self) -> AsyncIterator[None]:
-        """Send reports while the body lasts, and for a short time after it."""
+        """Send reports while the body lasts, and for a short time after it.
+
+        What the body raises leaves as it is: a stage that fails says why with reports, too.
+        """
         if not self.of(webhook.WebhookType.EVENT):
             yield
             return
-        async with asyncio.TaskGroup() as group:
-            sending = group.create_task(self._send())
+        async with beside.beside(self._send()):
             try:
                 yield
             finally:
-                await self._finish(sending)
+                await self._finish()
 
-    async def _finish(self, sending: "asyncio.Task[None]") -> None:
+    async def _finish(self) -> None:
         try:
             async with asyncio.timeout(_LAST_REPORTS.total_seconds()):
                 await self._reports.join()
         except TimeoutError:
             self.doing.context.warn("some reports to event webhooks could not be sent in time")
-        finally:
-            sending.cancel()
 
     async def _send(self) -> None:
         silent: set[str] = set()
