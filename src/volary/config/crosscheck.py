@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from volary.config import admission, measured, shape, strategies, yaml
+from volary.config import admission, differing, measured, shape, strategies, yaml
 from volary.model import application, fleet, placement, problem, provider, selection, stage
 
 
@@ -80,6 +80,8 @@ def _findings(
         path = (*base, "input", "multiTargets") if app.input.multi_targets else ("spec", "targets")
         yield path, "no cluster is left to deploy to", "", _ERROR
         return
+    active = [each for each in targets if not admission.why_not(app, each)]
+    yield from differing.findings(app, clusters, active)
     yield from _without_strategy(app, targets)
     yield from _empty_stages(app, clusters, targets, base)
 

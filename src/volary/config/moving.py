@@ -5,16 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from volary.config import moving_sections, sections, shape, webhooks, yaml
+from volary.config import cluster_properties, moving_sections, sections, shape, webhooks, yaml
 from volary.model import application as applications
-from volary.model import failover, selection, spreading
+from volary.model import failover, spreading
 
 _SPREAD: yaml.Path = ("spec", "placement", "spread")
 _FAILOVER: yaml.Path = ("spec", "placement", "failover")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
-#: What a witness' address may hold of a cluster; labels besides.
-_PROPERTIES = ("name", *selection.FIELDS)
-_SHOWN = 60
 _LONGEST_WITNESS = timedelta(seconds=30)
 
 
@@ -114,17 +111,10 @@ def _check_witness(reading: shape.Reading, read: moving_sections.Failover) -> No
     if problem := webhooks.url_problem(_VARIABLE.sub("1", read.witness.url)):
         reading.error((*path, "url"), problem, "write https://…")
     for word in dict.fromkeys(_VARIABLE.findall(read.witness.url)):
-        _check_property(reading, word, (*path, "url"))
+        cluster_properties.check_name(reading, word, (*path, "url"))
     if not timedelta() < read.witness.timeout <= _LONGEST_WITNESS:
         # Applications are looked at one after another: a slow witness holds up the next one.
         reading.error((*path, "timeout"), "must be more than 0 and at most 30s")
-
-
-def _check_property(reading: shape.Reading, word: str, path: yaml.Path) -> None:
-    known = [f"cluster.{each}" for each in _PROPERTIES]
-    if word not in known and not re.fullmatch(r"cluster\.labels\..+", word):
-        hint = shape.did_you_mean(word, (*known, "cluster.labels.KEY"))
-        reading.error(path, f"${{{word[:_SHOWN]}}} is not known", hint)
 
 
 def _behaviour(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from volary.config import placement_sections, shape, waves, yaml
+from volary.config import cluster_properties, placement_sections, shape, waves, yaml
 from volary.model import overrides
 
 PATH: yaml.Path = ("spec", "placement")
@@ -21,6 +21,7 @@ def _rule(
     reading: shape.Reading, read: placement_sections.Override, path: yaml.Path
 ) -> overrides.Rule:
     changes = tuple(_changes(reading, read, path))
+    _check_properties(reading, read, path)
     if not changes:
         reading.error(path, "the override changes nothing", "add images, patches or the like")
     return overrides.Rule(
@@ -63,6 +64,15 @@ def _changes(
     for place, patch in enumerate(read.patches):
         _check_pointer(reading, patch.path, (*path, "patches", place, "path"))
         yield overrides.PatchOverride(patch.path, patch.operator, patch.value)
+
+
+def _check_properties(
+    reading: shape.Reading, read: placement_sections.Overriders, path: yaml.Path
+) -> None:
+    """Note what no cluster can fill in; only what is written as a value is filled in."""
+    for place, text in cluster_properties.texts(read.model_dump(by_alias=True)):
+        if "value" in place:
+            cluster_properties.check(reading, text, (*path, *place))
 
 
 def _arguments(

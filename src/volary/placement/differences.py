@@ -8,21 +8,19 @@ patches. Texts may hold ``${cluster.name}``, ``${cluster.region}``, ``${cluster.
 """
 
 import json as text_json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never, cast
 
 import yaml as plain_yaml
 
-from volary.config import yaml
+from volary.config import cluster_properties, yaml
 from volary.manifests import images, objects, workloads
 from volary.model import errors, fleet, json, manifest, overrides, selection
 from volary.placement import assignment, pointers, shares
 
 #: Kinds whose images are changed where no path is given (Karmada: imageOverrider).
 _IMAGES = frozenset({"Pod", "ReplicaSet", "Deployment", "DaemonSet", "StatefulSet", "Job"})
-_VARIABLE = re.compile(r"\$\{cluster\.([^}]*)\}")
 _ORDER: tuple[type[overrides.Override], ...] = (
     overrides.ImageOverride,
     overrides.ArgumentsOverride,
@@ -116,28 +114,14 @@ def fill(text: str, cluster: fleet.Cluster) -> str:
     Raises:
         UserError: The cluster has no such property.
     """
-
-    def value(found: "re.Match[str]") -> str:
-        name = found.group(1)
-        known = {
-            "name": cluster.name,
-            **{key: each for key in selection.FIELDS for each in _one(cluster, key)},
-        }
-        if name.startswith("labels."):
-            known = {f"labels.{key}": each for key, each in cluster.labels.items()}
-        if name not in known:
-            raise errors.user_error(
-                f"cluster {cluster.name} has no {name}",
-                hint="known: ${cluster.name}, ${cluster.region}, ${cluster.provider},"
-                " ${cluster.zone}, ${cluster.labels.KEY}",
-            )
-        return known[name]
-
-    return _VARIABLE.sub(value, text)
-
-
-def _one(cluster: fleet.Cluster, key: str) -> list[str]:
-    return sorted(selection.field_values(cluster, key))[:1]
+    if not cluster_properties.PATTERN.search(text):
+        return text
+    if wrong := cluster_properties.absent(text, cluster):
+        raise errors.user_error(
+            f"cluster {cluster.name} has no {wrong[0]}", hint=f"known: {cluster_properties.KNOWN}"
+        )
+    known = cluster_properties.of(cluster)
+    return cluster_properties.PATTERN.sub(lambda found: known[found[1]], text)
 
 
 def _changed(item: manifest.Manifest, change: overrides.Override, filled: _Fill) -> json.JsonObject:

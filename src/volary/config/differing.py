@@ -1,0 +1,88 @@
+"""What an application has different on its clusters, compared with the fleet."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from volary.config import cluster_properties, shape, yaml
+from volary.model import application, fleet, overrides, placement, problem, selection
+
+Finding = tuple[yaml.Path, str, str, problem.Severity]
+_OVERRIDES: yaml.Path = ("spec", "placement", "overrides")
+_WEIGHTS: yaml.Path = ("spec", "placement", "replicas", "weights")
+
+
+def findings(
+    app: application.Application, clusters: fleet.Fleet, targets: Sequence[fleet.Cluster]
+) -> Iterator[Finding]:
+    """Yield what does not fit: names nobody has, what is for no target, properties that lack.
+
+    Args:
+        app: The application.
+        clusters: The fleet.
+        targets: The clusters that a run would go to.
+    """
+    # Policies of Karmada's are often shared by many applications and fleets.
+    is_theirs = app.dialect is application.Dialect.KARMADA
+    severity = problem.Severity.WARNING if is_theirs else problem.Severity.ERROR
+    for path, selector in _selectors(app.differences):
+        unknown = list(_unknown(selector, clusters, path, severity))
+        yield from unknown
+        if not unknown and not any(selection.matches(selector, each) for each in targets):
+            yield path, "none of the application's clusters is chosen", "", _WARNING
+    for place, rule in enumerate(app.differences.rules):
+        yield from _absent(rule, targets, (*_OVERRIDES, place))
+
+
+_WARNING = problem.Severity.WARNING
+
+
+def _selectors(
+    wanted: overrides.Differences,
+) -> Iterator[tuple[yaml.Path, placement.ClusterSelector]]:
+    for place, rule in enumerate(wanted.rules):
+        yield (*_OVERRIDES, place, "targets"), rule.targets
+    for place, weight in enumerate(wanted.replicas.weights):
+        yield (*_WEIGHTS, place, "targets"), weight.targets
+
+
+def _unknown(
+    selector: placement.ClusterSelector,
+    clusters: fleet.Fleet,
+    path: yaml.Path,
+    severity: problem.Severity,
+) -> Iterator[Finding]:
+    for key, names in (("names", selector.names), ("exclude", selector.exclude)):
+        for place, name in enumerate(names):
+            if name not in clusters.names:
+                hint = shape.did_you_mean(name, clusters.names)
+                text = f"unknown target {name}: the fleet has no such cluster"
+                yield (*path, key, place), text, hint, severity
+
+
+def _absent(
+    rule: overrides.Rule, targets: Iterable[fleet.Cluster], path: yaml.Path
+) -> Iterator[Finding]:
+    lacking: dict[str, list[str]] = {}
+    written = [text for each in rule.overrides for text in _texts(each)]
+    for cluster in targets:
+        if selection.matches(rule.targets, cluster):
+            for word in dict.fromkeys(
+                word for text in written for word in cluster_properties.absent(text, cluster)
+            ):
+                lacking.setdefault(word, []).append(cluster.name)
+    for word, names in lacking.items():
+        verb = "has" if len(names) == 1 else "have"
+        text = f"{', '.join(names)} {verb} no {word}, which the override asks for"
+        hint = "write it in the fleet file, or limit the override with targets"
+        yield path, text, hint, problem.Severity.ERROR
+
+
+def _texts(change: overrides.Override) -> Iterator[str]:
+    """Yield the texts in which a cluster's properties are filled in."""
+    match change:
+        case overrides.ImageOverride() | overrides.PatchOverride():
+            written: object = change.value
+        case overrides.FieldOverride():
+            written = [each.value for each in change.patches]
+        case _:
+            written = change.values
+    yield from (text for _, text in cluster_properties.texts(written))
