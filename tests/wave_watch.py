@@ -1,87 +1,91 @@
-"""What must hold at every moment of a run in waves, whatever happens to its clusters."""
+"""What must hold at every moment of a run in waves, whatever happens to its clusters.
+
+No cluster of a wave begins before the waves before its own hold; budgets are never exceeded;
+nothing is deleted in a cluster that is lost; weights of routes add up; no request is lost. It is
+seen in what runs tell (`told_watch`) and, apart from that, in the clusters (`cluster_watch`), so
+that processes which come and go are watched as well.
+"""
 
 import contextlib
-import functools
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from stage_world import World
+import cluster_watch
+import told_watch
+from told_watch import Allowed
 from volary.engine import feed
-from volary.model.status import TaskStatus
-from volary.sandbox import faults, storage
-from wave_world import Story
+from volary.sandbox import fleet
 
-#: What Volary writes; pods come and go by the clusters themselves.
-_OURS = ("Deployment", "Service", "ConfigMap")
-_GONE_WITHOUT = (TaskStatus.FAILED, TaskStatus.UNREACHABLE)
-_HELD = (TaskStatus.SUCCEEDED, TaskStatus.SKIPPED)
+__all__ = ["Allowed", "Watch", "watched"]
+
+
+class _World(Protocol):
+    @property
+    def running(self) -> fleet.Fleet: ...
+
+
+class _Story(Protocol):
+    @property
+    def heard_by(self) -> list[Any]: ...
 
 
 @dataclass
 class Watch:
-    """Goes through everything that was told, and sees every change in every cluster."""
+    """Watches one application."""
 
-    #: How many clusters of a wave may fail or be unreachable.
-    budget: int
-    #: What did not hold, as it was seen.
-    broken: list[str] = field(default_factory=list)
-    _gates: dict[tuple[int, str], bool] = field(default_factory=dict)
-    _left_out: dict[int, set[str]] = field(default_factory=dict)
+    told: told_watch.Told
+    clusters: cluster_watch.Clusters
 
-    def told(self, event: feed.RunEvent) -> None:
-        """A cluster begins only when all waves before its own hold, within their budgets."""
-        if not isinstance(event, feed.TaskEvent) or not event.stage.startswith("wave-"):
-            return
-        wave, is_gate = _wave(event.stage), event.stage_name == "WAVE_GATE"
-        if isinstance(event, feed.TaskStarted):
-            self._starts(wave, event)
-            if is_gate:
-                self._gates[wave, event.target] = False
-        if isinstance(event, feed.TaskFinished):
-            if is_gate:
-                # Who is gone without counts in the budget instead.
-                self._gates[wave, event.target] = event.status in (*_HELD, *_GONE_WITHOUT)
-            if event.status in _GONE_WITHOUT:
-                self._left_out.setdefault(wave, set()).add(event.target)
+    def hear(self, events: Sequence[feed.RunEvent | Mapping[str, Any]]) -> None:
+        """Go through events, also long after they happened."""
+        for each in events:
+            self.told.hear(each)
 
-    def _starts(self, wave: int, event: feed.TaskEvent) -> None:
-        for earlier in range(1, wave):
-            gates = [held for (which, _), held in self._gates.items() if which == earlier]
-            if not gates or not all(gates):
-                self.broken.append(f"{event.stage} begins on {event.target} before wave {earlier}")
-            gone = self._left_out.get(earlier, set())
-            if len(gone) > self.budget:
-                self.broken.append(f"{event.stage} begins, but wave {earlier} lost {gone}")
+    @property
+    def broken(self) -> list[str]:
+        """What did not hold, as it was seen."""
+        return [*self.told.broken, *self.clusters.broken]
 
-
-def _wave(stage: str) -> int:
-    found = re.match(r"wave-(\d+)/", stage)
-    assert found is not None, stage
-    return int(found[1])
+    @property
+    def routes(self) -> int:
+        """How many states of routes were looked at."""
+        return self.clusters.routes
 
 
 @contextlib.contextmanager
-def watched(given: World, story: Story, *, budget: int) -> Iterator[None]:
-    """Watch the block's run; at its end everything must have held all the time."""
-    watch = Watch(budget)
+def watched(
+    given: _World,
+    story: _Story | None = None,
+    *,
+    application: str = "shop",
+    waves: Sequence[Sequence[str]] = (),
+    allowed: Allowed | None = None,
+) -> Iterator[Watch]:
+    """Watch what happens in the block; at its end everything must have held all the time.
+
+    Args:
+        given: Whose clusters.
+        story: Of a run in this process; others' events are given to `Watch.hear`.
+        application: The name of the application, and of its Service.
+        waves: The clusters of each wave; not needed where a story tells them.
+        allowed: Whom the waves may go without; nobody when not given.
+    """
+    allowed = allowed or Allowed()
+    told = told_watch.Told(allowed)
+    clusters = cluster_watch.Clusters(
+        given.running.clusters,
+        application,
+        allowed.both,
+        lambda: waves or told.waves,
+        told.is_unreachable,
+    )
+    watch = Watch(told, clusters)
     with contextlib.ExitStack() as stack:
-        for name, cluster in given.running.clusters.items():
-            changed = functools.partial(_changed, given, name, watch)
-            stack.callback(cluster.registry.subscribe(changed))
-        yield
-    for each in story.told:
-        watch.told(each)
-    assert watch.broken == []
-
-
-def _changed(given: World, name: str, watch: Watch, change: storage.Change) -> None:
-    """Nothing is deleted where nobody can be reached, and no request is ever lost."""
-    is_lost = given.running.clusters[name].faults.current.lost is not faults.Lost.NO
-    kind = change.item.body.get("kind")
-    if is_lost and change.event is storage.Event.DELETED and kind in _OURS:
-        watch.broken.append(f"{kind} was deleted on {name}, which is lost")
-    if given.find(name, "Service", "shop") is not None:
-        seen = given.traffic(name)
-        if seen.lost > 0:
-            watch.broken.append(f"{name} lost {seen.lost:.0%} of its requests: {seen.reasons}")
+        for end in clusters.watch():
+            stack.callback(end)
+        if story is not None:
+            story.heard_by.append(told.hear)
+        yield watch
+        assert watch.broken == []
+    assert clusters.changes, "nothing happened"

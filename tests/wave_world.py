@@ -36,9 +36,13 @@ class Story:
     told: list[feed.RunEvent] = field(default_factory=list)
     run: state.Run | None = None
     runner: local.Runner | None = None
+    #: Told each event as well, at once.
+    heard_by: list[Callable[[feed.RunEvent], None]] = field(default_factory=list)
 
     def notify(self, event: feed.RunEvent) -> None:
         self.told.append(event)
+        for each in self.heard_by:
+            each(event)
 
     def started(self) -> list[tuple[str, str]]:
         """The (stage, cluster) pairs in the order in which they began."""

@@ -10,11 +10,12 @@ from volary.clusters import transport
 from volary.engine import feed
 from volary.model import placement, stage
 from volary.model.status import RunStatus
-from wave_watch import watched
+from wave_watch import Allowed, watched
 from wave_world import NEW, OLD, Reacting, Story, begins, moved, world
 
 QUICK = (stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), timeout=timedelta(seconds=20)),)
 DEADLINE = timedelta(seconds=1.5)
+ONE_UNREACHABLE = Allowed(unreachable=1)
 TEN = tuple(f"c-{number}" for number in range(10))
 
 
@@ -57,7 +58,7 @@ async def hangs(limits: transport.Limits, moment: str) -> tuple[Story, float]:
         await given.deployed(OLD)
         story = Reacting(begins(moment), lambda _: lose(given, ("eu-1",), "hang"))
 
-        with watched(given, story, budget=1):
+        with watched(given, story, allowed=ONE_UNREACHABLE):
             await moved(given, given_waves, stages=QUICK, story=story)
 
         lose(given, ("eu-1",), "")
@@ -98,7 +99,7 @@ async def test_five_of_ten_are_lost_at_once_and_the_budget_stops_the_run() -> No
         gone = TEN[2:7]
         story = Reacting(begins("wave-2/1-K8S_SYNC"), lambda _: lose(given, gone, "refuse"))
 
-        with watched(given, story, budget=1):
+        with watched(given, story, allowed=ONE_UNREACHABLE):
             await moved(given, given_waves, stages=QUICK, story=story)
 
         assert story.run is not None
@@ -125,7 +126,7 @@ async def test_forty_nine_do_not_wait_for_a_slow_fiftieth_beyond_the_deadline() 
         faults.change({"latency": "30s"})
         story = Story()
 
-        with watched(given, story, budget=1):
+        with watched(given, story, allowed=ONE_UNREACHABLE):
             await moved(given, given_waves, stages=QUICK, story=story)
 
         assert story.run is not None
