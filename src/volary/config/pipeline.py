@@ -4,6 +4,8 @@ A stage that Volary does not know is an error in both dialects: passing over it 
 would be dangerous.
 """
 
+import itertools
+from dataclasses import replace
 from datetime import timedelta
 from typing import cast
 
@@ -22,7 +24,7 @@ from volary.config import (
     webhooks,
     yaml,
 )
-from volary.model import application, stage
+from volary.model import application, stage, webhook
 
 #: Stages that nothing is measured beside, with what to do instead.
 _JUDGING = {
@@ -33,6 +35,13 @@ _JUDGING = {
     " ANALYSIS before it, or use K8S_WEBHOOK_GATE",
 }
 
+#: Stages after which no version runs that did not run before.
+_BEFORE = (
+    stage.StageName.WEBHOOK_GATE,
+    stage.StageName.WAIT,
+    stage.StageName.WAIT_APPROVAL,
+    stage.StageName.SCRIPT_RUN,
+)
 _NAMES = tuple(name.value for name in options.BY_NAME)
 
 
@@ -44,7 +53,20 @@ def convert(
 ) -> tuple[stage.Stage, ...]:
     """Return the stages that could be read; problems of the others are noted."""
     found = (convert_one(reading, entry, method, (*path, i)) for i, entry in enumerate(entries))
-    return tuple(each for each in found if each is not None)
+    return _opened(tuple(each for each in found if each is not None))
+
+
+def _opened(stages: tuple[stage.Stage, ...]) -> tuple[stage.Stage, ...]:
+    """Let the gates before anything runs ask what Flagger calls ``confirm-rollout``."""
+    before = tuple(itertools.takewhile(lambda each: each.name in _BEFORE, stages))
+    return (*map(_opening, before), *stages[len(before) :])
+
+
+def _opening(each: stage.Stage) -> stage.Stage:
+    if not isinstance(each.options, stage.WebhookGateOptions):
+        return each
+    asked = replace(each.options.webhook, type=webhook.WebhookType.CONFIRM_ROLLOUT)
+    return replace(each, options=replace(each.options, webhook=asked))
 
 
 def convert_one(

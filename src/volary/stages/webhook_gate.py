@@ -7,7 +7,7 @@ when they go down the stage fails, whatever the webhook says.
 
 from collections.abc import Sequence
 
-from volary.model import manifest, outcome, stage
+from volary.model import manifest, outcome, stage, webhook
 from volary.stages import context as contexts
 from volary.stages import inquiries, vigil, webhooks, work
 
@@ -60,7 +60,9 @@ async def _ask(
         StoppedError: when asked to stop.
     """
     context, hook = doing.context, options.webhook
-    about = inquiries.subject(context, source, phase="Waiting")
+    begins = hook.type is webhook.WebhookType.CONFIRM_ROLLOUT
+    phase = "Waiting" if begins else "WaitingPromotion"
+    about = inquiries.subject(context, source, phase=phase)
     told = ""
     while True:
         answer = await doing.unless_stopped(webhooks.call(hook, about, context.permissions.reach))

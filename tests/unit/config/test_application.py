@@ -309,3 +309,30 @@ spec:
     assert found == applications.Triggers(
         on_commit_disabled=True, paths=("lib/**",), ignores=("*.md",), on_command_disabled=True
     )
+
+
+def test_a_gate_before_everything_is_asked_about_the_rollout_and_others_about_the_promotion() -> (
+    None
+):
+    text = """
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: shop}
+spec:
+  pipeline:
+    stages:
+    - {name: WAIT, with: {duration: 1s}}
+    - {name: K8S_WEBHOOK_GATE, with: {url: "https://gate.example/begin"}}
+    - {name: K8S_CANARY_ROLLOUT}
+    - {name: K8S_WEBHOOK_GATE, with: {url: "https://gate.example/end"}}
+    - {name: K8S_PRIMARY_ROLLOUT}
+    - {name: K8S_CANARY_CLEAN}
+"""
+    loaded = application.parse(text, file="volary.yaml", default_name="x")
+    assert loaded.application is not None, loaded.problems
+    asked = [
+        each.options.webhook.type.value
+        for each in loaded.application.pipeline
+        if isinstance(each.options, stage.WebhookGateOptions)
+    ]
+    assert asked == ["confirm-rollout", "confirm-promotion"]
