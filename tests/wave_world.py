@@ -9,6 +9,7 @@ from volary.controller import waving
 from volary.engine import feed, local, state
 from volary.engine import plan as engine_plan
 from volary.model import application as applications
+from volary.model import clock as clocks
 from volary.model import fleet as fleets
 from volary.model import manifest, placement, stage
 from volary.stages import executor as stage_executor
@@ -59,9 +60,10 @@ async def moved(
     labels: Mapping[str, Mapping[str, str]] | None = None,
     policy: state.Policy | None = None,
     story: Story | None = None,
+    clock: clocks.Clock | None = None,
 ) -> Story:
     """Carry out a run of the new version in waves, and return what it told."""
-    story = story or Story()
+    story, clock = story or Story(), clock or Clock()
     application: applications.Application = replace(given.application, waves=waves)
     given.application = application
     clusters = [fleets.Cluster(name, (labels or {}).get(name, {})) for name in given.names]
@@ -87,10 +89,10 @@ async def moved(
         return given.special.get((commit, target)) or given.sources[commit]
 
     carrying = stage_executor.ClusterExecutor(
-        application, given.clients, render, Clock(), given.options
+        application, given.clients, render, clock, given.options
     )
-    run = engine_plan.new_run("run-1", made, Clock().now())
-    runner = local.Runner(run, carrying, clock=Clock(), observers=(story,))
+    run = engine_plan.new_run("run-1", made, clock.now())
+    runner = local.Runner(run, carrying, clock=clock, observers=(story,))
     story.runner = runner
     story.run = await runner.carry_out()
     return story

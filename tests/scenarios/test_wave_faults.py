@@ -1,14 +1,16 @@
 """Waves under faults: what runs where in the end, and who was waited for."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
 from volary.engine import events, feed
-from volary.model import freeze, placement, stage
+from volary.model import freeze, json, placement, stage
 from volary.model.status import RunStatus
-from wave_world import OLD, Clock, Reacting, begins, moved, world
+from wave_watch import Allowed, watched
+from wave_world import OLD, Clock, Reacting, Story, World, begins, moved, world
 
 SIX = ("us-1", "us-2", "eu-1", "eu-2", "asia-1", "asia-2")
 #: Every wave of two of them.
@@ -16,6 +18,7 @@ PAIRS = (SIX[:2], SIX[2:4], SIX[4:])
 QUICK = (stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), timeout=timedelta(seconds=8)),)
 ONE_UNREACHABLE = placement.Budget(unreachable=placement.Share(1))
 ONE_FAILS = placement.Budget(failures=placement.Share(1))
+ONE_LOST, ONE_FAILED = Allowed(unreachable=1), Allowed(failures=1)
 
 
 def in_pairs(**more: object) -> placement.Waves:
@@ -43,7 +46,8 @@ async def test_a_cluster_is_lost_before_during_and_after_its_turn(moment: str) -
         faults = given.running.clusters["eu-1"].faults
         story = Reacting(begins(moment), lambda _: faults.change({"lost": "refuse"}))
 
-        await moved(given, in_pairs(), stages=QUICK, story=story)
+        with watched(given, story, allowed=ONE_LOST):
+            await moved(given, in_pairs(), stages=QUICK, story=story)
 
         run = story.run
         assert run is not None
@@ -66,8 +70,10 @@ async def test_a_lost_cluster_costs_nothing_where_the_budget_has_no_place_for_it
         await given.deployed(OLD)
         for name in ("eu-1", "eu-2"):
             given.running.clusters[name].faults.change({"lost": "refuse"})
+        story = Story()
 
-        story = await moved(given, waves, stages=QUICK)
+        with watched(given, story, allowed=ONE_LOST):
+            await moved(given, waves, stages=QUICK, story=story)
 
         assert story.run is not None
         assert story.run.status is RunStatus.FAILED
@@ -77,38 +83,46 @@ async def test_a_lost_cluster_costs_nothing_where_the_budget_has_no_place_for_it
 
 
 async def test_a_cluster_that_came_back_with_an_older_release_is_no_proof() -> None:
-    """Between its turn and the wave's end eu-1 is restored from yesterday."""
+    """Between its turn and the wave's end eu-1 is lost, and restored from yesterday."""
     async with world(*SIX) as given:
         await given.deployed(OLD)
-        gate = "wave-2/2-WAVE_GATE"
+        yesterday = given.get("eu-1", "Deployment", "shop")
+        faults = given.running.clusters["eu-1"].faults
         # The other one of its wave takes longer, so that there is time for it.
-        given.running.clusters["eu-2"].faults.change({"latency": "300ms"})
+        given.running.clusters["eu-2"].faults.change({"latency": "150ms"})
 
-        begun = asyncio.Event()
-        story = Reacting(
-            lambda event: (
-                isinstance(event, feed.TaskFinished)
-                and (event.stage, event.target) == ("wave-2/1-K8S_SYNC", "eu-1")
-            ),
-            lambda _: begun.set(),
-        )
+        def lose(_: Reacting) -> None:
+            faults.change({"lost": "refuse"})
+            restore(given, "eu-1", yesterday)
+            asyncio.get_running_loop().call_later(0.3, faults.change, {"lost": ""})
 
-        async def restore() -> None:
-            await begun.wait()
-            await given.deployed(OLD, targets=("eu-1",))
-
-        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
-            group.create_task(restore())
-            group.create_task(moved(given, in_pairs(budget=ONE_FAILS), stages=QUICK, story=story))
+        story = Reacting(ends("wave-2/1-K8S_SYNC", "eu-1"), lose)
+        with watched(given, story, allowed=ONE_FAILED):
+            await moved(given, in_pairs(budget=ONE_FAILS), stages=QUICK, story=story)
 
         assert story.run is not None
         assert story.run.status is RunStatus.FAILED
-        proof = story.run.stage(gate)
+        proof = story.run.stage("wave-2/2-WAVE_GATE")
         assert proof is not None
         task = proof.task("eu-1")
         assert task is not None
         assert "not of this release" in task.reason
         assert given.images("eu-1") == "shop:v1 2/2"
+
+
+def ends(stage_id: str, target: str) -> Callable[[feed.RunEvent], bool]:
+    return lambda event: (
+        isinstance(event, feed.TaskFinished) and (event.stage, event.target) == (stage_id, target)
+    )
+
+
+def restore(given: World, target: str, body: json.JsonObject) -> None:
+    """When: somebody brings a Deployment back from a backup, in the cluster itself."""
+    registry = given.running.clusters[target].registry
+    now = given.get(target, "Deployment", "shop")["metadata"]["resourceVersion"]
+    metadata = {**body["metadata"], "resourceVersion": now}
+    kind = registry.kind_of(body)
+    registry.update(kind, "default", "shop", {**body, "metadata": metadata})
 
 
 async def test_a_cluster_that_answers_reads_but_not_writes_is_a_failure_of_its_own() -> None:
@@ -117,8 +131,10 @@ async def test_a_cluster_that_answers_reads_but_not_writes_is_a_failure_of_its_o
         given.running.clusters["eu-1"].faults.change(
             {"denied": ["patch *", "create *", "update *", "delete *"]}
         )
+        story = Story()
 
-        story = await moved(given, in_pairs(budget=ONE_FAILS), stages=QUICK)
+        with watched(given, story, allowed=ONE_FAILED):
+            await moved(given, in_pairs(budget=ONE_FAILS), stages=QUICK, story=story)
 
         assert story.run is not None
         assert story.run.status is RunStatus.FAILED
@@ -153,7 +169,8 @@ async def test_rejected_at_the_gate_of_a_wave() -> None:
             story.runner.submit(events.Reject(Clock().now(), "bo", "too slow"))
 
         story = Reacting(lambda event: isinstance(event, feed.StageWaiting), decide)
-        await moved(given, gated, stages=QUICK, story=story)
+        with watched(given, story):
+            await moved(given, gated, stages=QUICK, story=story)
 
         assert story.run is not None
         assert story.run.status is RunStatus.FAILED
@@ -184,7 +201,8 @@ async def test_a_window_closes_over_a_wave_and_the_way_back_is_open() -> None:
             lambda event: isinstance(event, feed.RunChanged) and event.status is RunStatus.WAITING,
             give_up,
         )
-        await moved(given, waves, stages=QUICK, story=story)
+        with watched(given, story):
+            await moved(given, waves, stages=QUICK, story=story)
 
         assert seen == ["shop:v2 2/2", "shop:v1 2/2"]
         (told,) = {

@@ -149,10 +149,14 @@ async def test_an_application_does_not_wait_for_a_cluster_that_only_another_one_
         first, second = Story(), Story()
         deadline = timedelta(seconds=2)
 
-        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
-            everywhere = waves(("us", "eu", "asia"), progress_deadline=deadline)
-            group.create_task(moved(given, everywhere, stages=QUICK, story=first))
-            group.create_task(moved(there, waves(("us", "asia")), stages=QUICK, story=second))
+        with (
+            watched(given, first, allowed=ONE_UNREACHABLE),
+            watched(there, second, application="pay"),
+        ):
+            async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+                everywhere = waves(("us", "eu", "asia"), progress_deadline=deadline)
+                group.create_task(moved(given, everywhere, stages=QUICK, story=first))
+                group.create_task(moved(there, waves(("us", "asia")), stages=QUICK, story=second))
 
         assert first.run is not None
         assert second.run is not None
@@ -176,7 +180,8 @@ def _on(given: stage_world.World, *names: str) -> stage_world.World:
         commit: [
             stage_world.made(
                 stage_world.deployment(f"pay:{version}", name="pay", app="pay"), "pay.yaml"
-            )
+            ),
+            stage_world.made({**stage_world.service(app="pay"), "metadata": {"name": "pay"}}),
         ]
         for commit, version in ((OLD, "v1"), (NEW, "v2"))
     }
