@@ -17,6 +17,7 @@ from volary.manifests import masking, presence
 from volary.model import application as applications
 from volary.model import attendance, errors, fleet, resource, status
 from volary.model import health as healths
+from volary.placement import destinations, failover
 from volary.planner import targets as target_choice
 from volary.stages import executor
 from volary.store import protocol, records
@@ -90,7 +91,8 @@ class StatusService:
         except (errors.UserError, errors.TemporaryError) as error:
             self._problems[known.name] = f"its file cannot be read: {error}"
             return surveys.Subject(known.name, others, rules=self.desk.clusters.fleet.health)
-        return subject(project.application, self.desk.clusters.fleet, others)
+        members = self.desk.clusters.fleet
+        return subject(project.application, members, others, standing.placed)
 
     async def _why_waiting(self, standing: standings.Standing) -> str:
         if standing.want is not None and standing.why_waiting:
@@ -107,15 +109,34 @@ def away(known: register.Register) -> Callable[[str], bool]:
 
 
 def subject(
-    application: applications.Application, members: fleet.Fleet, others: tuple[str, ...] = ()
+    application: applications.Application,
+    members: fleet.Fleet,
+    others: tuple[str, ...] = (),
+    placed: failover.Standing | None = None,
 ) -> surveys.Subject:
-    """Return what is looked at for an application; `others` are clusters it was in."""
-    chosen = target_choice.select(application, members)
-    kept_away = (*chosen.suspended, *(name for name, _ in chosen.tainted))
+    """Return what is looked at for an application.
+
+    It is for the clusters that its spread chooses; one that it is on and that takes nothing new
+    at the moment, because it is cordoned or lost, is looked at as any other.
+
+    Args:
+        application: As its file says.
+        members: The fleet.
+        others: Clusters it was in.
+        placed: What is remembered of where it is; nothing without a server.
+    """
+    placed = placed or failover.Standing()
+    selection = target_choice.select(application, members)
+    marked = tuple(name for name, _ in selection.tainted)
+    here = {*selection.names, *(name for name in marked if name in placed.chosen)}
+    there = [each for each in members.clusters if each.name in here]
+    choice = destinations.choose(application, there, placed)
+    # A spread that cannot be met says nothing of where it is.
+    found = choice.names or placed.chosen or selection.names
     return surveys.Subject(
         application.name,
-        tuple(each.name for each in chosen.targets),
-        (*others, *kept_away),
+        found,
+        (*others, *selection.names, *selection.suspended, *marked),
         executor.with_rules(application, members).health,
     )
 
