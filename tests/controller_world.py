@@ -14,6 +14,7 @@ from volary.clusters import breaker, transport
 from volary.config import fleet as fleet_files
 from volary.controller import inputs, leases, refusals, server_loop, service, views
 from volary.model import controller as settings
+from volary.model import json
 from volary.stages import executor as stage_executor
 from volary.store import records
 
@@ -86,6 +87,11 @@ class Controlled:
         await self.until_run(run, lambda each: each.summary.finished is not None, timeout=timeout)
         await self.until_application(lambda each: each.status != "running" or each.run != run)
         return (await self.service.run(run)).summary
+
+    async def told(self) -> list[json.JsonObject]:
+        """Return all that all runs told so far, in order."""
+        found = await self.service.all_events(0, application="simple", limit=100_000)
+        return [each.document for each in found]
 
     async def logs(self, run: str, *, tries: int = 50) -> tuple[views.LogView, ...]:
         """Return a run's log once some of it was written: lines are kept in batches."""

@@ -43,6 +43,8 @@ class Told:
 
     allowed: Allowed
     broken: list[str] = field(default_factory=list)
+    #: How many tasks of waves began.
+    begun: int = 0
     _runs: dict[str, _Run] = field(default_factory=dict)
 
     def hear(self, event: feed.RunEvent | Mapping[str, Any]) -> None:
@@ -70,6 +72,7 @@ class Told:
 
     def _starts(self, run: _Run, wave: str, said: Mapping[str, Any]) -> None:
         target, stage = said["target"], said["stage"]
+        self.begun += 1
         run.gone.pop(target, None)
         if said["stageName"] == GATE:
             run.gates[target] = ""

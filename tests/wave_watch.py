@@ -39,8 +39,10 @@ class Watch:
 
     def hear(self, events: Sequence[feed.RunEvent | Mapping[str, Any]]) -> None:
         """Go through events, also long after they happened."""
+        before = self.told.begun
         for each in events:
             self.told.hear(each)
+        assert self.told.begun > before, "nothing of a wave was told"
 
     @property
     def broken(self) -> list[str]:
@@ -89,3 +91,4 @@ def watched(
         yield watch
         assert watch.broken == []
     assert clusters.changes, "nothing happened"
+    assert story is None or told.begun, "nothing of a wave was told"

@@ -6,11 +6,12 @@ from datetime import timedelta
 
 import pytest
 
+from stage_world import World
 from volary.engine import events, feed
 from volary.model import freeze, json, placement, stage
 from volary.model.status import RunStatus
 from wave_watch import Allowed, watched
-from wave_world import OLD, Clock, Reacting, Story, World, begins, moved, world
+from wave_world import OLD, Clock, Reacting, Story, begins, moved, world
 
 SIX = ("us-1", "us-2", "eu-1", "eu-2", "asia-1", "asia-2")
 #: Every wave of two of them.

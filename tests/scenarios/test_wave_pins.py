@@ -6,10 +6,12 @@ from pathlib import Path
 import command_world
 from controller_world import controlled
 from volary.sandbox import storage
+from wave_watch import Allowed, watched
 
 SPEED = 60.0
 V1, V2 = "example/simple:v1", "example/simple:v2"
 NAMES = ("us", "eu", "asia")
+ONE_EACH = tuple((each,) for each in NAMES)
 WAVES = """\
 apiVersion: volary.dev/v1
 kind: Application
@@ -41,12 +43,14 @@ async def test_an_override_changed_in_mid_wave_goes_out_with_the_next_run_in_wav
                 world.running.clusters[name].registry.subscribe(
                     lambda change, name=name: see(seen, name, change)
                 )
-            given.push(V1, V2)
-            await given.until_application(
-                lambda each: each.status == "running" and world.images("us").startswith(V2)
-            )
-            last = world.edit("volary.yaml", "edition: one", "edition: two", message="Edition")
-            await given.synced(last)
+            with watched(world, application="simple", waves=ONE_EACH) as watch:
+                given.push(V1, V2)
+                await given.until_application(
+                    lambda each: each.status == "running" and world.images("us").startswith(V2)
+                )
+                last = world.edit("volary.yaml", "edition: one", "edition: two", message="Edition")
+                await given.synced(last)
+                watch.hear(await given.told())
 
             runs = [each.status for each in await given.runs()]
 
@@ -84,18 +88,21 @@ async def test_a_cluster_that_failed_and_left_the_fleet_counts_and_keeps_what_it
             await given.until_application(lambda each: each.status == "synced")
             for name in ("eu", "asia"):
                 world.running.clusters[name].faults.images.add(V2, "bad")
-            given.push(V1, V2)
-            going = await given.until_application(lambda each: each.status == "running")
-            await given.until_run(
-                going.run,
-                lambda each: any(
-                    cluster.name == "eu" and cluster.left_out for cluster in each.targets
-                ),
-            )
-            members = given.controller.service.fleet.register.members
-            others = tuple(each for each in members.clusters if each.name != "eu")
-            given.controller.change_fleet(replace(members, clusters=others))
-            ended = await given.ended(going.run)
+            waves, allowed = (("us", "eu"), ("asia",)), Allowed(failures=1, total=1)
+            with watched(world, application="simple", waves=waves, allowed=allowed) as watch:
+                given.push(V1, V2)
+                going = await given.until_application(lambda each: each.status == "running")
+                await given.until_run(
+                    going.run,
+                    lambda each: any(
+                        cluster.name == "eu" and cluster.left_out for cluster in each.targets
+                    ),
+                )
+                members = given.controller.service.fleet.register.members
+                others = tuple(each for each in members.clusters if each.name != "eu")
+                given.controller.change_fleet(replace(members, clusters=others))
+                ended = await given.ended(going.run)
+                watch.hear(await given.told())
 
             assert ended.status == "failed"
             assert "all waves: 2 failed, 1 may be; asia: " in ended.reason, ended.reason
