@@ -1,10 +1,13 @@
 """Applications, commits, inventories and requests of every store."""
 
 from dataclasses import replace
+from datetime import timedelta
+
+import pytest
 
 import store_fixtures as given
 from volary.model import resource
-from volary.store import protocol, records
+from volary.store import faults, protocol, records
 
 SHOP = records.ApplicationRecord(
     "shop",
@@ -37,6 +40,41 @@ async def test_only_a_change_makes_a_new_version(store: protocol.Store) -> None:
     found = await store.applications.get("shop")
     assert found is not None
     assert found.labels == {"team": "api"}
+
+
+async def test_an_application_is_forgotten_with_all_but_its_runs(store: protocol.Store) -> None:
+    commit = records.CommitRecord("shop", "abc", given.at(1))
+    item = records.InventoryItem(resource.ResourceKey("", "Service", "shop", "web"), "v1", "abc")
+    for name in ("shop", "cart"):
+        await store.applications.keep(replace(SHOP, name=name), fence=None)
+        await store.commits.keep(replace(commit, application=name), fence=None)
+        await store.inventory.replace(name, "us", [item], fence=None)
+        await store.memories.keep(name, "us", "primary", {"replicas": 2}, fence=None)
+
+    await store.applications.forget("shop", fence=None)
+    await store.applications.forget("nothing", fence=None)
+
+    assert await store.applications.get("shop") is None
+    wanted = records.ApplicationFilter(labels=SHOP.labels)
+    assert [each.name for each in (await store.applications.list(wanted)).items] == ["cart"]
+    assert await store.commits.get("shop", "abc") is None
+    assert await store.inventory.list("shop", "us") == ()
+    assert await store.memories.recall("shop", "us", "primary") == {}
+    assert await store.commits.get("cart", "abc") is not None
+    assert await store.inventory.list("cart", "us") == (item,)
+    assert await store.memories.recall("cart", "us", "primary") == {"replicas": 2}
+
+
+async def test_who_was_overtaken_forgets_no_application(store: protocol.Store) -> None:
+    old = await store.leases.acquire("drive", "a", timedelta(minutes=1))
+    assert old is not None
+    await store.leases.release(old)
+    await store.leases.acquire("drive", "b", timedelta(minutes=1))
+    await store.applications.keep(SHOP, fence=None)
+
+    with pytest.raises(faults.Overtaken):
+        await store.applications.forget("shop", fence=old.fence)
+    assert await store.applications.get("shop") is not None
 
 
 async def test_a_commit_keeps_the_time_it_was_seen_first(store: protocol.Store) -> None:

@@ -185,6 +185,13 @@ class Applications(Protocol):
         """Return applications by name."""
         ...
 
+    async def forget(self, name: str, *, fence: record.Fence | None) -> None:
+        """Forget it with its commits, inventories and memories; its runs are history and stay.
+
+        A name that is not known is ignored.
+        """
+        ...
+
 
 class Commits(Protocol):
     """The commits of the applications and what became of them."""

@@ -1,6 +1,7 @@
 """Applications in memory."""
 
 from dataclasses import replace
+from typing import Any
 
 from volary.model import record
 from volary.store import pages, records
@@ -43,6 +44,16 @@ class Applications:
         ]
         limit = pages.bounded(limit, self._limits.page)
         return pages.cut(found, limit, lambda item: (item.name,))
+
+    async def forget(self, name: str, *, fence: record.Fence | None) -> None:
+        """Forget it with all that is kept under its name, but for its runs."""
+        self._shelf.check_fence(fence)
+        shelf = self._shelf
+        shelf.applications.pop(name, None)
+        kept: tuple[dict[Any, Any], ...] = (shelf.commits, shelf.inventory, shelf.memories)
+        for each in kept:
+            for key in [key for key in each if key[0] == name]:
+                del each[key]
 
 
 def _is_wanted(application: records.ApplicationRecord, wanted: records.ApplicationFilter) -> bool:

@@ -73,6 +73,16 @@ class Applications:
             items = [_record(row) for row in found]
         return pages.cut(items, limit, lambda item: (item.name,))
 
+    @database.finished
+    async def forget(self, name: str, *, fence: record.Fence | None) -> None:
+        """Forget it with all that is kept under its name, but for its runs."""
+        async with self._base.writing() as connection:
+            await fences.check(connection, fence)
+            for table in (tables.commits, tables.inventory, tables.application_memories):
+                await connection.execute(sa.delete(table).where(table.c.application == name))
+            applications = tables.applications
+            await connection.execute(sa.delete(applications).where(applications.c.name == name))
+
 
 async def _known(
     connection: sa_async.AsyncConnection, names: Sequence[str]

@@ -1,15 +1,13 @@
 """What analyses measured and concluded, in a database."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model import record
 from volary.store import pages, records
-from volary.store.sql import database, fences, numbering, tables
+from volary.store.sql import database, fences, group, numbering, tables
 
 
 class Findings:
@@ -18,34 +16,29 @@ class Findings:
     def __init__(self, base: database.Database, limits: records.Limits) -> None:
         self._base = base
         self._limits = limits
+        self._group = group.GroupCommit(self._append_all, id, most=limits.group)
 
-    @database.finished
     async def append(
         self, findings: Sequence[records.Finding], *, fence: record.Fence | None
     ) -> None:
         """Keep findings in order; those of unknown runs are left out."""
-        if not findings:
-            return
-        async with self._base.writing() as connection:
-            await fences.check(connection, fence)
-            known = await numbering.known(connection, (each.run_id for each in findings))
-            kept = [each for each in findings if each.run_id in known]
-            if kept:
-                await self._append(connection, kept)
+        if findings:
+            await self._group.keep(fences.Fenced(findings, fence))
 
-    async def _append(
-        self, connection: sa_async.AsyncConnection, findings: Sequence[records.Finding]
-    ) -> None:
-        tasks = dict.fromkeys(map(_task, findings))
-        last = Counter(
-            {task: await numbering.last(connection, tables.findings, task) for task in tasks}
-        )
-        values = []
-        for each in findings:
-            last[_task(each)] += 1
-            values.append(_values(each, last[_task(each)]))
-        await connection.execute(sa.insert(tables.findings), values)
-        await numbering.trim(connection, tables.findings, last, self._limits.findings_per_task)
+    async def _append_all(
+        self, writes: Sequence[fences.Fenced[Sequence[records.Finding]]]
+    ) -> list[Exception | None]:
+        async with self._base.writing() as connection:
+            refused = await fences.refusals(connection, [each.fence for each in writes])
+            rows = [
+                _values(each)
+                for write, refusal in zip(writes, refused, strict=True)
+                if refusal is None
+                for each in write.item
+            ]
+            most = self._limits.findings_per_task
+            await numbering.append(connection, tables.findings, rows, most=most)
+            return list(refused)
 
     @database.finished
     async def after(
@@ -77,13 +70,12 @@ class Findings:
             return tuple(map(_kept, await connection.execute(query)))
 
 
-def _values(finding: records.Finding, number: int) -> dict[str, Any]:
+def _values(finding: records.Finding) -> dict[str, Any]:
     return {
         "run_id": finding.run_id,
         "stage_id": finding.stage,
         "target": finding.target,
         "attempt": finding.attempt,
-        "number": number,
         "at": finding.at,
         "kind": finding.kind,
         "metric": finding.metric,
@@ -103,7 +95,3 @@ def _kept(row: sa.Row[Any]) -> records.KeptFinding:
         document=row.document,
     )
     return records.KeptFinding(row.position, row.number, finding)
-
-
-def _task(finding: records.Finding) -> numbering.Task:
-    return finding.run_id, finding.stage, finding.target

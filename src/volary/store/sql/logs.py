@@ -1,11 +1,9 @@
 """Logs of tasks in a database."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model import record
 from volary.store import bounds, pages, records
@@ -30,39 +28,22 @@ class Logs:
     ) -> list[Exception | None]:
         async with self._base.writing() as connection:
             refused = await fences.refusals(connection, [each.fence for each in writes])
-            lines = [
-                line
+            rows = [
+                self._values(line)
                 for write, refusal in zip(writes, refused, strict=True)
                 if refusal is None
                 for line in write.item
             ]
-            known = await numbering.known(connection, (line.run_id for line in lines))
-            kept = [line for line in lines if line.run_id in known]
-            if kept:
-                await self._append(connection, kept)
+            most = self._limits.lines_per_task
+            await numbering.append(connection, tables.logs, rows, most=most)
             return list(refused)
 
-    async def _append(
-        self, connection: sa_async.AsyncConnection, lines: Sequence[records.LogLine]
-    ) -> None:
-        tasks = dict.fromkeys(map(_task, lines))
-        last = Counter(
-            {task: await numbering.last(connection, tables.logs, task) for task in tasks}
-        )
-        values = []
-        for line in lines:
-            last[_task(line)] += 1
-            values.append(self._values(line, last[_task(line)]))
-        await connection.execute(sa.insert(tables.logs), values)
-        await numbering.trim(connection, tables.logs, last, self._limits.lines_per_task)
-
-    def _values(self, line: records.LogLine, number: int) -> dict[str, Any]:
+    def _values(self, line: records.LogLine) -> dict[str, Any]:
         return {
             "run_id": line.run_id,
             "stage_id": line.stage,
             "target": line.target,
             "attempt": line.attempt,
-            "number": number,
             "at": line.at,
             "level": line.level,
             "line": bounds.shorten(line.text, self._limits.line_length),
@@ -99,7 +80,3 @@ def _line(row: sa.Row[Any]) -> records.KeptLine:
         text=row.line,
     )
     return records.KeptLine(row.position, row.number, line)
-
-
-def _task(line: records.LogLine) -> numbering.Task:
-    return line.run_id, line.stage, line.target
