@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from rich import table
 
 from volary.cli import console, dividing, exits
-from volary.config import admission, crosscheck
+from volary.config import admission, crosscheck, moving
+from volary.config import application as application_files
+from volary.config import waves as wave_files
 from volary.controller import destinations as placement
 from volary.controller import projects
 from volary.manifests import comparison, diff_text
@@ -44,6 +46,7 @@ async def targets(wish: Wish, *, as_json: bool) -> int:
     talk = console.talk()
     members = projects.load_fleet(wish.fleet, wish.contexts)
     console.show_problems(talk, (*project.warnings, *projects.check_fleet(project, members)))
+    check(project.loaded, members)
     places = placed(project.application, members)
     numbers = await dividing.look(project, members)
     console.show_problems(talk, numbers.warnings)
@@ -76,6 +79,22 @@ def _to_json(place: Place, made: assignment.Assignment) -> json.JsonObject:
         **({"replicas": replicas} if replicas else {}),
         **({"readAt": read_at.isoformat().replace("+00:00", "Z")} if read_at else {}),
     }
+
+
+def check(loaded: application_files.Loaded, members: fleet.Fleet) -> None:
+    """Raise what keeps an application from its places, with where that is written.
+
+    Raises:
+        errors.UserError: The fleet cannot meet its spread, or has clusters that are in no wave.
+    """
+    path = moving.SPREAD
+    try:
+        choice = choose(loaded.require(), members)
+        path = wave_files.PATH
+        if loaded.require().waves.waves:
+            waves.divide(loaded.require().waves, choice.clusters)
+    except errors.UserError as error:
+        raise loaded.located(error, path) from error
 
 
 def placed(application: applications.Application, members: fleet.Fleet) -> tuple[Place, ...]:

@@ -65,6 +65,15 @@ class Loaded:
             raise errors.UserError(*(e for e in self.problems if is_error(e)))
         return self.application
 
+    def located(self, error: errors.UserError, path: yaml.Path) -> errors.UserError:
+        """Return an error whose problems without a place are at `path` of this file."""
+        if self.document is None:
+            return error
+        here = self.document.where(path)
+        return errors.UserError(
+            *(replace(e, where=here) if e.where == problem.NOWHERE else e for e in error.problems)
+        )
+
 
 def is_file_name(path: str) -> bool:
     """Say whether a file is an application file, by its name."""

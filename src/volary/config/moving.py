@@ -9,7 +9,7 @@ from volary.config import cluster_properties, moving_sections, sections, shape, 
 from volary.model import application as applications
 from volary.model import failover, spreading
 
-_SPREAD: yaml.Path = ("spec", "placement", "spread")
+SPREAD: yaml.Path = ("spec", "placement", "spread")
 _FAILOVER: yaml.Path = ("spec", "placement", "failover")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _LONGEST_WITNESS = timedelta(seconds=30)
@@ -54,7 +54,7 @@ def _constraints(
     reading: shape.Reading, read: Sequence[moving_sections.SpreadConstraint]
 ) -> Iterator[spreading.Constraint]:
     for place, each in enumerate(read):
-        path = (*_SPREAD, place)
+        path = (*SPREAD, place)
         if each.by is not None and each.by_label:
             reading.error(path, "by and byLabel are both given", "keep one of them")
         if each.max_groups and each.max_groups < each.min_groups:
@@ -69,7 +69,7 @@ def _check_counts(reading: shape.Reading, found: Sequence[spreading.Constraint])
     for place in (*by_cluster[1:], *by_group[1:]):
         first = found[(by_cluster if place in by_cluster else by_group)[0]]
         reading.error(
-            (*_SPREAD, place),
+            (*SPREAD, place),
             f"it is spread by {first.key} already",
             "one constraint by cluster and one by region, zone, provider or a label",
         )
@@ -77,7 +77,7 @@ def _check_counts(reading: shape.Reading, found: Sequence[spreading.Constraint])
         limit, groups = found[by_cluster[0]], found[by_group[0]]
         if limit.most and limit.most < groups.least:
             reading.error(
-                (*_SPREAD, by_cluster[0], "maxGroups"),
+                (*SPREAD, by_cluster[0], "maxGroups"),
                 f"{groups.least} by {groups.key} are more than {limit.most} clusters",
             )
 

@@ -250,6 +250,8 @@ _LIMITS = {
 def _explain(detail: typing.Any) -> tuple[str, str]:
     """Put pydantic's finding into the user's words."""
     kind, given = detail["type"], detail["input"]
+    if given == "" and kind == "too_short":
+        kind = "string_too_short"
     if kind in _ABSENT:
         return _ABSENT[kind], ""
     if kind in {"literal_error", "enum"}:

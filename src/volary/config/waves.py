@@ -114,6 +114,8 @@ def _gate(reading: shape.Reading, read: wave_sections.Gate, path: yaml.Path) -> 
     if read.approval.count > len(names):
         message = f"{read.approval.count} people have to approve, but {len(names)} may"
         reading.error((*path, "approval", "count"), message, "name more approvers")
+    if not read.approval.timeout:
+        reading.error((*path, "approval", "timeout"), "must be more than 0")
     options = stage.ApprovalOptions(names, read.approval.count)
     return placement.Gate(options, read.approval.timeout, webhook, judged)
 

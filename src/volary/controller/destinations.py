@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from volary.config import admission, crosscheck
+from volary.config import admission, crosscheck, moving, yaml
 from volary.model import application as applications
 from volary.model import fleet, problem
 from volary.placement import destinations, failover
@@ -21,8 +21,11 @@ def narrow(
     selection: target_choice.Selection,
     standing: failover.Standing,
     members: fleet.Fleet,
+    document: yaml.Document | None = None,
 ) -> tuple[target_choice.Selection, tuple[str, ...]]:
     """Return the selection with who is left out, and all clusters that the application is on.
+
+    `document` is the application's file, to name the line of a spread that cannot be met.
 
     One that it is on and that takes nothing new at the moment keeps its place: nobody takes over
     from it because of that.
@@ -33,6 +36,7 @@ def narrow(
     if choice.failure:
         error = problem.Problem(
             f"the spread cannot be met: {choice.failure}",
+            document.where(moving.SPREAD) if document else problem.NOWHERE,
             hint="lower minGroups, or add clusters to the fleet",
         )
         return replace(selection, problems=(*selection.problems, error)), ()

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from volary.clusters import kubeconfig, pool
 from volary.config import application as application_files
-from volary.config import lint, strategies
+from volary.config import lint, strategies, waves
 from volary.controller import (
     batching,
     destinations,
@@ -111,7 +111,9 @@ async def prepare(
     selection = target_choice.select(
         application, clusters.fleet, document=loaded.document, base=loaded.base
     )
-    selection, placed = destinations.narrow(application, selection, wish.placed, clusters.fleet)
+    selection, placed = destinations.narrow(
+        application, selection, wish.placed, clusters.fleet, loaded.document
+    )
     names = tuple(each.name for each in selection.require())
     sides = {project.commit: _side(project)}
     rendering = renditions.Rendering(
@@ -143,7 +145,10 @@ async def prepare(
         counts = await primary_counts.read(clusters, application, manifests, patience=wish.patience)
         pinned = batching.pin(application, chosen.stages, selection.targets, counts)
         chosen = replace(chosen, stages=pinned)
-    moved = waving.of(application, selection.targets, chosen.stages, goes_back=wish.goes_back)
+    try:
+        moved = waving.of(application, selection.targets, chosen.stages, goes_back=wish.goes_back)
+    except errors.UserError as error:
+        raise loaded.located(error, waves.PATH) from error
     warnings += [
         problem.Problem(each, severity=problem.Severity.WARNING) for each in moved.warnings
     ]

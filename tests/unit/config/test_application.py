@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from volary.config import application, yaml
 from volary.config.dialects.karmada import policies as karmada_policies
 from volary.model import application as applications
-from volary.model import errors, stage, variant
+from volary.model import errors, problem, stage, variant
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -336,3 +336,18 @@ spec:
         if isinstance(each.options, stage.WebhookGateOptions)
     ]
     assert asked == ["confirm-rollout", "confirm-promotion"]
+
+
+def test_a_problem_without_a_place_is_put_where_it_is_written() -> None:
+    text = "apiVersion: volary.dev/v1\nkind: Application\nspec:\n  waves: [{name: all}]\n"
+    loaded = application.parse(text, file="volary.yaml", default_name="shop")
+    elsewhere = problem.Problem("placed already", problem.Location("fleet.yaml", 3))
+
+    error = loaded.located(
+        errors.UserError(problem.Problem("eu is in no wave"), elsewhere), ("spec", "waves")
+    )
+
+    assert [str(each) for each in error.problems] == [
+        "volary.yaml:4: spec.waves: eu is in no wave",
+        "fleet.yaml:3: placed already",
+    ]

@@ -2,9 +2,10 @@
 
 import pytest
 
+from volary.config import yaml
 from volary.controller import destinations
 from volary.model import application as applications
-from volary.model import errors, fleet, spreading, taints
+from volary.model import errors, fleet, problem, spreading, taints
 from volary.placement import failover
 from volary.planner import targets
 
@@ -61,3 +62,14 @@ def test_a_spread_that_cannot_be_met_refuses_the_run() -> None:
     assert [each.message for each in refused.value.problems] == [
         "the spread cannot be met: at least 2 by cluster are needed, 1 qualifies: us"
     ]
+
+
+def test_a_spread_that_cannot_be_met_is_said_with_its_line() -> None:
+    [document] = yaml.load_all("spec:\n  placement:\n    spread: [{minGroups: 2}]\n", "volary.yaml")
+    clusters = members("us")
+    chosen = targets.select(SPREAD, clusters)
+
+    selection, _ = destinations.narrow(SPREAD, chosen, failover.Standing(), clusters, document)
+
+    [wrong] = [each for each in selection.problems if each.severity is problem.Severity.ERROR]
+    assert str(wrong.where) == "volary.yaml:3: spec.placement.spread"
