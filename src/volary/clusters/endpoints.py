@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from volary.clusters import client as clients
 from volary.clusters import errors as cluster_errors
-from volary.clusters import readiness, selectors, wait, watching
+from volary.clusters import glances, readiness, selectors, wait, watching
 from volary.manifests import objects
 from volary.model import json
 
@@ -61,8 +61,11 @@ async def wait_serving(
     *,
     timeout: timedelta,
     stop: Callable[[], Awaitable[None]] = wait.never,
+    glance: glances.Glance | None = None,
 ) -> str:
     """Wait until a Service has a ready endpoint that is a pod with `labels`.
+
+    What `glance` has seen already is not asked for again; it forgets all when it takes long.
 
     Returns what is missing when time is up or `stop` returns; empty when there is one, or
     when this user may not look at endpoints.
@@ -86,9 +89,11 @@ async def wait_serving(
     )
     try:
         # Nearly always it serves already, and every step of every release asks.
-        await _look(client, listed, chosen)
+        glance = glance or glances.Glance(client)
+        await _look(glance, listed, chosen)
         if is_serving():
             return ""
+        glance.forget()
         if await client.get(services, service, namespace=namespace) is None:
             return f"there is no Service {service}"
         await watching.watch_until(client, [listed, chosen], is_serving, timeout=timeout, stop=stop)
@@ -100,13 +105,10 @@ async def wait_serving(
     return f"the Service {service} has no ready endpoint among the pods {title}"
 
 
-async def _look(client: clients.Client, *sources: watching.Source) -> None:
+async def _look(glance: glances.Glance, *sources: watching.Source) -> None:
     """List sources once; what is there is kept."""
     for each in sources:
-        there = await client.list(
-            each.resource, namespace=each.namespace, label_selector=each.label_selector
-        )
-        for body in there.items:
+        for body in await glance.list(each.resource, each.namespace, each.label_selector):
             each.keep(objects.text(body, "metadata", "name"), body)
 
 

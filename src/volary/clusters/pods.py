@@ -1,10 +1,10 @@
 """Pods that can take traffic."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
 
 from volary.clusters import client as clients
-from volary.clusters import discovery, readiness, selectors, wait, watching
+from volary.clusters import discovery, glances, readiness, selectors, wait, watching
 from volary.model import errors, json
 
 
@@ -13,7 +13,7 @@ async def ready(client: clients.Client, namespace: str, labels: dict[str, str]) 
     listed = await client.list(
         await _kind(client), namespace=namespace, label_selector=selectors.exact(labels)
     )
-    return sum(readiness.is_ready_pod(pod) for pod in listed.items)
+    return _ready(listed.items)
 
 
 async def wait_ready(
@@ -23,21 +23,32 @@ async def wait_ready(
     *,
     timeout: timedelta,
     stop: Callable[[], Awaitable[None]] = wait.never,
+    glance: glances.Glance | None = None,
 ) -> int:
-    """Wait until a pod with `labels` is ready; return how many are, 0 when late or stopped."""
+    """Wait until a pod with `labels` is ready; return how many are, 0 when late or stopped.
+
+    What `glance` has seen already is not asked for again; it forgets all when it takes long.
+    """
+    kind, chosen = await _kind(client), selectors.exact(labels)
+    glance = glance or glances.Glance(client)
+    try:
+        # Nearly always one is ready already, and every step of every release asks.
+        there = _ready(await glance.list(kind, namespace, chosen))
+    except errors.TemporaryError:
+        there = 0  # a watch waits such failures out
+    if there:
+        return there
+    glance.forget()
     pods: dict[str, json.JsonObject] = {}
-
-    def count() -> int:
-        return sum(readiness.is_ready_pod(pod) for pod in pods.values())
-
-    source = watching.Source(
-        await _kind(client),
-        namespace,
-        watching.keep_by_name(pods),
-        label_selector=selectors.exact(labels),
+    source = watching.Source(kind, namespace, watching.keep_by_name(pods), label_selector=chosen)
+    await watching.watch_until(
+        client, [source], lambda: _ready(pods.values()) > 0, timeout=timeout, stop=stop
     )
-    await watching.watch_until(client, [source], lambda: count() > 0, timeout=timeout, stop=stop)
-    return count()
+    return _ready(pods.values())
+
+
+def _ready(pods: Iterable[json.JsonObject]) -> int:
+    return sum(readiness.is_ready_pod(pod) for pod in pods)
 
 
 async def _kind(client: clients.Client) -> discovery.Resource:

@@ -58,11 +58,13 @@ async def watch_until(
     *,
     timeout: timedelta,
     stop: Callable[[], Awaitable[None]],
+    by_time: bool = True,
 ) -> End:
     """Listen to `sources` until `decide` says that it is decided, `stop` returns or time is up.
 
     `decide` is first asked when every source has been listed once. When that decides it already,
-    nothing is watched: a watch costs a connection of its own.
+    nothing is watched: a watch costs a connection of its own. After that it is asked at each
+    change, and with `by_time` every second, for answers that depend on limits that pass.
 
     Raises:
         VolaryError: when a source cannot be watched, or the cluster is not there any more.
@@ -75,7 +77,8 @@ async def watch_until(
         tasks.append(group.create_task(room.look_after(client)))
         stopper.add_done_callback(lambda _: room.changed.set())
         try:
-            ended = await room.wait(decide, timeout, stopper)
+            tick = _TICK if by_time else timeout.total_seconds()
+            ended = await room.wait(decide, timeout, stopper, tick)
         finally:
             for task in (stopper, *tasks):
                 task.cancel()
@@ -100,7 +103,11 @@ class _Room:
         self._heard = asyncio.get_running_loop().time()
 
     async def wait(
-        self, decide: Callable[[], bool], timeout: timedelta, stopper: "asyncio.Task[None]"
+        self,
+        decide: Callable[[], bool],
+        timeout: timedelta,
+        stopper: "asyncio.Task[None]",
+        tick: float,
     ) -> End | errors.VolaryError:
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout.total_seconds()
@@ -118,7 +125,7 @@ class _Room:
             if remaining <= 0:
                 return End.TIMED_OUT
             try:
-                async with asyncio.timeout(min(remaining, _TICK)):
+                async with asyncio.timeout(min(remaining, tick)):
                     await self.changed.wait()
             except TimeoutError:
                 continue

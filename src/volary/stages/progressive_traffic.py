@@ -18,7 +18,7 @@ from datetime import datetime
 from volary.model import application as applications
 from volary.model import errors, json, manifest, outcome, stage, webhook
 from volary.planner import stepping
-from volary.stages import checking, council, inquiries, routes, scaling, vigil, work
+from volary.stages import carrying, checking, council, inquiries, routes, scaling, vigil, work
 from volary.stages import context as contexts
 from volary.stages.routing import division, interface
 
@@ -130,6 +130,8 @@ class Journey:
     position: stepping.Position = field(default_factory=stepping.Position)
     #: What was said last against going on.
     reason: str = ""
+    #: The route as it was seen last.
+    _carrier: carrying.Carrier | None = None
     _baseline: int = 0
     _is_confirmed: bool = False
     _kept: json.JsonObject = field(default_factory=dict)
@@ -267,7 +269,8 @@ class Journey:
 
     async def _observe(self) -> None:
         """Read the live routes: they are the truth about the weight."""
-        seen = await routes.observe(self.doing, self.source)
+        self._carrier = await routes.look(self.doing, self.source)
+        seen = routes.observed(self.doing, self._carrier)
         if seen is None:
             self.position = replace(self.position, weight=0, mirrored=False)
             return
@@ -319,7 +322,7 @@ class Journey:
         self.doing.context.weights(f"moving: {done.sentence}", wanted.shares, {})
         if self.options.scale_canary and wanted.canary:
             await scaling.follow(self.doing, self.source, wanted.canary)
-        observed = await routes.divide(self.doing, self.source, wanted)
+        observed = await routes.divide(self.doing, self.source, wanted, known=self._carrier)
         self.watch.has_traffic = self.position.weight > 0
         self.doing.context.log(f"advance: {done.sentence}")
         self.doing.context.weights(done.sentence, wanted.shares, observed.shares)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
-from volary.clusters import endpoints
+from volary.clusters import endpoints, glances
 from volary.clusters import pods as cluster_pods
 from volary.manifests import service_targets
 from volary.model import json, manifest, variant
@@ -21,6 +21,7 @@ async def require_pods(
     carrier: carrying.Carrier,
     source: Sequence[manifest.Manifest],
     which: variant.Variant,
+    glance: glances.Glance | None = None,
 ) -> None:
     """Make sure that a variant can take traffic.
 
@@ -34,6 +35,7 @@ async def require_pods(
         labels,
         timeout=min(PATIENCE, work.remaining),
         stop=work.context.stop.wait,
+        glance=glance,
     )
     work.check_stop()
     if not ready:
@@ -48,10 +50,11 @@ async def require_all(
     carrier: carrying.Carrier,
     source: Sequence[manifest.Manifest],
     wanted: Iterable[variant.Variant],
+    glance: glances.Glance | None = None,
 ) -> None:
     """Make sure that every variant in `wanted` can take traffic."""
     for which in wanted:
-        await require_pods(work, carrier, source, which)
+        await require_pods(work, carrier, source, which, glance)
 
 
 async def has_pods(
@@ -71,6 +74,7 @@ async def require_services(
     source: Sequence[manifest.Manifest],
     body: json.JsonObject,
     wanted: Iterable[variant.Variant],
+    glance: glances.Glance | None = None,
 ) -> None:
     """Make sure that the Services which a route names lead to ready pods of their variants.
 
@@ -90,6 +94,7 @@ async def require_services(
             await _labels(work, carrier, source, which),
             timeout=min(PATIENCE, work.remaining),
             stop=work.context.stop.wait,
+            glance=glance,
         )
         work.check_stop()
         if missing:

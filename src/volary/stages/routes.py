@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from volary.clusters import endpoints, steps, watching
+from volary.clusters import endpoints, glances, steps, watching
 from volary.clusters import errors as cluster_errors
 from volary.manifests import made_routes, objects
 from volary.model import application as applications
@@ -59,7 +59,11 @@ def _as_live(carrier: carrying.Carrier) -> manifest.Manifest:
 
 
 async def divide(
-    work: works.Work, source: Sequence[manifest.Manifest], wanted: division.Division
+    work: works.Work,
+    source: Sequence[manifest.Manifest],
+    wanted: division.Division,
+    *,
+    known: carrying.Carrier | None = None,
 ) -> division.Observed:
     """Divide the application's traffic on this cluster, and return what was read back.
 
@@ -70,6 +74,8 @@ async def divide(
         work: The stage that is being carried out.
         source: The manifests of the new commit, as loaded.
         wanted: How the traffic is wanted.
+        known: What `look` returned a moment ago. Whoever changed the object since then is not
+            overwritten: the cluster refuses, and it is read again.
 
     Raises:
         UserError: when the router cannot divide traffic like this, or the manifests lack
@@ -82,7 +88,8 @@ async def divide(
     if wanted.affinity is not None and not wanted.token:
         wanted = replace(wanted, token=division.token(application.name, work.context.commit))
     router.check(wanted, application)
-    (carrier,) = await carrying.look(work, [interface.find(source, application)])
+    item = interface.find(source, application)
+    carrier = known or (await carrying.look(work, [item]))[0]
     router.routed(carrier.item, wanted, application)
     carrying.check_owner(work, carrier)
     if carrier.live is None:
@@ -90,16 +97,39 @@ async def divide(
         if found is None:
             return division.Observed(primary=division.ALL)
         carrier = found
+    glance = glances.Glance(work.context.client)
     observed = await move(
-        work, carrier, lambda now: _change(router, now, wanted, application), source
+        work, carrier, lambda now: _change(router, now, wanted, application), source, glance
     )
+    if carrier.item.kind == "Service":
+        glance.forget()  # its endpoints are others by now
     change = _change(router, carrier, wanted, application)
     # Also of variants that had their share before: it may lead to nobody by now. Those that got
     # more have just been looked at.
     rising = _rising(router, carrier, change, application)
     left = [each for each in wanted.needed if each not in rising]
-    await receivers.require_services(work, carrier, source, change.item.body, left)
+    await receivers.require_services(work, carrier, source, change.item.body, left, glance)
     return weights.observed(observed)
+
+
+async def look(work: works.Work, source: Sequence[manifest.Manifest]) -> carrying.Carrier:
+    """Read the live object that carries the application's routes.
+
+    Raises:
+        UserError: when the manifests have no object that could carry routes.
+    """
+    application = work.context.application
+    item = interface.choose(application).find(source, application)
+    (carrier,) = await carrying.look(work, [item])
+    return carrier
+
+
+def observed(work: works.Work, carrier: carrying.Carrier) -> division.Observed | None:
+    """Return what the live routes of a carrier do; None when there are none."""
+    if carrier.live is None:
+        return None
+    application = work.context.application
+    return weights.observed(interface.choose(application).read(carrier.live, application))
 
 
 async def observe(
@@ -110,12 +140,7 @@ async def observe(
     Raises:
         UserError: when the manifests have no object that could carry routes.
     """
-    application = work.context.application
-    router = interface.choose(application)
-    (carrier,) = await carrying.look(work, [router.find(source, application)])
-    if carrier.live is None:
-        return None
-    return weights.observed(router.read(carrier.live, application))
+    return observed(work, await look(work, source))
 
 
 def _change(
@@ -178,6 +203,7 @@ async def move(
     carrier: carrying.Carrier,
     plan: Plan,
     source: Sequence[manifest.Manifest],
+    glance: glances.Glance | None = None,
 ) -> tuple[weights.RouteWeights, ...]:
     """Write the routes that `plan` wants, and return the weights that were read back.
 
@@ -192,12 +218,13 @@ async def move(
     carrying.check_owner(work, carrier)
     # What was read before is written to at once: the cluster refuses when it has changed since.
     live = carrier.live
+    glance = glance or glances.Glance(work.context.client)
     for _ in range(_TRIES):
         change = plan(carrier)
         wanted = router.read(change.item.body, application)
         rising = _rising(router, carrier, change, application)
-        await receivers.require_all(work, carrier, source, rising)
-        await receivers.require_services(work, carrier, source, change.item.body, rising)
+        await receivers.require_all(work, carrier, source, rising, glance)
+        await receivers.require_services(work, carrier, source, change.item.body, rising, glance)
         work.check_stop()
         if live is None:
             live = await _read(work, carrier)
@@ -207,6 +234,7 @@ async def move(
                 return await _observed(work, carrier, change, wanted)
             live = await _read(work, carrier)
         carrier = replace(carrier, live=live)
+        glance.forget()
     raise works.StageFailedError(f"{carrier.item.key.title} kept changing while it was looked at")
 
 

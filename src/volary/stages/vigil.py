@@ -211,10 +211,15 @@ class Vigil:
 
     async def _watch(self) -> None:
         client = self.doing.context.client
+        before = -1
 
         def look() -> bool:
+            nonlocal before
             self._listed = True
-            self._changed.set()
+            # Whoever waits is woken by what matters only: there may be a thousand of them.
+            if self._ready != before:
+                before = self._ready
+                self._changed.set()
             return False
 
         try:
@@ -227,7 +232,12 @@ class Vigil:
                 label_selector=selectors.exact(labels),
             )
             await watching.watch_until(
-                client, [source], look, timeout=_YEAR, stop=self.doing.context.stop.wait
+                client,
+                [source],
+                look,
+                timeout=_YEAR,
+                stop=self.doing.context.stop.wait,
+                by_time=False,
             )
         except errors.VolaryError as error:
             self._error = error
