@@ -89,6 +89,6 @@ def watched(
         if story is not None:
             story.heard_by.append(told.hear)
         yield watch
-        assert watch.broken == []
+        assert not watch.broken, "\n".join(watch.broken)
     assert clusters.changes, "nothing happened"
     assert story is None or told.begun, "nothing of a wave was told"

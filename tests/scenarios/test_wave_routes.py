@@ -1,0 +1,208 @@
+"""Traffic is divided in waves while a cluster is lost: what routes say adds up at every change."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+
+import release_world
+import stage_world
+from stage_world import KEY, World
+from volary.model import application as applications
+from volary.model import json, manifest, placement, stage
+from volary.model.status import RunStatus
+from volary.sandbox import crds, storage
+from wave_watch import Allowed, watched
+from wave_world import NEW, OLD, Reacting, moved, starts, world
+
+Name = stage.StageName
+GROUPS = (("us",), ("eu-1", "eu-2"), ("asia",))
+NAMES = tuple(name for each in GROUPS for name in each)
+ONE_LOST = placement.Budget(unreachable=placement.Share(1))
+V1, V2 = "shop:v1 2/2", "shop:v2 2/2"
+#: When the second of two divisions begins in the second wave.
+SECOND = "wave-2/3-K8S_TRAFFIC_ROUTING"
+
+
+@dataclass(frozen=True)
+class Router:
+    """How traffic is divided, and in which two steps."""
+
+    application: applications.Application
+    manifests: Callable[[str], list[manifest.Manifest]]
+    kind: str
+    divisions: tuple[stage.TrafficOptions, stage.TrafficOptions]
+    definitions: tuple[json.JsonObject, ...] = ()
+
+
+def gateway(image: str) -> list[manifest.Manifest]:
+    route = {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "HTTPRoute",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "parentRefs": [{"group": "", "kind": "Service", "name": "shop"}],
+            "rules": [{"name": "main", "backendRefs": [{"name": "shop", "port": 80}]}],
+        },
+    }
+    return [*stage_world.shop(image), stage_world.made(route)]
+
+
+def application(method: applications.RoutingMethod) -> applications.Application:
+    return applications.Application(
+        name="shop",
+        service=applications.ObjectReference(name="shop"),
+        traffic_routing=applications.TrafficRouting(method=method),
+    )
+
+
+STEPS = (stage.TrafficOptions(70, canary=30), stage.TrafficOptions(40, canary=60))
+ROUTERS = {
+    "istio": Router(
+        release_world.ISTIO, release_world.meshed, "VirtualService", STEPS, crds.istio()
+    ),
+    "gateway": Router(
+        application(applications.RoutingMethod.GATEWAY_API),
+        gateway,
+        "HTTPRoute",
+        STEPS,
+        crds.gateway_api(),
+    ),
+    "podselector": Router(
+        application(applications.RoutingMethod.POD_SELECTOR),
+        stage_world.shop,
+        "Service",
+        # It cannot divide: back and forth.
+        (stage.TrafficOptions(0, canary=100), stage.TrafficOptions(100)),
+    ),
+}
+
+
+def stages(router: Router) -> tuple[stage.Stage, ...]:
+    """Canary, two divisions, promotion, back to primary, and clean."""
+    one = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
+    selects = router.application.quick_sync.add_variant_label_to_selector
+    promotion = stage.PrimaryRolloutOptions(add_variant_label_to_selector=selects)
+    steps: tuple[tuple[stage.StageName, stage.StageOptions], ...] = (
+        (Name.CANARY_ROLLOUT, one),
+        *((Name.TRAFFIC_ROUTING, each) for each in router.divisions),
+        (Name.PRIMARY_ROLLOUT, promotion),
+        (Name.TRAFFIC_ROUTING, stage.TrafficOptions(100)),
+        (Name.CANARY_CLEAN, stage.CleanOptions()),
+    )
+    return tuple(stage.Stage(*each, timeout=timedelta(seconds=20)) for each in steps)
+
+
+def waves(**rules: object) -> placement.Waves:
+    return placement.Waves(
+        tuple(
+            placement.Wave(f"wave-{number}", placement.ClusterSelector(names=names), **rules)  # type: ignore[arg-type]
+            for number, names in enumerate(GROUPS, start=1)
+        )
+    )
+
+
+class Losing(Reacting):
+    """Loses eu-1 for a while: as the second division begins there, or as it is written there."""
+
+    def __init__(self, given: World, kind: str, *, seconds: float, as_written: bool) -> None:
+        super().__init__(starts(SECOND, "eu-1"), lambda _: self._begins(as_written=as_written))
+        self._cluster, self._kind, self._seconds = given.running.clusters["eu-1"], kind, seconds
+        self.times = 0
+        self._armed = False
+        self._end = self._cluster.registry.subscribe(self._changed)
+
+    def _begins(self, *, as_written: bool) -> None:
+        self._armed = as_written
+        if not as_written:
+            self._lose()
+
+    def _changed(self, change: storage.Change) -> None:
+        """The write is stored, and nobody gets its answer."""
+        if self._armed and change.item.body["kind"] == self._kind:
+            self._armed = False
+            self._lose()
+
+    def _lose(self) -> None:
+        self.times += 1
+        self._end()
+        self._cluster.faults.change({"lost": "refuse"})
+        if self._seconds:
+            loop = asyncio.get_running_loop()
+            loop.call_later(self._seconds, self._cluster.faults.change, {"lost": ""})
+
+
+def shares(given: World, name: str) -> dict[str, float]:
+    return given.traffic(name).by_label(KEY)
+
+
+@pytest.mark.parametrize(
+    ("name", "as_written"),
+    [
+        ("istio", False),
+        ("istio", True),
+        ("gateway", False),
+        ("gateway", True),
+        ("podselector", True),
+    ],
+)
+async def test_a_cluster_lost_between_and_in_the_middle_of_divisions_is_caught_up(
+    name: str, *, as_written: bool
+) -> None:
+    """It is waited for, and goes on with its traffic as it is."""
+    router = ROUTERS[name]
+    rules = waves(budget=ONE_LOST, on_unreachable=placement.OnWaveUnreachable.WAIT)
+    async with world(
+        *NAMES, application=router.application, definitions=router.definitions
+    ) as given:
+        given.sources = {OLD: router.manifests("shop:v1"), NEW: router.manifests("shop:v2")}
+        await given.deployed(OLD)
+        story = Losing(given, router.kind, seconds=0.7, as_written=as_written)
+
+        with watched(given, story, allowed=Allowed(unreachable=1)) as watch:
+            await moved(given, rules, stages=stages(router), story=story)
+
+        assert story.times == 1
+        assert story.run is not None
+        assert story.run.status is RunStatus.SUCCEEDED, story.run.reason
+        assert {given.images(name) for name in NAMES} == {V2}
+        assert [shares(given, name) for name in NAMES] == [{"primary": 1.0}] * len(NAMES)
+        assert router.kind == "Service" or watch.routes >= 3 * len(NAMES)
+
+
+@pytest.mark.parametrize("router", ROUTERS.values(), ids=ROUTERS)
+async def test_a_cluster_lost_for_good_in_mid_division_keeps_what_it_had(router: Router) -> None:
+    """Its wave is taken back without it; what is there when it returns goes back, too."""
+    rules = waves(on_failure=placement.OnWaveFailure.ROLLBACK_WAVE)
+    async with world(
+        *NAMES, application=router.application, definitions=router.definitions
+    ) as given:
+        given.sources = {OLD: router.manifests("shop:v1"), NEW: router.manifests("shop:v2")}
+        await given.deployed(OLD)
+        story = Losing(given, router.kind, seconds=0, as_written=True)
+
+        with watched(given, story):
+            await moved(given, rules, stages=stages(router), story=story)
+
+        assert story.times == 1
+        assert story.run is not None
+        assert story.run.status is RunStatus.FAILED
+        assert [given.images(name) for name in NAMES] == [V2, V1, V1, V1]
+        assert shares(given, "eu-2") == {"primary": 1.0}
+        assert given.count("eu-2", "Deployment") == 1
+        # Nobody could ask it anything: its users are served as they were.
+        second = router.divisions[1]
+        wanted = {"primary": second.primary / 100, "canary": second.canary / 100}
+        assert shares(given, "eu-1") == pytest.approx({k: v for k, v in wanted.items() if v})
+        assert given.count("eu-1", "Deployment") == 2
+
+        given.running.clusters["eu-1"].faults.clear()
+        # Until it is known to be back.
+        await asyncio.sleep(0.6)
+        with watched(given):
+            back = await given.run(Name.ROLLBACK, stage.RollbackOptions(), targets=("eu-1",))
+        assert back["eu-1"].status == "succeeded", back
+        assert shares(given, "eu-1") == {"primary": 1.0}
+        assert given.count("eu-1", "Deployment") == 1
