@@ -51,6 +51,20 @@ def mask(text: str) -> str:
     return re.sub(r"(\w+://)[^/\s@]+@", rf"\1{_HIDDEN}@", text)
 
 
+def is_same(one: str, other: str) -> bool:
+    """Say whether two addresses are evidently those of one repository.
+
+    Only as far as they are written alike: who else has the same repository nobody can tell.
+    """
+    return _plain(one) == _plain(other) != ""
+
+
+def _plain(url: str) -> str:
+    scheme, separator, rest = url.rstrip("/").removesuffix(".git").rpartition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{host.lower() if separator else host}{slash}{path}"
+
+
 def resolve(url: str, directory: str) -> str:
     """Return a repository's path seen from `directory`; other addresses as they are."""
     if transport(url) is not Transport.FILE or "://" in url or not directory:

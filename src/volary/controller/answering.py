@@ -18,6 +18,7 @@ from volary.controller import (
     pulse,
     rebalancing,
     releases,
+    roads,
     wants,
     way_back,
 )
@@ -28,15 +29,17 @@ from volary.store import records
 
 _LOG = logging.getLogger(__name__)
 
-Lookup = Callable[[str], lanes.Lane | None]
+
+#: What can be asked of an application that lost its repository.
+_OF_ORPHANS = ("pause", "resume")
 
 
 class Answers:
     """Takes requests from the store, one after another per application, and answers them."""
 
-    def __init__(self, tenure: driving.Driving, lane: Lookup, asked: pulse.Pulse) -> None:
+    def __init__(self, tenure: driving.Driving, all_roads: roads.Roads, asked: pulse.Pulse) -> None:
         self._tenure = tenure
-        self._lane = lane
+        self._roads = all_roads
         self._asked = asked
         self._under_way: set[str] = set()
 
@@ -79,12 +82,23 @@ class Answers:
             tenure = self._tenure
             now = tenure.desk.clock.now()
             return await marking.answer(request, tenure.register, now, fence=tenure.fence)
-        lane = self._lane(request.application)
+        lane = self._roads.lane(request.application)
         if lane is None:
             return f"there is no application {request.application}"
         return await self._of_application(lane, request)
 
     async def _of_application(self, lane: lanes.Lane, request: records.RequestRecord) -> str:
+        reason = request.document.get("reason", "")
+        if request.kind == "forget":
+            return await self._roads.forget(lane, request.by, reason)
+        if request.kind == "adopt":
+            repository = request.document["repository"]
+            return await self._roads.adopt(lane, repository, request.by)
+        if lane.why_gone and request.kind not in _OF_ORPHANS:
+            return f"{lane.why_gone}, so nothing is started for it"
+        return await self._of_one_at_home(lane, request)
+
+    async def _of_one_at_home(self, lane: lanes.Lane, request: records.RequestRecord) -> str:
         if request.kind == "rollback":
             return await self._rollback(lane, request)
         if request.kind == rebalancing.KIND:
@@ -105,7 +119,7 @@ class Answers:
         event = _event(request, self._tenure.desk.clock.now())
         if stored.head.finished is not None:
             return machine.advance(codec.read_run(stored), event).refusal
-        lane = self._lane(stored.head.application)
+        lane = self._roads.lane(stored.head.application)
         return await lane.request(request.run_id, event) if lane else "nobody drives this run"
 
     async def _sync(self, lane: lanes.Lane, request: records.RequestRecord) -> str:

@@ -102,7 +102,9 @@ class CatchingUp:
         """Let go of clusters that left and that no run under way is pinned to."""
         clusters, now = self.tenure.desk.clusters, self.tenure.desk.clock.now()
         if clusters.former:
-            under_way = [each for each in everybody if each.standing.under_way]
+            under_way = [
+                each for each in everybody if each.standing.under_way and not each.why_gone
+            ]
             runs = [each.run_under_way for each in under_way]
             if None not in runs:
                 used = {name for run in runs if run is not None for name in run.targets}
@@ -167,7 +169,7 @@ class CatchingUp:
 
     def _is_left_alone(self, lane: lanes.Lane) -> bool:
         """Say whether there is something else to do, or nothing since it was looked at."""
-        if lane.record.removed is not None or not lane.record.repository:
+        if lane.record.removed is not None or not lane.record.repository or lane.why_gone:
             return True
         if lane.standing.under_way or lane.standing.next_want is not None:
             return True

@@ -5,11 +5,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from volary.controller import inputs, openings, pulse, register, releases
-from volary.model import record
+from volary.controller import inputs, insistence, openings, pulse, register, releases
+from volary.model import json, record
 from volary.notifying import notifier
 from volary.sources import repository as repositories
-from volary.store import faults, protocol
+from volary.store import faults, protocol, records
 
 _REMEMBERED = 64
 
@@ -61,6 +61,20 @@ class Driving:
     differences: Differences = field(default_factory=Differences)
     #: Applications that are looked at again and again.
     opened: openings.Openings = field(default_factory=openings.Openings)
+
+    async def note(
+        self, by: str, action: str, document: json.JsonObject, *, application: str = ""
+    ) -> None:
+        """Write something into the audit that nobody asked for."""
+        entry = records.AuditRecord(
+            at=self.desk.clock.now(),
+            by=by,
+            action=action,
+            result="ok",
+            application=application,
+            document=document,
+        )
+        await insistence.insist(lambda: self.store.audit.write(entry), action)
 
 
 def is_overtaken(error: BaseException) -> bool:

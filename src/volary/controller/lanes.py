@@ -21,8 +21,8 @@ from volary.controller import (
     announcing,
     catch_up_releases,
     driving,
+    homes,
     ledgers,
-    masked,
     move_releases,
     moves,
     origins,
@@ -31,11 +31,12 @@ from volary.controller import (
     refusals,
     releases,
     standings,
+    superseding,
     wants,
     way_back,
 )
-from volary.engine import codec, events, local, state, transitions
-from volary.model import controller, errors
+from volary.engine import codec, events, local, state
+from volary.model import errors
 from volary.model import record as run_records
 from volary.store import records
 
@@ -90,6 +91,11 @@ class Lane:
             known.name, known.repository, known.path, known.branch, self.standing.targets
         )
 
+    @property
+    def why_gone(self) -> str:
+        """Why nothing is started for it: its repository is not in the settings; empty: it is."""
+        return homes.why_gone(self._tenure.desk.addresses, self.record.repository)
+
     # What comes in.
 
     def take_up(self, stored: run_records.StoredRun) -> None:
@@ -132,6 +138,8 @@ class Lane:
 
         A run that is still being taken up is waited for.
         """
+        if self._left_behind is not None and self.why_gone:
+            return f"{self.why_gone}, so nobody can carry it out"
         if self._left_behind is not None:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_TAKE_UP_SECONDS):
@@ -148,6 +156,22 @@ class Lane:
             await self._ledger.conclude(run)
             if want is not None and self.standing.want is None:
                 self._settle(want, self.record.reason)
+
+    async def forget(self, by: str, reason: str) -> str:
+        """Forget the application, nothing in any cluster; returns why not, or nothing.
+
+        A run that nobody can carry out any more ends with it, as it is.
+        """
+        stored = self._left_behind
+        if self._carried is not None or (stored is not None and not self.why_gone):
+            return f"run {self.standing.run} has to end first; cancel it"
+        async with self._lock:
+            if stored is not None:
+                await self._ledger.abandon(stored, by, reason)
+                self._left_behind = None
+            await self._ledger.forget()
+        self._changed.set()
+        return ""
 
     @property
     def run_under_way(self) -> state.Run | None:
@@ -192,37 +216,17 @@ class Lane:
             return f"run {self._left_behind.head.id} has to end first"
         if self._carried is None:
             return ""
-        run = self._carried.runner.run
-        if want.undoes == run.id:
-            return f"it takes run {run.id} back, which is being rolled back"
-        if self._cancels(want, run):
-            return f"run {run.id} is being cancelled for it"
-        return f"run {run.id} has to end first"
-
-    def _cancels(self, want: wants.Want, run: state.Run) -> bool:
-        return (
-            self._tenure.rules.supersede is controller.Supersede.CANCEL
-            and want.kind is wants.Kind.COMMIT
-            and want.commit != run.commit
-            and run.ending is None
-            and not pinning.why(self.standing, run)
-            and not wants.touches_primary(run)
-        )
+        run, rule = self._carried.runner.run, self._tenure.rules.supersede
+        return superseding.why_waiting(rule, self.standing, want, run)
 
     async def _react(self) -> None:
         """Have the run under way make room, when the want is a reason to."""
         want, carried = self.standing.want, self._carried
         if want is None or carried is None:
             return
-        run, now = carried.runner.run, self._tenure.desk.clock.now()
-        short = want.commit[:7]
-        if want.undoes == run.id:
-            reason = f"{short} takes it back"
-        elif self._cancels(want, run):
-            reason = f"superseded by {short}"
-        else:
-            return
-        if run.rollback is None and not run.is_final:
+        run, rule = carried.runner.run, self._tenure.rules.supersede
+        if reason := superseding.why_cancel(rule, self.standing, want, run):
+            now = self._tenure.desk.clock.now()
             event = events.Cancel(now, "Git", rollback=True, reason=reason)
             refusal = await self._ask(carried.runner, event)
             if refusal:
@@ -270,8 +274,9 @@ class Lane:
                 delay = min(delay * 2, self._tenure.rules.longest_delay)
 
     async def _is_pinned(self) -> bool:
-        """Wait for a change while the application is paused; say whether it was."""
-        pinned = "" if self._left_behind else pinning.of_want(self.standing)
+        """Wait for a change while the application is paused or orphaned; say whether it was."""
+        paused = "" if self._left_behind else pinning.of_want(self.standing)
+        pinned = self.why_gone or paused
         if pinned:
             async with self._lock:
                 await self._ledger.keep(replace(self.standing, why_waiting=pinned))
@@ -307,7 +312,7 @@ class Lane:
                 elif want.kind is wants.Kind.CATCH_UP:
                     release = await catch_up_releases.release(desk, place, want, running, standing)
                 elif want.takes_back:
-                    release = await way_back.release(self._tenure, self.name, want, standing)
+                    release = await way_back.release(self._tenure, self.record, want, standing)
                 else:
                     prepared = await releases.prepare(desk, place, want, running, standing)
                     masker = releases.masker(desk, prepared.manifests, prepared.old_manifests)
@@ -331,19 +336,11 @@ class Lane:
             is_other = next_want is None or next_want.id != want.id
             if is_other or pinning.of_want(self.standing):
                 return None
-            origin = origins.to_document(release.origin)
-            made = transitions.of_new(release.run, origin, self._tenure.desk.clock.now())
-            clean = masked.clean_transition(release.masker, made)
-            kept = await self._ledger.insist(
-                lambda: self._tenure.store.keep_transition(clean, fence=self._tenure.fence)
-            )
-            subject = release.masker.clean(release.origin.subject)
-            reason = release.masker.clean(release.origin.reason)
-            await self._ledger.note_running(release.run, reason, release.origin, subject)
+            version = await self._ledger.begin(release)
             announcing.planned(
                 self._tenure.notifier, release, self.record, self._tenure.desk.clock.now()
             )
-            self._carried = performing.carry(self._tenure, self.record, release, kept.version)
+            self._carried = performing.carry(self._tenure, self.record, release, version)
             return self._carried
 
     async def _take_up(self) -> str:
@@ -354,6 +351,7 @@ class Lane:
         try:
             run = codec.read_run(stored)
             origin = origins.from_document(stored.origin)
+            origin = homes.at_home(origin, self.record, self._tenure.desk.addresses)
             async with self._tenure.planners:
                 release = await releases.take_up(self._tenure.desk, self.name, run, origin)
         except errors.VolaryError as error:

@@ -11,15 +11,19 @@ from typing import TypeVar
 from volary.controller import (
     driving,
     insistence,
+    masked,
     missing,
     moves,
     origins,
     reaching,
+    releases,
     standings,
     wants,
     way_back,
 )
-from volary.engine import state
+from volary.engine import abandoning, codec, state, transitions
+from volary.manifests import masking
+from volary.model import record as run_records
 from volary.model import status as words
 from volary.store import records
 
@@ -28,7 +32,11 @@ Value = TypeVar("Value")
 #: Commits of an application that are not read again.
 _REMEMBERED = 4
 #: Status words that the end of a run does not change.
-_STAYING = (standings.Status.BROKEN.value, standings.Status.REMOVED.value)
+_STAYING = (
+    standings.Status.BROKEN.value,
+    standings.Status.REMOVED.value,
+    standings.Status.ORPHANED.value,
+)
 
 
 class Ledger:
@@ -46,6 +54,8 @@ class Ledger:
         self.standing = standings.from_document(known.document)
         #: As they were kept, by hash: those of the run, of what is wanted, and the last ones.
         self._commits: dict[str, records.CommitRecord] = {}
+        #: Nothing is written down about it any more, whoever has not heard of it yet.
+        self._is_forgotten = False
 
     @property
     def name(self) -> str:
@@ -58,6 +68,8 @@ class Ledger:
 
     async def keep(self, standing: standings.Standing, **columns: object) -> None:
         """Keep how the application stands, and columns of its record."""
+        if self._is_forgotten:
+            return
         document = standings.to_document(standing)
         changed = replace(self.record, document=document, **columns)  # type: ignore[arg-type]
         if changed != self.record or not self.record.version:
@@ -84,6 +96,8 @@ class Ledger:
         `subject` has to be clean: before a commit is rendered nobody knows which of its
         words are secrets, so until then it has none.
         """
+        if self._is_forgotten:
+            return
         store = self._tenure.store
         base = self._commits.get(commit) or await self._known_commit(commit)
         changed = replace(
@@ -105,6 +119,21 @@ class Ledger:
         store = self._tenure.store
         known = await self.insist(lambda: store.commits.get(self.name, commit))
         return known or records.CommitRecord(self.name, commit, self._tenure.desk.clock.now())
+
+    async def begin(self, release: releases.Release) -> int:
+        """Keep a new run, then that it is under way; returns its version."""
+        tenure, origin, clean = self._tenure, release.origin, release.masker.clean
+        document = origins.to_document(origin)
+        made = transitions.of_new(release.run, document, tenure.desk.clock.now())
+        version = await self._keep_transition(made, release.masker)
+        await self.note_running(release.run, clean(origin.reason), origin, clean(origin.subject))
+        return version
+
+    async def _keep_transition(self, made: run_records.Transition, masker: masking.Masker) -> int:
+        store, fence = self._tenure.store, self._tenure.fence
+        clean = masked.clean_transition(masker, made)
+        kept = await self.insist(lambda: store.keep_transition(clean, fence=fence))
+        return kept.version
 
     async def note_running(
         self, run: state.Run, reason: str, origin: origins.Origin, subject: str = ""
@@ -226,3 +255,19 @@ class Ledger:
         if self.standing.want is not None and self.standing.want.id == want.id:
             standing = replace(self.standing, want=None, why_waiting="")
             await self.keep(standing, status=standings.Status.FAILED.value, reason=reason)
+
+    async def abandon(self, stored: run_records.StoredRun, by: str, reason: str) -> None:
+        """End a run that nobody can carry out any more, as it is."""
+        tenure, run = self._tenure, codec.read_run(stored)
+        happened, step = abandoning.abandon(run, by, reason, tenure.desk.clock.now())
+        if happened:
+            made = transitions.of_step(run, happened, step, stored.version)
+            await self._keep_transition(made, releases.masker(tenure.desk))
+
+    async def forget(self) -> None:
+        """Forget the application; its runs and the audit stay, as history."""
+        store, name = self._tenure.store, self.name
+        self._is_forgotten = True
+        await self.insist(lambda: store.applications.forget(name, fence=self._tenure.fence))
+        self.record, self.standing = records.ApplicationRecord(name), standings.Standing()
+        self._tenure.pulse.beat()

@@ -109,7 +109,7 @@ class Mover:
         """Look at one application; say whether it may be moved by itself."""
         record = lane.record
         commit = moves.completed(lane.standing, record.running_commit)
-        if record.removed is not None or not commit:
+        if record.removed is not None or lane.why_gone or not commit:
             return False
         project = await self._project(lane, commit)
         app = project.application

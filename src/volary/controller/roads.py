@@ -6,13 +6,15 @@ the application that it is about. No error about one application harms another.
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections import defaultdict
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from volary.controller import driving, insistence, lanes, sightings, standings
+from volary.controller import claims, driving, homes, insistence, lanes, sightings, standings
 from volary.engine import codec
+from volary.gitops import names
 from volary.gitops import seen as sights
 from volary.model import errors, problem, record
 from volary.store import records
@@ -34,18 +36,19 @@ class Roads:
         self._tenure = tenure
         self._troubles = troubles
         self._lanes: dict[str, lanes.Lane] = {}
-        #: Repository and file that a name belongs to.
-        self._claims: dict[str, tuple[str, str]] = {}
+        self._claims = claims.Claims()
         #: What was seen last, by the name of the lane.
         self._newest: dict[str, sights.FoundApplication] = {}
+        #: What was seen last, by the name of the repository.
+        self._seen: dict[str, sights.RepositorySeen] = {}
+        #: One thing at a time about each repository.
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def load(self) -> None:
         """Take up what was left behind."""
         store = self._tenure.store
         for known in await self._records():
-            self._lanes[known.name] = lanes.Lane(self._tenure, known)
-            if known.removed is None and known.repository:
-                self._claims[known.name] = (known.repository, known.path)
+            await self._enter(known)
         unfinished = await insistence.insist(store.runs.unfinished, "taking up")
         left = [await self._load_run(run_id) for run_id in unfinished]
         for stored in left:
@@ -56,24 +59,119 @@ class Roads:
             await self._catch_up(lane, unfinished)
             lane.work()
 
+    async def _enter(self, known: records.ApplicationRecord) -> None:
+        """Take an application as it was kept; one that has lost its repository is orphaned."""
+        lane = self._lanes[known.name] = lanes.Lane(self._tenure, known)
+        if claims.is_stand_in(known.name) and (known.removed or lane.why_gone):
+            await self._drop(lane)
+        elif known.removed is None and known.repository:
+            self._claims.places[known.name] = names.Place(known.repository, known.path)
+            if lane.why_gone and known.status != standings.Status.ORPHANED.value:
+                await _orphan(lane)
+
     async def see(self, seen: sights.RepositorySeen) -> None:
         """Take what was seen of a repository."""
         if seen.problem:
             self._troubles[seen.name] = seen.problem
         else:
             self._troubles.pop(seen.name, None)
-        names = self._claim(seen)
+        async with self._locks[seen.name]:
+            self._seen[seen.name] = seen
+            await self._take(seen)
+
+    async def _take(self, seen: sights.RepositorySeen) -> None:
+        orphans = self._orphans_by_path()
+        found_names = self._claims.of_seen(
+            seen, lambda found: self._continued(found, seen, orphans.get(found.path, ()))
+        )
         async with asyncio.TaskGroup() as group:
-            for name, found in names.items():
+            for name, found in found_names.items():
                 self._newest[name] = found
                 group.create_task(self._guarded(name, self._see_one(name, found, seen)))
         if seen.problem:
             return  # what is missing may only not have been read
-        for name, lane in self._lanes.items():
+        for name, lane in tuple(self._lanes.items()):
             known = lane.record
-            if known.repository == seen.name and name not in names and known.removed is None:
-                self._claims.pop(name, None)
-                await self._guarded(name, _remove(lane, self._tenure.desk.clock.now()))
+            if known.repository != seen.name or name in found_names or known.removed is not None:
+                continue
+            self._claims.places.pop(name, None)
+            gone = self._drop(lane) if claims.is_stand_in(name) else _remove(lane, self._now())
+            await self._guarded(name, gone)
+
+    # What has lost its repository.
+
+    async def adopt(self, lane: lanes.Lane, repository: str, by: str) -> str:
+        """Have an orphaned application go on with what a repository has of its name.
+
+        Returns:
+            Why not, one sentence, or nothing.
+        """
+        desk = self._tenure.desk
+        if not lane.why_gone:
+            return f"its repository {lane.record.repository} is in the settings"
+        if homes.why_gone(desk.addresses, repository):
+            return f"there is no repository {repository} in the settings"
+        async with self._locks[repository]:
+            seen = self._seen.get(repository)
+            found = [each for each in seen.applications if each.name == lane.name] if seen else []
+            if seen is None or not found:
+                return f"{repository} has no application called {lane.name}, as it was seen last"
+            self._claims.places[lane.name] = names.Place(repository, found[0].path)
+            _LOG.warning("application %s goes on with %s: %s says so", lane.name, repository, by)
+            await self._take(seen)
+        return ""
+
+    async def forget(self, lane: lanes.Lane, by: str, reason: str) -> str:
+        """Forget an application that is gone; whoever was refused its name gets it.
+
+        Returns:
+            Why not, one sentence, or nothing.
+        """
+        known = lane.record
+        if known.removed is None and not lane.why_gone:
+            return f"its file is there, {known.path} of {known.repository}: take it away first"
+        refusal = await lane.forget(by, reason)
+        if refusal:
+            return refusal
+        self._leave(lane.name)
+        for repository, seen in tuple(self._seen.items()):
+            if any(each.name == lane.name for each in seen.applications):
+                async with self._locks[repository]:
+                    await self._take(self._seen[repository])
+        return ""
+
+    def _orphans_by_path(self) -> Mapping[str, Sequence[records.ApplicationRecord]]:
+        found: defaultdict[str, list[records.ApplicationRecord]] = defaultdict(list)
+        for lane in self._lanes.values():
+            if lane.why_gone and lane.record.removed is None:
+                found[lane.record.path].append(lane.record)
+        return found
+
+    def _continued(
+        self,
+        found: sights.FoundApplication,
+        seen: sights.RepositorySeen,
+        orphans: Iterable[records.ApplicationRecord],
+    ) -> str:
+        """Return which of some orphaned applications a file is evidently of; empty: of none."""
+        addresses = self._tenure.desk.addresses
+        same = (each.name for each in orphans if homes.is_same(each, found, seen, addresses))
+        return next(same, "")
+
+    async def _drop(self, lane: lanes.Lane) -> None:
+        """Forget what only stood in for somebody."""
+        await lane.forget("volary", "")
+        self._leave(lane.name)
+
+    def _leave(self, name: str) -> None:
+        self._lanes.pop(name, None)
+        self._claims.places.pop(name, None)
+        self._newest.pop(name, None)
+
+    def _now(self) -> datetime:
+        return self._tenure.desk.clock.now()
+
+    # All of them.
 
     def all(self) -> tuple[lanes.Lane, ...]:
         """Return all lanes."""
@@ -89,39 +187,40 @@ class Roads:
             self._lanes[name] = lanes.Lane(self._tenure, records.ApplicationRecord(name))
         return self._lanes[name]
 
-    def _claim(self, seen: sights.RepositorySeen) -> dict[str, sights.FoundApplication]:
-        """Return the applications by what they are called here: no two share a lane.
-
-        Who had a name keeps it while its file is there; whole files come before broken ones.
-        """
-        names: dict[str, sights.FoundApplication] = {}
-        here = {found.path for found in seen.applications}
-        for found in sorted(seen.applications, key=lambda each: each.application is None):
-            mine = (seen.name, found.path)
-            owner = self._claims.get(found.name, mine)
-            gone = owner[0] == seen.name and owner[1] not in here
-            if owner == mine or gone:
-                self._claims[found.name] = mine
-                names[found.name] = found
-            else:
-                names[f"{found.name}@{seen.name}/{found.path}"] = found
-        return names
-
     async def _see_one(
         self, name: str, found: sights.FoundApplication, seen: sights.RepositorySeen
     ) -> None:
         lane = self.lane_of(name)
         if name != found.name and found.application is not None:
-            taken = problem.Problem(
-                f"another file is called {found.name} already; names are unique"
-            )
+            taken = problem.Problem(self._why_taken(found.name))
             found = self._newest[name] = replace(found, application=None, problems=(taken,))
+        lost, why = lane.record.repository, lane.why_gone
         try:
             await sightings.take(self._tenure, lane, found, seen)
+            if why:
+                await self._tell_home(lane, lost)
         except errors.TemporaryError as error:
             _LOG.warning("application %s is looked at again soon: %s", name, error)
             again = self._guarded(name, self._see_again(lane, found, seen))
             self._tenure.group.create_task(again, name=f"look at {name} again")
+
+    def _why_taken(self, name: str) -> str:
+        owner = self._lanes.get(name)
+        if owner is not None and owner.why_gone:
+            return (
+                f"{name} is the name of another application, and {owner.why_gone}: somebody has to"
+                f" say whether this is the same one (`volary application adopt`) or the other one"
+                f" is over (`volary application forget`)"
+            )
+        return f"another file is called {name} already; names are unique"
+
+    async def _tell_home(self, lane: lanes.Lane, lost: str) -> None:
+        """Tell that an application is at home again, and let go on what waited for it."""
+        home = lane.record.repository
+        _LOG.warning("application %s of %s is at home in %s now", lane.name, lost, home)
+        document = {"from": lost, "repository": home, "path": lane.record.path}
+        await self._tenure.note("volary", "application.adopted", document, application=lane.name)
+        lane.work()
 
     async def _see_again(
         self, lane: lanes.Lane, found: sights.FoundApplication, seen: sights.RepositorySeen
@@ -184,3 +283,12 @@ class Roads:
 async def _remove(lane: lanes.Lane, now: datetime) -> None:
     reason = "its file went away; what runs stays as it is"
     await lane.change(status=standings.Status.REMOVED.value, reason=reason, removed=now)
+
+
+async def _orphan(lane: lanes.Lane) -> None:
+    """Write down that an application has lost its repository."""
+    _LOG.warning("application %s: %s", lane.name, lane.why_gone)
+    known = lane.record
+    stood = standings.Stood(known.status, known.reason)
+    reason = f"{lane.why_gone}; what runs stays as it is, and nothing is started for it"
+    await lane.change({"stood": stood}, status=standings.Status.ORPHANED.value, reason=reason)

@@ -89,7 +89,7 @@ class RunManager:
             )
             all_roads = roads.Roads(tenure, self.troubles)
             await all_roads.load()
-            desk = answering.Answers(tenure, all_roads.lane, self._asked)
+            desk = answering.Answers(tenure, all_roads, self._asked)
             mover = moving.Mover(tenure, all_roads.all, self._rules.failover)
             catching_up = catching.CatchingUp(tenure, all_roads.all)
             listeners = (mover.take, catching_up.take)

@@ -8,6 +8,14 @@ from volary.model import application as applications
 from volary.model import errors
 from volary.sources import repository as repositories
 
+#: Status words that a file which can be read puts an end to.
+_MENDED = (
+    standings.Status.BROKEN,
+    standings.Status.REMOVED,
+    standings.Status.ORPHANED,
+    "",
+)
+
 
 async def take(
     tenure: tenures.Driving,
@@ -23,7 +31,8 @@ async def take(
         "removed": None,
     }
     application = found.application
-    noted: dict[str, object] = {"head": found.commit}
+    address = tenure.desk.addresses.get(seen.name, "")
+    noted: dict[str, object] = {"head": found.commit, "address": address, "stood": None}
     if application is None:
         # What was looked at stays: the commit that mends the file is decided with this one's.
         reason = "; ".join(str(each).splitlines()[0] for each in found.problems) or "it has errors"
@@ -35,7 +44,7 @@ async def take(
     noted["targets"] = application.targets if listed else None
     noted["mentions"] = application.mentions
     noted["alerts"] = application.alerts
-    if lane.record.status in (standings.Status.BROKEN, standings.Status.REMOVED, ""):
+    if lane.record.status in _MENDED:
         columns |= _mended(lane)
     await lane.change(noted, **columns)
     if lane.standing.looked_at == found.commit:
@@ -49,7 +58,9 @@ async def take(
 
 
 def _mended(lane: lanes.Lane) -> dict[str, object]:
-    run = lane.run_under_way
+    run, stood = lane.run_under_way, lane.standing.stood
+    if stood is not None and stood.status not in _MENDED:
+        return {"status": stood.status, "reason": stood.reason}
     if run is not None:
         return {"status": standings.Status.RUNNING.value, "reason": run.reason}
     if lane.record.running_commit:

@@ -32,6 +32,16 @@ class Status(StrEnum):
     BROKEN = "broken"
     #: Its file went away.
     REMOVED = "removed"
+    #: The settings do not have its repository any more (`homes`).
+    ORPHANED = "orphaned"
+
+
+@dataclass(frozen=True, slots=True)
+class Stood:
+    """How an application stood before it lost its repository."""
+
+    status: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +83,10 @@ class Standing:
     catch_up: wants.Want | None = None
     #: Nothing of it begins to move (`pinning`); None: it may.
     pause: state.Pause | None = None
+    #: Where its repository was when it was seen last, without what is secret in the address.
+    address: str = ""
+    #: How it stood before it was orphaned; None: it is at home.
+    stood: Stood | None = None
 
     @property
     def next_want(self) -> wants.Want | None:
@@ -148,6 +162,10 @@ def to_document(standing: Standing) -> json.JsonObject:
             "at": standing.pause.at.isoformat(),
             "reason": standing.pause.reason,
         },
+        "address": standing.address,
+        "stood": None
+        if standing.stood is None
+        else {"status": standing.stood.status, "reason": standing.stood.reason},
     }
 
 
@@ -197,7 +215,13 @@ def from_document(document: json.JsonObject) -> Standing:
         reached=reaching.from_document(document.get("reached")),
         catch_up=wants.from_document(catch_up) if catch_up else None,
         pause=_read_pause(document.get("pause")),
+        address=document.get("address", ""),
+        stood=_read_stood(document.get("stood")),
     )
+
+
+def _read_stood(document: json.JsonObject | None) -> Stood | None:
+    return None if document is None else Stood(document["status"], document["reason"])
 
 
 def _read_pause(document: json.JsonObject | None) -> state.Pause | None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from volary.controller import (
     driving,
+    homes,
     origins,
     reaching,
     refusals,
@@ -79,7 +80,10 @@ def choose(runs: Sequence[state.Run]) -> state.Run | None:
 
 
 async def release(
-    tenure: driving.Driving, name: str, want: wants.Want, standing: standings.Standing
+    tenure: driving.Driving,
+    known: records.ApplicationRecord,
+    want: wants.Want,
+    standing: standings.Standing,
 ) -> releases.Release:
     """Return the new run that takes a stored one back.
 
@@ -97,15 +101,16 @@ async def release(
     caught_up = standing.reached.clusters if standing.reached.commit == old.commit else ()
     now = tenure.desk.clock.now()
     run = undoing.of(old, want.id, why, now, holders=tuple(caught_up))
+    origin = homes.at_home(origins.from_document(stored.origin), known, tenure.desk.addresses)
     origin = replace(
-        origins.from_document(stored.origin),
+        origin,
         kind=want.kind.value,
         reason=want.reason,
         by=want.by,
         summary=want.reason,
         targets=undoing.left(run),
     )
-    return await releases.take_up(tenure.desk, name, run, origin)
+    return await releases.take_up(tenure.desk, known.name, run, origin)
 
 
 def concluded(

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from volary.engine import commands, events, limits, machine, orders, plan, state
+from volary.engine import abandoning, commands, events, limits, machine, orders, plan, state
 from volary.model import freeze, outcome, stage, webhook
 from volary.model.status import RunStatus, TaskStatus
 
@@ -375,6 +375,14 @@ class Conversation(RuleBasedStateMachine):
         for each in self.run.all_stages:
             assert all(task.reason for task in each.tasks if task.is_final), each
             assert each.reason or not each.is_final
+
+    @invariant()
+    def it_can_be_given_up_at_any_time(self) -> None:
+        _, step = abandoning.abandon(self.run, "ana", "its files are gone", self.now)
+
+        assert step.run.is_final
+        assert set(self.run.touched) <= set(step.run.touched)
+        assert not any(isinstance(each, commands.StartTask) for each in step.commands)
 
     @invariant()
     def a_new_process_would_go_on_with_the_same(self) -> None:
