@@ -50,7 +50,8 @@ def convert(
     for rule in (*options.metrics, *(each.rule for each in options.http)):
         first = rule.warm_up + rule.interval
         if timedelta(0) < read.duration < first:
-            message = f"{rule.name} is never judged: its first look is after {first}"
+            after = placeholders.interval_text(first)
+            message = f"{rule.name} is never judged: its first look is after {after}"
             reading.error((*path, "duration"), message)
     for i, rule in enumerate(options.metrics):
         _check_false_alarms(reading, rule, read.duration, (*path, _METRICS, i))
@@ -204,7 +205,12 @@ def _rule(place: _Place[metrics.Metric], interval: timedelta | None) -> analysis
 
 def _http(place: _Place[metrics.HttpCheck]) -> analysis.HttpCheck:
     read, reading, path = place.entry, place.reading, place.path
-    if not _ADDRESS.fullmatch(read.url) or not _has_host(read.url):
+    if not read.url:
+        reading.error((*path, "url"), "is required")
+    elif "@" in read.url.partition("://")[2].partition("/")[0]:
+        hint = "write it to headers, or let what is asked need none"
+        reading.error((*path, "url"), "must not contain a user or password", hint)
+    elif not _ADDRESS.fullmatch(read.url) or not _has_host(read.url):
         reading.error((*path, "url"), "must be an address with https:// or http://")
     for i, header in enumerate(read.headers):
         is_bad = not _HEADER.fullmatch(header.key) or any(

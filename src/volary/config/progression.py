@@ -3,13 +3,16 @@
 import re
 from datetime import timedelta
 
-from volary.config import analysis, progressive, shape, webhooks, yaml
+from volary.config import analysis, placeholders, progressive, shape, webhooks, yaml
+from volary.model import analysis as models
 from volary.model import application, problem, stage, traffic, webhook
 
 _ALL = 100
 _SHORTEST = timedelta(seconds=1)
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ATTRIBUTE = re.compile(r"[^;\x00-\x1f\x7f]*")
+#: What a match looks at, by its option.
+_NAMED = {"headers": "header", "cookies": "cookie", "queryParams": "parameter of the query"}
 _POD_SELECTOR = application.RoutingMethod.POD_SELECTOR
 _CHECKING = frozenset({webhook.WebhookType.PRE_ROLLOUT, webhook.WebhookType.ROLLOUT})
 _SWITCHING = frozenset(
@@ -39,7 +42,7 @@ def convert(
         step_weights=tuple(read.step_weights),
         max_weight=read.max_weight,
         step_weight_promotion=read.step_weight_promotion,
-        metrics=analysis.rules(reading, read.metrics, (*path, "metrics"), interval=read.interval),
+        metrics=_metrics(reading, read, path),
         iterations=read.iterations,
         mirror=read.mirror,
         mirror_weight=read.mirror_weight,
@@ -55,6 +58,9 @@ def convert(
     )
     for name, message in problems(found):
         reading.error((*path, name) if name else path, message)
+    for name, message in idle(found):
+        if reading.written((*path, name)) is not None:
+            reading.lenient((*path, name), f"{name} has no effect: {message}")
     if method is _POD_SELECTOR:
         _check_selector(reading, found, path)
     if not found.metrics and not any(each.type in _CHECKING for each in found.webhooks):
@@ -96,10 +102,25 @@ def _checks(
         )
         reading.error((*path, "threshold"), message)
     asked = webhooks.convert(reading, read.webhooks, (*path, "webhooks"), allowed=_CHECKING)
-    measured = analysis.rules(reading, read.metrics, (*path, "metrics"), interval=read.interval)
+    measured = _metrics(reading, read, path)
     if not asked and not read.metrics:
         reading.error(path, "nothing is checked", "add metrics or webhooks")
     return stage.Checks(read.interval, read.count, read.threshold, measured, asked)
+
+
+def _metrics(
+    reading: shape.Reading,
+    read: progressive.ProgressiveTraffic | progressive.Checks,
+    path: yaml.Path,
+) -> tuple[models.Rule, ...]:
+    """Return what is measured with each check; what is wrong with it is noted."""
+    at = (*path, "metrics")
+    for i in range(len(read.metrics)):
+        for name in ("failureLimit", "failureCount"):
+            if reading.written((*at, i, name)) is not None:
+                message = f"{name} has no effect: each bad look is a failed check"
+                reading.lenient((*at, i, name), message, "set the stage's threshold")
+    return analysis.rules(reading, read.metrics, at, interval=read.interval)
 
 
 def least_time(options: stage.StageOptions) -> timedelta:
@@ -134,7 +155,8 @@ def check_time(
     """Note a stage that cannot end before its timeout."""
     least = least_time(options)
     if timedelta(0) < timeout < least:
-        message = f"the stage takes at least {least}, and its timeout is {timeout}"
+        needs, has = placeholders.interval_text(least), placeholders.interval_text(timeout)
+        message = f"the stage takes at least {needs}, and its timeout is {has}"
         reading.error((*path, "timeout"), message, "raise the timeout, or take larger steps")
 
 
@@ -171,6 +193,8 @@ def _texts(
 ) -> dict[str, traffic.TextMatch]:
     found = {}
     for name, each in read.items():
+        if not (name if path[-1] == "queryParams" else _TOKEN.fullmatch(name)):
+            reading.error(path, f"{name[:80]!r} is not a name of a {_NAMED[str(path[-1])]}")
         given = {
             kind: value
             for kind in traffic.MatchKind
@@ -254,6 +278,19 @@ def problems(options: stage.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
         found.append(("match", "an A/B test counts iterations, not weights: set iterations"))
     if options.match and options.mirror:
         found.append(("mirror", "an A/B test cannot mirror requests"))
+    return found
+
+
+def idle(options: stage.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
+    """Return options that mean nothing beside the others, each with the reason."""
+    found: list[tuple[str, str]] = []
+    if not options.mirror:
+        found.append(("mirrorWeight", "mirror is false"))
+    if options.step_weights:
+        found.append(("maxWeight", "the last of stepWeights is the maximum"))
+    if options.iterations:
+        found.append(("maxWeight", "iterations have no weights"))
+        found.append(("overshoot", "iterations have no weights"))
     return found
 
 

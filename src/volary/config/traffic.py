@@ -6,6 +6,8 @@ from typing import assert_never
 from volary.config import fleet_shares, options, progression, shape, yaml
 from volary.model import application, stage, variant
 
+_DIVIDING = "use trafficRouting.method istio, gatewayapi, smi, nginx or traefik to divide traffic"
+
 
 def convert(
     reading: shape.Reading,
@@ -36,7 +38,7 @@ def convert(
     if method is application.RoutingMethod.POD_SELECTOR:
         message = unsupported_by_pod_selector(weights)
         if message:
-            reading.error(path, message, "use method istio to divide traffic")
+            reading.error(path, message, _DIVIDING)
             return None
     return weights
 

@@ -105,6 +105,8 @@ def _progression(read: source.Source, pipeline: steps.Steps, *, can_divide: bool
         step.set("mirror", True, (*at, "mirror"))
         if found.mirror_weight:
             step.set("mirrorWeight", found.mirror_weight, (*at, "mirrorWeight"))
+    elif found.mirror_weight:
+        read.reading.warn((*at, "mirrorWeight"), "has no effect without mirror: true")
     _thresholds(read, step)
     if found.session_affinity is not None:
         cookie = found.session_affinity.model_dump(by_alias=True, exclude_unset=True, mode="json")
@@ -141,6 +143,9 @@ def _way(read: source.Source, step: steps.Step, *, can_divide: bool) -> None:
         step.set("iterations", iterations, (*at, "iterations"))
         if found.match and can_divide:
             step.set("match", checks.matches(read), (*at, "match"))
+        for name in ("maxWeight", "stepWeight", "stepWeights"):
+            if found.iterations > 0 and read.reading.written((*at, name)):
+                read.reading.warn((*at, name), "has no effect beside iterations")
         return
     if found.step_weights:
         step.set("stepWeights", list(found.step_weights), (*at, "stepWeights"))

@@ -9,6 +9,8 @@ from volary.config.dialects.flagger import schema, source
 _GROUP = "gateway.networking.k8s.io"
 _ALL = 100
 _PATH_TYPES = {"prefix": "PathPrefix", "exact": "Exact", "regex": "RegularExpression"}
+#: How Flagger, whose matches have Istio's form, writes what looks like the Gateway API's.
+_OWN_WORDS = {"path": "write uri: {prefix: /…}, {exact: …} or {regex: …}, as in Istio"}
 _CORS = ("allowMethods", "allowHeaders", "exposeHeaders", "allowCredentials")
 _UNITS = {"h": 3600, "m": 60, "s": 1}
 
@@ -57,14 +59,23 @@ def _match(read: source.Source, index: int, written: Mapping[str, Any]) -> dict[
     for field, value in written.items():
         if field == "uri":
             kind, text = _only(value)
+            if kind not in _PATH_TYPES:
+                at = ("spec", "service", "match", index, field)
+                read.reading.error(
+                    at, f"an HTTPRoute has no {kind}", "write prefix, exact or regex"
+                )
             match["path"] = {"type": _PATH_TYPES.get(kind, "PathPrefix"), "value": text}
         elif field in ("headers", "queryParams"):
             match[field] = [_named(name, text) for name, text in dict(value or {}).items()]
         elif field == "method":
-            match["method"] = _only(value)[1]
+            kind, match["method"] = _only(value)
+            if kind != "exact":
+                at = ("spec", "service", "match", index, field)
+                read.reading.error(at, f"an HTTPRoute matches a method exactly, not by {kind}")
         else:
             at = ("spec", "service", "match", index, field)
-            read.reading.error(at, f"an HTTPRoute cannot match {field}", "remove it")
+            hint = _OWN_WORDS.get(field, "remove it")
+            read.reading.error(at, f"{field} of a match is not carried over to an HTTPRoute", hint)
     return match
 
 
