@@ -73,7 +73,8 @@ def _clusters(found: Sequence[json.JsonObject]) -> Iterator[_Row]:
     yield ("CLUSTER", "STATE", "HEALTH", "READY", "RELEASE", "VARIANTS", "SEEN", "REASON")
     for each in found:
         state = each["health"]
-        word = state["status"] if each["current"] else f"unknown (was {state['status']})"
+        was = f" (was {state['status']})" if each["seen"] else ""
+        word = state["status"] if each["current"] else f"unknown{was}"
         yield (
             each["name"],
             _state(each),

@@ -32,8 +32,11 @@ def is_urgent(standing: standings.Standing) -> bool:
 
 
 def is_moving(run: state.Run | None) -> bool:
-    """Say whether a run under way moves its application."""
-    return run is not None and not run.is_final and is_move(run)
+    """Say whether the run that is carried out moves its application.
+
+    One that has ended, too: until its end is kept, what leaves is not known to be gone.
+    """
+    return run is not None and is_move(run)
 
 
 def completed(standing: standings.Standing, running: str) -> str:

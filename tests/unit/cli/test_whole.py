@@ -110,7 +110,7 @@ def test_wide_shows_the_clusters_and_says_what_is_only_remembered() -> None:
                 ("us", "unreachable, cordoned", "unknown (was healthy)", "no answer"),
             )
         ),
-        ["ap", "-", "unknown", "(was", "healthy)", "-", "-", "-", "never", "no", "answer"],
+        ["ap", "-", "unknown", "-", "-", "-", "never", "no", "answer"],
     ]
 
 

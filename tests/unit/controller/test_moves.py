@@ -108,6 +108,14 @@ def test_only_what_is_lost_or_ill_interrupts_a_run(
     assert moves.is_urgent(replace(STANDING, placed=replace(PLACED, leaving=(leaving,)))) is urgent
 
 
+def test_a_move_whose_end_is_not_kept_yet_is_still_moving() -> None:
+    ended = replace(moved(), status=status.RunStatus.SUCCEEDED)
+
+    assert moves.is_moving(ended)
+    assert not moves.is_moving(release())
+    assert not moves.is_moving(None)
+
+
 def test_the_interrupted_commit_is_wanted_again() -> None:
     again = moves.again(release(), MOVE, NOW, "n")
 
