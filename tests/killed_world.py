@@ -1,0 +1,185 @@
+"""Given controllers that are killed with SIGKILL at chosen moments; then look how it ended."""
+
+import asyncio
+import contextlib
+import copy
+import os
+import random
+import shutil
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import command_world
+import wave_watch
+from controller_process import Nursery
+from volary.sandbox import storage
+
+V1, V2 = "example/simple:v1", "example/simple:v2"
+NAMES = ("us", "eu")
+SPEED = 60.0
+#: What is compared in the end.
+KINDS = ("Deployment", "Service", "ConfigMap", "VirtualService.networking.istio.io")
+#: Fields that differ from life to life of a cluster, and say nothing about the result.
+_OWN = ("resourceVersion", "uid", "creationTimestamp", "managedFields", "generation")
+
+Killing = Callable[[Nursery, command_world.World], Awaitable[None]]
+
+
+def state_of(world: command_world.World) -> dict[str, Any]:
+    """What the clusters were brought to, without what differs from life to life."""
+    found = {}
+    for name in NAMES:
+        for kind in KINDS:
+            for body in world.running.clusters[name].view.list(kind, "default"):
+                kept = copy.deepcopy(dict(body))
+                for each in _OWN:
+                    kept["metadata"].pop(each, None)
+                kept["metadata"].get("annotations", {}).pop("deployment.kubernetes.io/revision", 0)
+                ready = kept.pop("status", {}).get("readyReplicas", 0)
+                for each in ("clusterIP", "clusterIPs"):
+                    kept.get("spec", {}).pop(each, None)
+                if "objects" in kept.get("data", {}):
+                    kept["data"]["objects"] = still_there(world, name, kept["data"]["objects"])
+                found[f"{name} {kind} {body['metadata']['name']}"] = (kept, ready)
+    return found
+
+
+def still_there(world: command_world.World, cluster: str, inventory: str) -> list[str]:
+    """The references of an inventory that lead to an object.
+
+    A process that dies between a delete and the note of it leaves a reference to nothing. That
+    is harmless: whoever deletes by the inventory looks at the objects themselves.
+    """
+    view = world.running.clusters[cluster].view
+    return [
+        line
+        for line in inventory.splitlines()
+        if (parts := line.split(":")) and view.get(parts[-3], parts[-2], parts[-1])
+    ]
+
+
+async def until(nest: Nursery, query: str, holds: Callable[[Any], bool], *, seconds: float) -> Any:
+    """Look into the database until the single value of `query` is so."""
+    value = None
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                rows = nest.ask(query)
+                value = rows[0][0] if rows else None
+                if holds(value):
+                    return value
+                await asyncio.sleep(0.002)
+    except TimeoutError:
+        raise AssertionError(f"{query} stayed {value!r}") from None
+
+
+SYNCED = "select running_commit from applications where status = 'synced'"
+STEPS = "select count(*) from transitions"
+WORK = "select count(*) from runs where finished is null"
+
+
+async def release(
+    base: Path,
+    commits: Path,
+    disturb: Killing,
+    *,
+    waves: Sequence[Sequence[str]] = (),
+    istio: bool = False,
+) -> dict[str, Any]:
+    """Release v1, then v2 by its pipeline under a disturbance; return the clusters' state.
+
+    What holds all the time is watched, with the order and the budgets of `waves`, if it has any.
+    """
+    base.mkdir()
+    async with command_world.world(base, *NAMES, speed=SPEED, istio=istio) as world:
+        shutil.rmtree(world.directory)
+        shutil.copytree(commits, world.directory)
+        nest = Nursery(base / "volary.db", world.directory, world.fleet)
+        with wave_watch.watched(world, application="simple", waves=waves) as watch:
+            async with nest.life():
+                await until(nest, SYNCED, bool, seconds=20)
+            second = world.edit("deployment.yaml", V1, V2, message="Deploy v2")
+            await disturb(nest, world)
+            async with nest.life():
+                await until(nest, SYNCED, lambda commit: commit == second, seconds=30)
+                await until(nest, WORK, lambda open_runs: open_runs == 0, seconds=5)
+            runs = nest.ask("select status from runs order by created")
+            assert runs == [("succeeded",), ("succeeded",)], runs
+            await world.settled()
+            if waves:
+                told = nest.ask("select document from events order by position")
+                watch.hear([msgspec.json.decode(each) for (each,) in told])
+        return state_of(world)
+
+
+async def nothing(_nest: Nursery, _world: command_world.World) -> None:
+    """An undisturbed run."""
+
+
+def has_ended(nest: Nursery) -> bool:
+    """The second run is over."""
+    return bool(nest.ask(SYNCED)) and nest.ask("select count(*) from runs") == [(2,)]
+
+
+async def at_every_boundary(nest: Nursery, _world: command_world.World) -> None:
+    """Kill it as soon as a step was kept, again and again until the run has ended."""
+    lives = 0
+    while True:
+        (before,) = nest.ask(STEPS)[0]
+        async with nest.life() as process:
+            while True:
+                (after,) = nest.ask(STEPS)[0]
+                if after > before:
+                    os.kill(process, signal.SIGKILL)
+                    break
+                if has_ended(nest):
+                    # What is reported together is one step: a handful for each of the stages.
+                    assert lives >= 8, "there were hardly any boundaries"
+                    return
+                await asyncio.sleep(0.001)
+        lives += 1
+        assert lives < 60, "it does not get on"
+
+
+async def at_every_division(nest: Nursery, world: command_world.World) -> None:
+    """Kill it in the middle of routing: a cluster has stored weights, and nobody hears of it."""
+    alive: list[int] = []
+    lives = 0
+
+    def changed(change: storage.Change) -> None:
+        body, before = change.item.body, change.previous
+        if body["kind"] != "VirtualService" or before is None:
+            return
+        if alive and body["spec"] != before.body["spec"]:
+            os.kill(alive.pop(), signal.SIGKILL)
+
+    with contextlib.ExitStack() as stack:
+        for name in NAMES:
+            stack.callback(world.running.clusters[name].registry.subscribe(changed))
+        while not has_ended(nest):
+            async with nest.life() as process:
+                alive[:] = [process]
+                while True:
+                    if not alive or has_ended(nest):
+                        break
+                    await asyncio.sleep(0.005)
+            lives += 1
+            assert lives < 30, "it does not get on"
+    # Two divisions and the way back, on each of them, and a last life to the end.
+    assert lives > 3 * len(NAMES), "there were hardly any divisions"
+
+
+def at_random(seed: int) -> Killing:
+    """Kill it at a dozen moments."""
+    chance = random.Random(seed)
+
+    async def kill(nest: Nursery, _world: command_world.World) -> None:
+        for _ in range(12):
+            async with nest.life():
+                await asyncio.sleep(chance.uniform(0.05, 0.4))
+
+    return kill
