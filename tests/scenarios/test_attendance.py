@@ -15,6 +15,7 @@ from volary.controller import cluster_views, views
 from volary.model import attendance, fleet
 from volary.sandbox import fleet as sandboxes
 from volary.store import records
+from wave_watch import watched
 
 QUICK = attendance.Rules(
     interval=timedelta(seconds=0.1),
@@ -102,18 +103,19 @@ async def test_a_lost_cluster_is_left_out_and_gets_what_it_missed(
     async with controlled(tmp_path, "us", "eu") as made:
         await made.synced(made.world.write({"x": "1"}, message="Deploy v1 again"))
         await until_cluster(made, "eu", lambda each: each.status == "ready")
-        made.world.running.clusters["eu"].faults.change({"lost": "refuse"})
-        lost = await until_cluster(made, "eu", lambda each: each.status == "unreachable")
-        second = made.push("simple:v1", "simple:v2")
-        await made.synced(second)
-        went_without = await newest(made)
-        third = made.push("simple:v2", "simple:v3")
-        await made.synced(third)
-        old = made.world.images("eu")
+        with watched(made.world, application="simple"):
+            made.world.running.clusters["eu"].faults.change({"lost": "refuse"})
+            lost = await until_cluster(made, "eu", lambda each: each.status == "unreachable")
+            second = made.push("simple:v1", "simple:v2")
+            await made.synced(second)
+            went_without = await newest(made)
+            third = made.push("simple:v2", "simple:v3")
+            await made.synced(third)
+            old = made.world.images("eu")
 
-        made.world.running.clusters["eu"].faults.clear()
-        back = await until_cluster(made, "eu", lambda each: each.status == "ready")
-        await until_image(made, "eu", V3)
+            made.world.running.clusters["eu"].faults.clear()
+            back = await until_cluster(made, "eu", lambda each: each.status == "ready")
+            await until_image(made, "eu", V3)
         stands = await made.until_application(lambda each: each.status == "synced")
         caught_up = await made.ended((await newest(made)).id)
         witness = await kubectl(made.world.running.clusters["eu"], "get", "deployment", "simple")

@@ -8,6 +8,7 @@ import pytest
 from volary.engine import feed
 from volary.model import errors, placement, stage
 from volary.model.status import RunStatus, TaskStatus
+from wave_watch import Allowed, watched
 from wave_world import NEW, OLD, Story, moved, world
 
 SIX = ("us-1", "us-2", "eu-1", "eu-2", "asia-1", "asia-2")
@@ -23,7 +24,6 @@ async def test_the_second_wave_waits_until_the_first_has_soaked() -> None:
     soaking = placement.Wave("first", size=placement.Share(2), soak=timedelta(seconds=1))
     async with world(*SIX) as given:
         await given.deployed(OLD)
-        story = Story()
         seen: list[tuple[str, ...]] = []
 
         class Watcher(Story):
@@ -32,7 +32,9 @@ async def test_the_second_wave_waits_until_the_first_has_soaked() -> None:
                 if isinstance(event, feed.TaskStarted) and event.stage.startswith("rest/"):
                     seen.append(tuple(given.images(name) for name in ("us-1", "us-2")))
 
-        story = await moved(given, in_waves(soaking, REST), story=Watcher())
+        story = Watcher()
+        with watched(given, story):
+            await moved(given, in_waves(soaking, REST), story=story)
 
         assert story.run is not None
         assert story.run.status is RunStatus.SUCCEEDED, story.run.reason
@@ -54,7 +56,9 @@ async def test_a_failure_within_the_budget_is_taken_back_and_the_others_go_on() 
         await given.deployed(OLD)
         given.running.clusters["eu-1"].faults.images.add("shop:v2", "bad")
 
-        story = await moved(given, in_waves(FIRST, lenient))
+        story = Story()
+        with watched(given, story, allowed=Allowed(failures=1)):
+            await moved(given, in_waves(FIRST, lenient), story=story)
 
         assert story.run is not None
         assert story.run.status is RunStatus.FAILED
@@ -75,7 +79,9 @@ async def test_one_failure_more_takes_the_wave_back_and_no_other() -> None:
         for name in ("eu-1", "asia-2"):
             given.running.clusters[name].faults.images.add("shop:v2", "bad")
 
-        story = await moved(given, in_waves(FIRST, careful))
+        story = Story()
+        with watched(given, story, allowed=Allowed(failures=1)):
+            await moved(given, in_waves(FIRST, careful), story=story)
 
         assert story.run is not None
         assert story.run.status is RunStatus.FAILED
@@ -94,7 +100,9 @@ async def test_all_waves_are_taken_back_the_last_one_first() -> None:
             placement.Wave("third"),
         )
 
-        story = await moved(given, waves)
+        story = Story()
+        with watched(given, story):
+            await moved(given, waves, story=story)
 
         assert story.run is not None
         assert story.run.status is RunStatus.ROLLED_BACK
@@ -144,7 +152,9 @@ async def test_a_lost_cluster_is_waited_for_and_caught_up_when_it_returns() -> N
                 if isinstance(event, feed.TaskFinished) and event.target == "us":
                     asyncio.get_running_loop().call_later(1.0, lambda: lost.change({"lost": ""}))
 
-        story = await moved(given, in_waves(patient), story=Returner())
+        story = Returner()
+        with watched(given, story, allowed=Allowed(unreachable=1)):
+            await moved(given, in_waves(patient), story=story)
 
         assert story.run is not None
         assert story.run.status is RunStatus.SUCCEEDED, story.run.reason
@@ -161,7 +171,9 @@ async def test_a_skipped_lost_cluster_costs_the_others_no_time() -> None:
         await given.deployed(OLD)
         given.running.clusters["eu"].faults.change({"lost": "refuse"})
 
-        story = await moved(given, in_waves(skipping))
+        story = Story()
+        with watched(given, story, allowed=Allowed(unreachable=1)):
+            await moved(given, in_waves(skipping), story=story)
 
         assert story.run is not None
         assert story.run.status is RunStatus.FAILED
