@@ -19,13 +19,15 @@ class Feed:
     """Repositories and a watch for one local repository."""
 
     path: Path
+    #: What the settings call it.
+    name: str = NAME
     interval: float = 0.05
     #: How often it was looked at.
     looks: int = 0
     told: list[str] = field(default_factory=list)
 
     async def repository(self, name: str) -> repository.Repository:
-        if name != NAME:
+        if name != self.name:
             raise errors.user_error(f"there is no repository {name}")
         return await repository.open_repository(str(self.path))
 
@@ -53,7 +55,7 @@ class Feed:
             name = loaded.application.name if loaded.application else "app"
             found.append(
                 seen.FoundApplication(
-                    name, NAME, each.path, head.id, loaded.application, loaded.problems
+                    name, self.name, each.path, head.id, loaded.application, loaded.problems
                 )
             )
-        return seen.RepositorySeen(NAME, "main", head, tuple(found))
+        return seen.RepositorySeen(self.name, "main", head, tuple(found))

@@ -8,6 +8,7 @@ import typer
 
 from volary.cli import (
     analysis_commands,
+    application_commands,
     cluster_commands,
     convert_commands,
     moving_commands,
@@ -335,5 +336,6 @@ app.add_typer(sandbox_commands.app)
 app.add_typer(convert_commands.app, name="convert")
 app.add_typer(analysis_commands.app, name="analysis")
 app.add_typer(cluster_commands.app, name="cluster")
+app.add_typer(application_commands.app, name="application")
 app.add_typer(moving_commands.app)
 app.add_typer(remote_commands.app)

@@ -30,6 +30,7 @@ from volary.store import protocol, records
 
 _Page = views.PageView
 _LOOK_SECONDS = 1.0
+_FORGOTTEN = "forgotten; what runs in the clusters stays there, and nothing looks after it any more"
 
 
 @dataclass(slots=True)
@@ -224,6 +225,35 @@ class Service:
             refusals.Conflict: It is not paused.
         """
         return await self._ask_application("resume", application, asker, {})
+
+    async def adopt_application(
+        self, application: str, asker: views.Asker, *, repository: str, reason: str
+    ) -> views.AskedView:
+        """Have one that has lost its repository go on with what another has of its name.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            refusals.Conflict: Its repository is in the settings, or the other one has none of it.
+        """
+        said = {"repository": repository, "reason": reason}
+        return await self._ask_application("adopt", application, asker, said)
+
+    async def forget_application(
+        self, application: str, asker: views.Asker, *, reason: str
+    ) -> views.AskedView:
+        """Drop what is kept of one whose file is gone; nothing changes in any cluster.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            refusals.Conflict: Its file is there, or a run of it is under way.
+        """
+        await self._application(application)
+        said = {"reason": reason}
+        async with self.audit_trail.noting(
+            asker, "application.forget", application=application, document=said
+        ):
+            await self.asker.ask("forget", asker.by, application=application, document=said)
+        return views.AskedView("", _FORGOTTEN)
 
     # Asking about a run. Each raises `refusals.NotFound` and, when the run cannot take it as
     # it stands, `refusals.Conflict` with the reason.

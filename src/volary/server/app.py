@@ -28,6 +28,7 @@ from volary.server.routes import (
     clusters,
     commands,
     house,
+    orphans,
     overview,
     placements,
     runs,
@@ -42,6 +43,7 @@ ROUTERS = (
     commands.router,
     clusters.router,
     placements.router,
+    orphans.router,
     overview.router,
     streaming.router,
 )

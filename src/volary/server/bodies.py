@@ -70,6 +70,19 @@ class Pause(Body):
     reason: Sentence = ""
 
 
+class Forget(Body):
+    """Drop what is kept of an application."""
+
+    reason: Sentence = pydantic.Field(min_length=1)
+
+
+class Adopt(Body):
+    """Go on with an application in another repository."""
+
+    repository: Word = pydantic.Field(min_length=1, description="As the settings name it.")
+    reason: Sentence = pydantic.Field(min_length=1)
+
+
 class Cancel(Body):
     """End a run."""
 

@@ -21,6 +21,8 @@ COMMANDS = {
     "/api/v1/applications/{application}/rebalance/plan": DEPLOY,
     "/api/v1/applications/{application}/pause": DEPLOY,
     "/api/v1/applications/{application}/resume": DEPLOY,
+    "/api/v1/applications/{application}/adopt": ADMIN,
+    "/api/v1/applications/{application}/forget": ADMIN,
     "/api/v1/runs/{run}/approve": APPROVE,
     "/api/v1/runs/{run}/reject": APPROVE,
     "/api/v1/runs/{run}/withdraw": APPROVE,
@@ -41,6 +43,8 @@ COMMANDS = {
 }
 PUBLIC = {"/healthz", "/readyz", "/webhooks/{repository}"}
 BODIES = {
+    "adopt": {"repository": "platform", "reason": "it has moved"},
+    "forget": {"reason": "it is over"},
     "taint": {"key": "maintenance", "effect": "NoSchedule"},
     "untaint": {"key": "maintenance"},
     "skip": {"target": "us", "reason": "it is broken"},

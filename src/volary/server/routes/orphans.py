@@ -1,0 +1,35 @@
+"""What can be asked for applications that have lost their repository or their file."""
+
+from starlette import requests, responses
+
+from volary.controller import views
+from volary.server import access, bodies, encoding, surroundings
+from volary.server.permissions import Permission
+from volary.server.routes import answers
+from volary.server.routes.applications import asker
+
+router = answers.router("applications")
+_TAKEN = answers.taken(views.AskedView)
+
+
+@router.post("/applications/{application}/adopt", status_code=202, responses=_TAKEN)
+@access.needs(Permission.ADMINISTER, access.Scope.APPLICATION, action="application.adopt")
+async def adopt(
+    request: requests.Request, application: str, body: bodies.Adopt
+) -> responses.Response:
+    """Have an application whose repository is gone go on with its namesake in another one."""
+    asked = await surroundings.of(request).service.adopt_application(
+        application, asker(request), repository=body.repository, reason=body.reason
+    )
+    return encoding.one(request, asked, status=202)
+
+
+@router.post("/applications/{application}/forget", status_code=202, responses=_TAKEN)
+@access.needs(Permission.ADMINISTER, access.Scope.APPLICATION, action="application.forget")
+async def forget(
+    request: requests.Request, application: str, body: bodies.Forget
+) -> responses.Response:
+    """Drop what is kept of an application that is gone; nothing changes in any cluster."""
+    service = surroundings.of(request).service
+    asked = await service.forget_application(application, asker(request), reason=body.reason)
+    return encoding.one(request, asked, status=202)

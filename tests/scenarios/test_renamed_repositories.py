@@ -1,0 +1,201 @@
+"""A repository that the settings call something else by now, or do not have any more."""
+
+import contextlib
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import command_world
+import git_feed
+from controller_world import ANA, SPEED, Controlled, controlled
+from volary.controller import refusals
+from volary.model import controller as settings
+from volary.store import records
+
+V1, V2 = "example/simple:v1", "example/simple:v2"
+GONE = "its repository infra is no longer in the settings"
+LEFT = f"{GONE}; what runs stays as it is, and nothing is started for it"
+
+
+@contextlib.asynccontextmanager
+async def settled(
+    world: command_world.World, name: str, directory: Path | None = None
+) -> AsyncIterator[Controlled]:
+    """A life of the controller whose settings have one repository, under this name."""
+    where = directory or world.directory
+    feed = git_feed.Feed(where, name)
+    async with controlled(
+        world,
+        store=f"sqlite:{world.directory.parent / 'volary.db'}",
+        parts={"repositories": feed, "watch": feed.watch},
+        repositories=(settings.Repository(name, str(where)),),
+    ) as given:
+        given.feed = feed
+        yield given
+
+
+async def looked(given: Controlled) -> None:
+    """Wait until the repository was looked at, and what was seen was taken."""
+    while not given.feed.told:
+        await given.service.changed(0.02)
+
+
+def nothing_to_deploy(base: Path) -> Path:
+    """Make another repository."""
+    directory = base / "other"
+    directory.mkdir()
+    (directory / "README").write_text("Nothing to deploy.")
+    command_world.commit(directory, "Begin")
+    return directory
+
+
+async def everything(given: Controlled) -> dict[str, str]:
+    wanted = records.ApplicationFilter(with_removed=True)
+    return {each.name: each.status for each in (await given.service.applications(wanted)).items}
+
+
+async def test_a_renamed_repository_takes_its_applications_along(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us", speed=SPEED) as world:
+        async with settled(world, "infra") as given:
+            before = await given.until_application(lambda each: each.status == "synced")
+        async with settled(world, "platform") as given:
+            await looked(given)
+            after = await given.application()
+            noted = (await given.service.audit(records.AuditFilter())).items
+            runs = await given.runs()
+            second = given.push(V1, V2)
+            await given.synced(second)
+
+            assert (after.repository, after.status, after.reason) == (
+                "platform",
+                "synced",
+                before.reason,
+            )
+            assert (after.running_commit, after.run) == (before.running_commit, before.run)
+            assert [each.id for each in runs] == [before.run]
+            assert await everything(given) == {"simple": "synced"}
+            assert [(each.action, each.by, each.document) for each in noted] == [
+                (
+                    "application.adopted",
+                    "volary",
+                    {"from": "infra", "repository": "platform", "path": after.path},
+                )
+            ]
+            assert (await given.runs())[0].trigger == "deployment.yaml changed"
+            assert world.images("us") == f"{V2} 2/2"
+            # The way back, too, to a commit of the repository as it was called before.
+            back = await given.service.rollback("simple", ANA)
+            ended = await given.ended(back.run)
+            assert (ended.status, world.images("us")) == ("succeeded", f"{V1} 2/2")
+
+
+async def test_what_has_lost_its_repository_says_so_and_is_left_as_it_is(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us", speed=SPEED) as world:
+        async with settled(world, "infra") as given:
+            before = await given.until_application(lambda each: each.status == "synced")
+        async with settled(world, "other", nothing_to_deploy(tmp_path)) as given:
+            await looked(given)
+            lost = await given.application()
+            refused = []
+            for ask in (given.service.sync, given.service.rollback):
+                with pytest.raises(refusals.Conflict) as caught:
+                    await ask("simple", ANA)
+                refused.append(caught.value.problems[0].message)
+            runs, images = await given.runs(), world.images("us")
+        async with settled(world, "infra") as given:
+            again = await given.until_application(lambda each: each.status != "orphaned")
+
+    assert (lost.status, lost.reason, lost.running_commit) == (
+        "orphaned",
+        LEFT,
+        before.running_commit,
+    )
+    assert refused == [f"{GONE}, so nothing is started for it"] * 2
+    assert ([each.id for each in runs], images) == ([before.run], f"{V1} 2/2")
+    assert (again.status, again.reason) == (before.status, before.reason)
+
+
+@pytest.mark.parametrize("word", ["adopt", "forget"])
+async def test_a_person_says_whether_an_application_elsewhere_is_the_same(
+    tmp_path: Path, word: str
+) -> None:
+    """The name and the address are others: it may be a fork, or somebody else's application."""
+    async with command_world.world(tmp_path, "us", speed=SPEED) as world:
+        async with settled(world, "infra") as given:
+            before = await given.until_application(lambda each: each.status == "synced")
+        shutil.copytree(world.directory, tmp_path / "moved")
+        async with settled(world, "platform", tmp_path / "moved") as given:
+            await looked(given)
+            lost, known = await given.application(), await everything(given)
+            stand_in = f"simple@platform/{lost.path}"
+            told = (await given.service.application(stand_in)).reason
+            if word == "adopt":
+                await given.service.adopt_application(
+                    "simple", ANA, repository="platform", reason="we have moved house"
+                )
+            else:
+                asked = await given.service.forget_application(
+                    "simple", ANA, reason="this is another one"
+                )
+                assert "what runs in the clusters stays" in asked.reason
+            after = await given.synced(before.running_commit)
+            runs = [each.id for each in await given.runs()]
+            kept = await everything(given)
+            noted = (await given.service.audit(records.AuditFilter(by="ana"))).items
+            with pytest.raises(refusals.Conflict) as caught:
+                await given.service.forget_application("simple", ANA, reason="once more")
+
+    assert lost.status == "orphaned"
+    assert known == {"simple": "orphaned", stand_in: "broken"}
+    assert f"simple is the name of another application, and {GONE}" in told
+    assert "`volary application adopt`" in told
+    assert after.repository == "platform"
+    assert kept == {"simple": "synced"}
+    assert runs[-1] == before.run
+    assert len(runs) == (1 if word == "adopt" else 2)
+    assert noted[0].action == f"application.{word}"
+    assert caught.value.problems[0].message == (
+        f"its file is there, {after.path} of platform: take it away first"
+    )
+
+
+async def test_a_run_under_way_goes_on_in_the_renamed_repository(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us", speed=SPEED) as world:
+        async with settled(world, "infra") as given:
+            await given.until_application(lambda each: each.status == "synced")
+            second = given.push(V1, V2)
+            running = await given.until_application(lambda each: each.status == "running")
+            await given.service.pause(running.run, ANA)
+        async with settled(world, "platform") as given:
+            await given.until_application(lambda each: each.repository == "platform")
+            await given.service.resume(running.run, ANA)
+            await given.synced(second)
+
+            assert [each.status for each in await given.runs()] == ["succeeded"] * 2
+            assert world.images("us") == f"{V2} 2/2"
+
+
+async def test_a_run_that_nobody_can_carry_out_ends_with_its_application(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us", speed=SPEED) as world:
+        async with settled(world, "infra") as given:
+            await given.until_application(lambda each: each.status == "synced")
+            given.push(V1, V2)
+            running = await given.until_application(lambda each: each.status == "running")
+            await given.service.pause(running.run, ANA)
+            paused = world.images("us")
+        async with settled(world, "other", nothing_to_deploy(tmp_path)) as given:
+            await looked(given)
+            with pytest.raises(refusals.Conflict) as caught:
+                await given.service.cancel(running.run, ANA)
+            await given.service.forget_application("simple", ANA, reason="the team is gone")
+            ended = (await given.service.run(running.run)).summary
+            left, after = await everything(given), world.images("us")
+
+    assert caught.value.problems[0].message == f"{GONE}, so nobody can carry it out"
+    assert (ended.status, ended.reason) == (
+        "cancelled",
+        "cancelled by ana: the team is gone; us stays as it is",
+    )
+    assert (left, after) == ({}, paused)
