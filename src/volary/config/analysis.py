@@ -313,6 +313,21 @@ def _check_comparison(reading: shape.Reading, read: metrics.Metric, path: yaml.P
     elif reading.written((*path, "deviation")) and _deviation(read) is not read.deviation:
         message = f"contradicts {'max' if read.max is not None else 'min'}"
         reading.error((*path, "deviation"), message, "remove it")
+    _check_idle(reading, read, path)
+
+
+def _check_idle(reading: shape.Reading, read: metrics.Metric, path: yaml.Path) -> None:
+    """Note options that mean nothing beside the others; PipeCD's files may have them."""
+    sequential = read.judgement is analysis.Judgement.SEQUENTIAL
+    is_range = read.strategy is _LITERAL
+    for name, is_idle, why in (
+        ("deviation", is_range, "THRESHOLD compares nothing"),
+        ("significance", is_range and not sequential, "THRESHOLD goes by no chance"),
+        ("failureLimit", sequential, "a sequential judgement takes all looks together"),
+        ("failureCount", sequential, "a sequential judgement takes all looks together"),
+    ):
+        if is_idle and reading.written((*path, name)) is not None:
+            reading.lenient((*path, name), f"{name} has no effect: {why}")
 
 
 def _kind(
