@@ -8,14 +8,14 @@ what is left of it after a restart and what people see.
 import asyncio
 from collections import deque
 
-from volary.engine import feed
+from volary.engine import beats, feed
 from volary.model import errors
 from volary.model import record as records_of_runs
 from volary.store import protocol, records
 
 #: Findings written at once, and kept in memory at most.
 _BATCH, _MOST = 500, 10_000
-#: Seconds between two writes.
+#: Seconds between two writes; the books of all runs are written at the same moments.
 _INTERVAL = 0.5
 
 
@@ -34,8 +34,10 @@ class Casebook:
 
     async def keep_writing(self) -> None:
         """Write what has gathered, again and again; `flush` writes the rest at the end."""
+        loop = asyncio.get_running_loop()
         while True:
-            await asyncio.sleep(_INTERVAL)
+            now = loop.time()
+            await asyncio.sleep(beats.following(now, _INTERVAL) - now)
             await self.flush()
 
     async def flush(self) -> None:

@@ -7,14 +7,14 @@ pile up to a bound; then the oldest are dropped, and a line says how many.
 import asyncio
 from collections import deque
 
-from volary.engine import feed
+from volary.engine import beats, feed
 from volary.model import errors
 from volary.model import record as records_of_runs
 from volary.store import protocol, records
 
 #: Lines written at once, and kept in memory at most.
 _BATCH, _MOST = 500, 10_000
-#: Seconds between two writes.
+#: Seconds between two writes; the books of all runs are written at the same moments.
 _INTERVAL = 0.5
 
 
@@ -39,9 +39,10 @@ class Logbook:
 
     async def keep_writing(self) -> None:
         """Write what has gathered, again and again; `flush` writes the rest at the end."""
+        loop = asyncio.get_running_loop()
         while True:
             try:
-                async with asyncio.timeout(_INTERVAL):
+                async with asyncio.timeout_at(beats.following(loop.time(), _INTERVAL)):
                     await self._full.wait()
             except TimeoutError:
                 pass

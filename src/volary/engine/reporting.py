@@ -1,13 +1,16 @@
 """Passes on what a running task says: to the observers at once, to the run in time."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from volary.engine import commands, events, executor, feed, state
+from volary.engine import beats, commands, events, executor, feed, state
 from volary.model import clock as clocks
 from volary.model import json
 
 LONGEST_LINE = 4000
+#: Seconds; at such beats all tasks hand their progress to their runs.
+_BEAT = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +29,14 @@ class TaskReporter:
     """An `executor.Reporter` that falls silent once its task has ended.
 
     Progress for the run is coalesced: while one is waiting to be taken, newer ones
-    take its place. So a chatty task cannot flood the run.
+    take its place. So a chatty task cannot flood the run. Observers are told everything at once.
     """
 
     def __init__(self, voice: Voice) -> None:
         self._voice = voice
         self._latest: state.Progress | None = None
         self._waiting = False
+        self._timer: asyncio.TimerHandle | None = None
         self._open = True
 
     def log(self, line: str, *, level: executor.LogLevel = executor.LogLevel.INFO) -> None:
@@ -78,7 +82,8 @@ class TaskReporter:
         )
         if not self._waiting:
             self._waiting = True
-            voice.post(self._event(progress))
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(beats.following(loop.time(), _BEAT), self._hand_over)
 
     def found(self, kind: str, metric: str, document: json.JsonObject) -> None:
         """Tell the observers what was measured or concluded."""
@@ -105,8 +110,17 @@ class TaskReporter:
         return self._event(self._latest or event.progress)
 
     def close(self) -> None:
-        """Take nothing more."""
+        """Take nothing more; what was said last goes to the run before the end does."""
         self._open = False
+        if self._timer is not None:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._latest is not None:
+            self._voice.post(self._event(self._latest))
 
     def _event(self, progress: state.Progress) -> events.TaskProgressed:
         command = self._voice.command

@@ -56,6 +56,16 @@ class Listener:
         self.told.append(event)
 
 
+class Kept:
+    """A journal that keeps every step."""
+
+    def __init__(self) -> None:
+        self.records: list[journal.Record] = []
+
+    async def keep(self, record: journal.Record) -> None:
+        self.records.append(record)
+
+
 def done(status: TaskStatus = TaskStatus.SUCCEEDED, reason: str = "done") -> outcome.Outcome:
     return outcome.Outcome(status, reason, touched=True)
 
@@ -304,6 +314,47 @@ async def test_progress_is_kept_with_the_run_and_not_repeated(planned_run: Make)
     assert us is not None
     assert us.progress == state.Progress("waiting", 9, 10)
     assert sum(isinstance(event, feed.TaskProgressed) for event in listener.told) == 20
+
+
+@pytest.mark.looptime
+async def test_what_many_clusters_say_at_about_the_same_time_is_kept_in_one_step(
+    planned_run: Make,
+) -> None:
+    names = tuple(f"cluster-{number}" for number in range(8))
+
+    async def at_its_own_pace(
+        task: executor.TaskContext, report: executor.Reporter
+    ) -> outcome.Outcome:
+        await asyncio.sleep(1.01 + names.index(task.target) / 100)
+        report.progress(state.Progress("looking", 0, 1))
+        await asyncio.sleep(5)
+        return done()
+
+    kept = Kept()
+    behaviours = dict.fromkeys(names, at_its_own_pace)
+    planned = planned_run(names, concurrency=8)
+    runner = local.Runner(planned, Clusters(**behaviours), clock=LoopClock(), keeper=kept)
+    run = await runner.carry_out()
+
+    said = [
+        sum(isinstance(event, events.TaskProgressed) for event in record.happened)
+        for record in kept.records
+    ]
+    assert [number for number in said if number] == [8, 8]  # of both stages
+    assert run.status is RunStatus.SUCCEEDED
+
+
+@pytest.mark.looptime
+async def test_what_a_task_says_just_before_its_end_is_kept(planned_run: Make) -> None:
+    async def abrupt(_: executor.TaskContext, report: executor.Reporter) -> outcome.Outcome:
+        report.progress(state.Progress("all ready", 3, 3))
+        return done()
+
+    run, _ = await carry_out(planned_run(("us",)), Clusters(us=abrupt))
+
+    us = run.stages[0].task("us")
+    assert us is not None
+    assert us.progress == state.Progress("all ready", 3, 3)
 
 
 @pytest.mark.looptime
