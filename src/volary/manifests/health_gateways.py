@@ -15,15 +15,29 @@ def gateway(body: json.JsonObject) -> health.Health:
     """Judge a Gateway: accepted, programmed, and each of its listeners too."""
     if trouble := _refused(body, objects.mapping(body, "status"), ("Accepted", "ResolvedRefs")):
         return trouble
-    for each in objects.mappings(body, "status", "listeners"):
-        if trouble := _refused(body, each, ("Accepted", "ResolvedRefs")):
+    listeners = objects.mappings(body, "status", "listeners")
+    for each in listeners:
+        if trouble := _listener_trouble(body, each):
             name = objects.text(each, "name")
             return conditions.degraded(f"listener {name}: {trouble.reason}")
     programmed = conditions.find(body, "Programmed")
-    if programmed and programmed.is_true:
-        return conditions.healthy("programmed")
-    # For a while that is what a new one is: addresses take time.
-    return conditions.progressing(programmed.explain() if programmed else "not programmed yet")
+    if not programmed or not programmed.is_true:
+        # For a while that is what a new one is: addresses take time.
+        return conditions.progressing(programmed.explain() if programmed else "not programmed yet")
+    for each in listeners:
+        found = conditions.find_in(body, each, "Programmed")
+        if found and not found.is_true:
+            name = objects.text(each, "name")
+            return conditions.progressing(f"listener {name}: {found.explain()}")
+    return conditions.healthy("programmed")
+
+
+def _listener_trouble(body: json.JsonObject, listener: json.JsonObject) -> health.Health | None:
+    """Return what is wrong with one listener; older controllers write no Programmed."""
+    conflict = conditions.find_in(body, listener, "Conflicted")
+    if conflict and conflict.is_true:
+        return conditions.degraded(conflict.explain())
+    return _refused(body, listener, ("Accepted", "ResolvedRefs", "Programmed"))
 
 
 def route(body: json.JsonObject) -> health.Health:

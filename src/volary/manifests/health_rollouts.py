@@ -15,10 +15,12 @@ def rollout(body: json.JsonObject) -> health.Health:
         return conditions.degraded(invalid.explain(), permanent=True)
     message = conditions.shorten(objects.text(body, "status", "message"))
     phase = objects.text(body, "status", "phase")
-    if phase == "Healthy":
-        return _rollout_counts(body)
     if phase == "Paused":
         return conditions.suspended(f"paused: {message}" if message else "paused")
+    if phase == "Healthy":
+        # Paused by its specification it takes no new version, whatever it was when it was judged.
+        is_paused = objects.value(body, "spec", "paused") is True
+        return conditions.suspended("paused") if is_paused else _rollout_counts(body)
     return _unfinished(body, phase, message)
 
 
