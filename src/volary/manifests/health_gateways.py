@@ -15,7 +15,7 @@ def gateway(body: json.JsonObject) -> health.Health:
     """Judge a Gateway: accepted, programmed, and each of its listeners too."""
     if trouble := _refused(body, objects.mapping(body, "status"), ("Accepted", "ResolvedRefs")):
         return trouble
-    listeners = objects.mappings(body, "status", "listeners")
+    listeners = list(objects.mappings(body, "status", "listeners"))
     for each in listeners:
         if trouble := _listener_trouble(body, each):
             name = objects.text(each, "name")
