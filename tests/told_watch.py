@@ -73,7 +73,9 @@ class Told:
     def _starts(self, run: _Run, wave: str, said: Mapping[str, Any]) -> None:
         target, stage = said["target"], said["stage"]
         self.begun += 1
-        run.gone.pop(target, None)
+        if run.gone.get(target) == UNREACHABLE:
+            # A failure counts for good; who could not be reached is asked again.
+            del run.gone[target]
         if said["stageName"] == GATE:
             run.gates[target] = ""
         for name, targets in run.waves.items():
