@@ -14,7 +14,7 @@ from pathlib import Path
 from aiohttp import web
 
 import stage_world
-from volary.engine import feed, journal, local, plan, state
+from volary.engine import feed, journal, local, plan, rules, state
 from volary.model import application as applications
 from volary.model import manifest, stage, webhook
 from volary.stages import circumstances, meters
@@ -74,7 +74,7 @@ class Releases:
         stages: Sequence[stage.Stage],
         *,
         concurrency: int = 0,
-        policy: state.Policy | None = None,
+        policy: rules.Policy | None = None,
         running: str = stage_world.OLD,
     ) -> state.Run:
         made = plan.Plan(
@@ -83,7 +83,7 @@ class Releases:
             groups=plan.one_group(self.world.names, concurrency=concurrency),
             stages=tuple(stages),
             running_commit=running,
-            policy=policy or state.Policy(grace=timedelta(seconds=10)),
+            policy=policy or rules.Policy(grace=timedelta(seconds=10)),
         )
         return plan.new_run("run-1", made, stage_world.Clock().now())
 

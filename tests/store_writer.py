@@ -9,7 +9,7 @@ import random
 import sys
 from datetime import UTC, datetime, timedelta
 
-from volary.engine import codec, events, machine, plan, state, transitions
+from volary.engine import codec, events, machine, plan, rules, state, transitions
 from volary.model import outcome, stage
 from volary.model.status import RunStatus, TaskStatus
 from volary.store import faults, opening, protocol
@@ -20,7 +20,7 @@ STAGES = tuple(
     stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), timeout=timedelta(minutes=10))
     for _ in range(30)
 )
-RULE = state.ApprovalRule(count=2, timeout=timedelta(days=300))
+RULE = rules.ApprovalRule(count=2, timeout=timedelta(days=300))
 
 
 class RealClock:
@@ -35,7 +35,7 @@ def say(*words: object) -> None:
 
 def new_run() -> state.Run:
     groups = (plan.Group(NAMES[:1], "first"), plan.Group(NAMES[1:], "rest", 1, RULE))
-    policy = state.Policy(on_failure=state.OnFailure.HOLD, timeout=timedelta(days=300))
+    policy = rules.Policy(on_failure=rules.OnFailure.HOLD, timeout=timedelta(days=300))
     return plan.new_run("run-1", plan.Plan("shop", "new", groups, STAGES, "old", policy), BEGINNING)
 
 

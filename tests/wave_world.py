@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from stage_world import NEW, OLD, SPEED, Clock, World, world
 from volary.controller import waving
-from volary.engine import feed, local, state
+from volary.engine import feed, local, rules, state
 from volary.engine import plan as engine_plan
 from volary.model import application as applications
 from volary.model import clock as clocks
@@ -58,7 +58,7 @@ async def moved(
     *,
     stages: Sequence[stage.Stage] = SYNC,
     labels: Mapping[str, Mapping[str, str]] | None = None,
-    policy: state.Policy | None = None,
+    policy: rules.Policy | None = None,
     story: Story | None = None,
     clock: clocks.Clock | None = None,
 ) -> Story:
@@ -76,7 +76,7 @@ async def moved(
         numbered,
         OLD,
         replace(
-            policy or state.Policy(again_after=timedelta(seconds=0.5)),
+            policy or rules.Policy(again_after=timedelta(seconds=0.5)),
             failures=planned.failures,
             unreachable=planned.unreachable,
         ),

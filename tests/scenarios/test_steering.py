@@ -13,7 +13,7 @@ import command_world
 import git_feed
 from controller_world import ANA, SPEED, Clock, Controlled, controlled, parts_of, settings_of
 from volary.controller import origins, refusals, server_loop, views
-from volary.engine import plan, state, transitions
+from volary.engine import plan, rules, state, transitions
 from volary.model import stage
 from volary.store import opening, records
 
@@ -36,12 +36,12 @@ COMMANDS: dict[str, dict[str, object]] = {
 
 def stored_run(world: command_world.World, commit: str, before: str, **more: object) -> state.Run:
     """A run as an earlier process left it, planned and not begun."""
-    policy = more.get("policy", state.Policy())
-    assert isinstance(policy, state.Policy)
+    policy = more.get("policy", rules.Policy())
+    assert isinstance(policy, rules.Policy)
     stages = more.get("stages", ())
     assert isinstance(stages, tuple)
     rule = more.get("approval")
-    assert rule is None or isinstance(rule, state.ApprovalRule)
+    assert rule is None or isinstance(rule, rules.ApprovalRule)
     return plan.new_run(
         "left",
         plan.Plan(
@@ -82,7 +82,7 @@ async def left_behind(base: Path, **more: object) -> AsyncIterator[Controlled]:
 
 
 async def test_a_run_waits_for_as_many_people_as_it_needs(tmp_path: Path) -> None:
-    rule = state.ApprovalRule(count=2, approvers=("ana", "ben"))
+    rule = rules.ApprovalRule(count=2, approvers=("ana", "ben"))
     async with left_behind(tmp_path, approval=rule) as given:
         waiting = await given.until_run("left", lambda each: each.wanted_approval is not None)
         assert (waiting.summary.status, given.world.images("us")) == ("waiting", f"{V1} 2/2")
@@ -117,7 +117,7 @@ async def test_a_run_waits_for_as_many_people_as_it_needs(tmp_path: Path) -> Non
 
 
 async def test_of_two_who_approve_at_once_one_is_told_that_it_is_done(tmp_path: Path) -> None:
-    async with left_behind(tmp_path, approval=state.ApprovalRule()) as given:
+    async with left_behind(tmp_path, approval=rules.ApprovalRule()) as given:
         await given.until_run("left", lambda each: each.wanted_approval is not None)
         answers = await asyncio.gather(
             *(given.service.approve("left", each) for each in (ANA, BEN)), return_exceptions=True
@@ -134,7 +134,7 @@ async def test_of_two_who_approve_at_once_one_is_told_that_it_is_done(tmp_path: 
 
 
 async def test_an_approval_that_comes_too_late_is_refused(tmp_path: Path) -> None:
-    rule = state.ApprovalRule(timeout=timedelta(seconds=0.5))
+    rule = rules.ApprovalRule(timeout=timedelta(seconds=0.5))
     async with left_behind(tmp_path, approval=rule) as given:
         ended = await given.ended("left")
         with pytest.raises(refusals.Conflict, match="a run that is failed cannot be approved"):
@@ -146,7 +146,7 @@ async def test_an_approval_that_comes_too_late_is_refused(tmp_path: Path) -> Non
 
 
 async def test_a_failed_cluster_is_tried_again_or_left_out(tmp_path: Path) -> None:
-    hold = replace(state.Policy(), on_failure=state.OnFailure.HOLD)
+    hold = replace(rules.Policy(), on_failure=rules.OnFailure.HOLD)
     async with left_behind(tmp_path, policy=hold, broken=V2) as given:
         await given.until_run("left", lambda each: each.held)
         await given.service.retry("left", ANA, targets=["eu"])
@@ -322,7 +322,7 @@ async def test_changes_wake_those_who_look(tmp_path: Path) -> None:
 
 async def test_a_process_that_stands_by_hands_requests_on(tmp_path: Path) -> None:
     """It does not matter which process a person talks to."""
-    async with left_behind(tmp_path, approval=state.ApprovalRule()) as given:
+    async with left_behind(tmp_path, approval=rules.ApprovalRule()) as given:
         await given.until_run("left", lambda each: each.wanted_approval is not None)
         fleet_file = Path(given.world.fleet)
         address = f"sqlite:{tmp_path}/volary.db"
@@ -339,7 +339,7 @@ async def test_a_request_that_nobody_answers_is_kept_for_whoever_drives_next(
     tmp_path: Path,
 ) -> None:
     address = f"sqlite:{tmp_path}/volary.db"
-    async with left_behind(tmp_path, approval=state.ApprovalRule(), drives=False) as given:
+    async with left_behind(tmp_path, approval=rules.ApprovalRule(), drives=False) as given:
         async with controlled(given.world, store=address) as driving:
             await driving.until_run("left", lambda each: each.wanted_approval is not None)
         with pytest.raises(refusals.Busy, match="the request is kept"):

@@ -6,7 +6,7 @@ from rich import console as rich_console
 from rich import markup
 
 from volary.controller import preparation, preview_json
-from volary.engine import state
+from volary.engine import rules
 from volary.model import json, plan, stage
 from volary.placement import assignment_text
 
@@ -82,7 +82,7 @@ def to_json(prepared: preparation.Prepared) -> json.JsonObject:
     }
 
 
-def _limits(wave: state.WaveRule) -> str:
+def _limits(wave: rules.WaveRule) -> str:
     """Return what is particular about a wave, in brackets; empty when nothing is."""
     parts = [f"{wave.concurrency} at once"] if wave.concurrency else []
     parts += [f"{wave.failures} may fail"] if wave.failures else []

@@ -266,7 +266,7 @@ def run(
     from volary.cli import durations
     from volary.cli import running as command
     from volary.controller import preparation
-    from volary.engine import state
+    from volary.engine import rules
 
     left_out = on_unreachable is Unreachable.CONTINUE
     wish = preparation.Wish(
@@ -279,7 +279,7 @@ def run(
         timeout=durations.parse(timeout, option="--timeout") if timeout else None,
         strategy=_forced(strategy),
         on_unreachable=(
-            state.OnUnreachable.CONTINUE_WITHOUT if left_out else state.OnUnreachable.FAIL
+            rules.OnUnreachable.CONTINUE_WITHOUT if left_out else rules.OnUnreachable.FAIL
         ),
         concurrency=concurrency,
         allow_mass_deletion=allow_mass_deletion,

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from volary.cli import console, exits, linting_placement, linting_replicas, shared_routes
-from volary.config import application, lint
+from volary.config import application, lint, templates
 from volary.config import fleet as fleet_files
 from volary.config.dialects.karmada import policies
 from volary.controller import projects
@@ -44,7 +44,23 @@ def _collect(path: Path) -> dict[str, str]:
             f"no application or fleet file in {path} or below",
             hint="they are called volary.yaml, app.pipecd.yaml, *.pipecd.yaml or fleet.yaml",
         )
-    return {_shown(name, path): _read(name) for name in names}
+    return {_shown(name, path): _read(name) for name in names} | _templates(path)
+
+
+def _templates(path: Path) -> dict[str, str]:
+    """Return what the applications of the path's repository share, as seen from its root."""
+    start = path.resolve()
+    above = (start, *start.parents)
+    root = next((each for each in above if (each / ".git").exists()), None)
+    shared = (root or (start if start.is_dir() else start.parent)) / templates.DIRECTORY
+    if not shared.is_dir():
+        return {}
+    named = {f"{templates.DIRECTORY}/{each.name}": each for each in sorted(shared.iterdir())}
+    return {
+        name: _read(each)
+        for name, each in named.items()
+        if each.is_file() and templates.is_template_path(name)
+    }
 
 
 def _below(path: Path) -> list[Path]:

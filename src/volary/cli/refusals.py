@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from volary.cli import exits
 from volary.controller import preflight
-from volary.engine import state
+from volary.engine import rules
 from volary.model import json, problem
 
 NOTHING = "nothing was changed in any cluster"
@@ -21,7 +21,7 @@ class Refusal:
 
 def judge(
     trials: Sequence[preflight.Trial],
-    policy: state.OnUnreachable,
+    policy: rules.OnUnreachable,
     waved: Container[str] = frozenset(),
     *,
     dry_run: bool = False,
@@ -37,7 +37,7 @@ def judge(
     unreachable = tuple(problem.Problem(reason, hint=_HINT) for reason in silent.values())
     if found:
         return Refusal((*found, *unreachable), exits.Exit.USAGE)
-    lenient = policy is state.OnUnreachable.CONTINUE_WITHOUT or all(map(waved.__contains__, silent))
+    lenient = policy is rules.OnUnreachable.CONTINUE_WITHOUT or all(map(waved.__contains__, silent))
     lenient = lenient and len(silent) < len(trials)
     if unreachable and (dry_run or not lenient):
         return Refusal(unreachable, exits.Exit.FAILED)

@@ -13,7 +13,7 @@ from volary.controller import (
     wants,
 )
 from volary.engine import plan as engine_plan
-from volary.engine import state
+from volary.engine import rules
 from volary.model import plan, stage
 
 _STOPS = "autoRollback is off"
@@ -41,7 +41,7 @@ async def release(
     if dividing.divides(application):
         numbers = dividing.Numbers(standing.assigned, standing.assigned)
     again = await preparation.reopen(project, running, desk.renderer, desk.clusters.fleet, numbers)
-    holds = state.OnFailure.ROLLBACK if application.planner.auto_rollback else state.OnFailure.STOP
+    holds = rules.OnFailure.ROLLBACK if application.planner.auto_rollback else rules.OnFailure.STOP
     made = engine_plan.Plan(
         application=application.name,
         commit=project.commit,
@@ -50,9 +50,9 @@ async def release(
         # A cluster that is not named has nothing to go back to.
         running_commit="",
         running_commits={name: commit for name, commit in running.items() if commit},
-        policy=state.Policy(
+        policy=rules.Policy(
             on_failure=holds,
-            stop_reason=_STOPS if holds is state.OnFailure.STOP else "",
+            stop_reason=_STOPS if holds is rules.OnFailure.STOP else "",
             timeout=application.timeout,
         ),
     )

@@ -19,7 +19,7 @@ from volary.controller import (
     wants,
 )
 from volary.engine import plan as engine_plan
-from volary.engine import state
+from volary.engine import rules
 from volary.model import manifest
 from volary.placement import shifts
 
@@ -91,8 +91,8 @@ def _plan(
         stages=shifts.stages(shift),
         running_commit=remembered,
         running_commits={name: each for name, each in running.items() if each != remembered},
-        policy=state.Policy(
-            on_failure=state.OnFailure.STOP,
+        policy=rules.Policy(
+            on_failure=rules.OnFailure.STOP,
             stop_reason=_REASON,
             timeout=project.application.timeout,
         ),

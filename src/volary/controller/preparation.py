@@ -19,7 +19,7 @@ from volary.controller import (
     running_commit,
     waving,
 )
-from volary.engine import state
+from volary.engine import rules
 from volary.model import errors, fleet, manifest, plan, problem
 from volary.placement import assignment, failover
 from volary.planner import plan as plans
@@ -46,7 +46,7 @@ class Wish:
     #: None: the application's own.
     timeout: timedelta | None = None
     strategy: plan.Strategy | None = None
-    on_unreachable: state.OnUnreachable = state.OnUnreachable.FAIL
+    on_unreachable: rules.OnUnreachable = rules.OnUnreachable.FAIL
     #: How many clusters at once; 0: all.
     concurrency: int = 0
     allow_mass_deletion: bool = False

@@ -20,7 +20,7 @@ from volary.controller import (
     wants,
 )
 from volary.engine import plan as engine_plan
-from volary.engine import state, update
+from volary.engine import rules, state, update
 from volary.manifests import masking
 from volary.model import application as applications
 from volary.model import clock as clocks
@@ -155,7 +155,7 @@ async def try_out(desk: Desk, prepared: preparation.Prepared) -> tuple[preflight
     if found:
         raise errors.UserError(*found)
     silent = preflight.silent(trials)
-    if prepared.wish.on_unreachable is state.OnUnreachable.FAIL:
+    if prepared.wish.on_unreachable is rules.OnUnreachable.FAIL:
         missing = [why for name, why in silent.items() if name not in prepared.waves.lenient]
         if missing:
             raise NotNowError("; ".join(missing))
@@ -284,10 +284,10 @@ def plan_of(prepared: preparation.Prepared, *, can_hold: bool = True) -> engine_
         stages=prepared.plan.stages,
         running_commit=prepared.running.commit,
         running_commits=prepared.running.others,
-        policy=state.Policy(
+        policy=rules.Policy(
             on_failure=on_failure,
             on_unreachable=wish.on_unreachable,
-            stop_reason="autoRollback is off" if on_failure is state.OnFailure.STOP else "",
+            stop_reason="autoRollback is off" if on_failure is rules.OnFailure.STOP else "",
             timeout=limit,
             rollback_timeout=min(limit, _LONGEST_ROLLBACK),
             failures=prepared.waves.failures,
@@ -300,10 +300,10 @@ def plan_of(prepared: preparation.Prepared, *, can_hold: bool = True) -> engine_
     )
 
 
-def _on_failure(planner: applications.Planner, *, can_hold: bool) -> state.OnFailure:
+def _on_failure(planner: applications.Planner, *, can_hold: bool) -> rules.OnFailure:
     if planner.hold_on_failure and can_hold:
-        return state.OnFailure.HOLD
-    return state.OnFailure.ROLLBACK if planner.auto_rollback else state.OnFailure.STOP
+        return rules.OnFailure.HOLD
+    return rules.OnFailure.ROLLBACK if planner.auto_rollback else rules.OnFailure.STOP
 
 
 def leave_unreachable(run: state.Run, target: str, reason: str) -> state.Run:

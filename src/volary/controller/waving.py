@@ -4,22 +4,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from volary.engine import plan as engine_plan
-from volary.engine import state
+from volary.engine import rules as engine_rules
 from volary.model import analysis, errors, fleet, placement, selection, stage
 from volary.model import application as applications
 from volary.placement import steps, waves
 
 _ON_FAILURE = {
-    placement.OnWaveFailure.STOP: state.OnFailure.STOP,
+    placement.OnWaveFailure.STOP: engine_rules.OnFailure.STOP,
     # Failing clusters never fail the wave; what else does, such as a refused approval, stops.
-    placement.OnWaveFailure.CONTINUE: state.OnFailure.STOP,
-    placement.OnWaveFailure.ROLLBACK_WAVE: state.OnFailure.ROLLBACK_WAVE,
-    placement.OnWaveFailure.ROLLBACK_ALL: state.OnFailure.ROLLBACK,
+    placement.OnWaveFailure.CONTINUE: engine_rules.OnFailure.STOP,
+    placement.OnWaveFailure.ROLLBACK_WAVE: engine_rules.OnFailure.ROLLBACK_WAVE,
+    placement.OnWaveFailure.ROLLBACK_ALL: engine_rules.OnFailure.ROLLBACK,
 }
 _ON_UNREACHABLE = {
-    placement.OnWaveUnreachable.WAIT: state.OnUnreachable.WAIT,
-    placement.OnWaveUnreachable.SKIP: state.OnUnreachable.CONTINUE_WITHOUT,
-    placement.OnWaveUnreachable.FAIL: state.OnUnreachable.FAIL,
+    placement.OnWaveUnreachable.WAIT: engine_rules.OnUnreachable.WAIT,
+    placement.OnWaveUnreachable.SKIP: engine_rules.OnUnreachable.CONTINUE_WITHOUT,
+    placement.OnWaveUnreachable.FAIL: engine_rules.OnUnreachable.FAIL,
 }
 
 
@@ -27,18 +27,18 @@ _ON_UNREACHABLE = {
 class Waves:
     """What the engine and people are told about the waves of a run."""
 
-    rules: tuple[state.WaveRule, ...] = ()
+    rules: tuple[engine_rules.WaveRule, ...] = ()
     steps: tuple[engine_plan.Step, ...] = ()
     #: For the whole run; None: the waves decide alone.
     failures: int | None = None
     unreachable: int | None = None
     warnings: tuple[str, ...] = ()
     #: When the clusters may be changed, with waves or without.
-    windows: tuple[state.WindowRule, ...] = ()
+    windows: tuple[engine_rules.WindowRule, ...] = ()
 
-    def rules_with(self, on_failure: state.OnFailure) -> tuple[state.WaveRule, ...]:
+    def rules_with(self, on_failure: engine_rules.OnFailure) -> tuple[engine_rules.WaveRule, ...]:
         """Return the rules as the run's own has them: where it holds, a wave that fails does."""
-        if on_failure is not state.OnFailure.HOLD:
+        if on_failure is not engine_rules.OnFailure.HOLD:
             return self.rules
         return tuple(replace(each, on_failure=on_failure) for each in self.rules)
 
@@ -48,7 +48,7 @@ class Waves:
         return frozenset(
             name
             for each in self.rules
-            if each.on_unreachable is not state.OnUnreachable.FAIL
+            if each.on_unreachable is not engine_rules.OnUnreachable.FAIL
             for name in each.targets
         )
 
@@ -107,7 +107,7 @@ def _require_others(division: waves.Division) -> None:
 
 def _windows(
     windows: placement.Windows, clusters: Sequence[fleet.Cluster]
-) -> Iterator[state.WindowRule]:
+) -> Iterator[engine_rules.WindowRule]:
     """Yield the windows of a run with the names of the clusters that they are for."""
     for deny, listed in ((False, windows.allow), (True, windows.deny)):
         for each in listed:
@@ -117,14 +117,16 @@ def _windows(
                 if each.selector is None or selection.matches(each.selector, cluster)
             )
             if targets:
-                yield state.WindowRule(each.window, targets, deny)
+                yield engine_rules.WindowRule(each.window, targets, deny)
 
 
-def _rule(planned: waves.PlannedWave, application: applications.Application) -> state.WaveRule:
+def _rule(
+    planned: waves.PlannedWave, application: applications.Application
+) -> engine_rules.WaveRule:
     on_failure = _ON_FAILURE[planned.wave.on_failure]
     if not application.planner.auto_rollback:
-        on_failure = state.OnFailure.STOP
-    return state.WaveRule(
+        on_failure = engine_rules.OnFailure.STOP
+    return engine_rules.WaveRule(
         planned.wave.name,
         planned.targets,
         planned.failures,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine import failures, state, update
+from volary.engine import failures, rules, state, update
 from volary.model import status as words
 
 
@@ -25,15 +25,15 @@ def tolerate(run: state.Run, now: datetime) -> state.Run:
     return run
 
 
-def _kind(wave: state.WaveRule, task: state.TaskState) -> state.LeftOut:
+def _kind(wave: rules.WaveRule, task: state.TaskState) -> state.LeftOut:
     """Return what the failure counts as."""
-    lenient = wave.on_unreachable is not state.OnUnreachable.FAIL
+    lenient = wave.on_unreachable is not rules.OnUnreachable.FAIL
     if lenient and task.status is words.TaskStatus.UNREACHABLE:
         return state.LeftOut.UNREACHABLE
     return state.LeftOut.FAILED
 
 
-def _is_allowed(run: state.Run, wave: state.WaveRule, kind: state.LeftOut) -> bool:
+def _is_allowed(run: state.Run, wave: rules.WaveRule, kind: state.LeftOut) -> bool:
     """Say whether one more failure of this kind stays within both budgets."""
     mine, whole = _limits(run, wave, kind)
     spent = [each.name for each in run.clusters if each.left_out_for is kind]
@@ -43,7 +43,7 @@ def _is_allowed(run: state.Run, wave: state.WaveRule, kind: state.LeftOut) -> bo
     return sum(name in members for name in spent) < mine
 
 
-def _limits(run: state.Run, wave: state.WaveRule, kind: state.LeftOut) -> tuple[int, int | None]:
+def _limits(run: state.Run, wave: rules.WaveRule, kind: state.LeftOut) -> tuple[int, int | None]:
     """Return how many of a kind the wave allows, and the whole run; None: any number."""
     if kind is state.LeftOut.UNREACHABLE:
         return wave.unreachable, run.policy.unreachable
@@ -60,7 +60,7 @@ def exceeded(run: state.Run, failed: Sequence[state.TaskState]) -> str:
     return "; ".join(filter(None, told))
 
 
-def _beyond(run: state.Run, wave: state.WaveRule, kind: state.LeftOut, more: int) -> str:
+def _beyond(run: state.Run, wave: rules.WaveRule, kind: state.LeftOut, more: int) -> str:
     """Say which budget so many more of a kind are beyond."""
     mine, whole = _limits(run, wave, kind)
     spent = [each.name for each in run.clusters if each.left_out_for is kind]
@@ -74,7 +74,7 @@ def _beyond(run: state.Run, wave: state.WaveRule, kind: state.LeftOut, more: int
 
 
 def _go_without(
-    run: state.Run, wave: state.WaveRule, task: state.TaskState, now: datetime
+    run: state.Run, wave: rules.WaveRule, task: state.TaskState, now: datetime
 ) -> state.Run:
     kind = _kind(wave, task)
     why = task.reason or task.status.value
@@ -110,7 +110,7 @@ def conclude_return(
     return (update.untouch(run, task.target) if proven else run), reason
 
 
-def on_failure(run: state.Run) -> state.OnFailure:
+def on_failure(run: state.Run) -> rules.OnFailure:
     """Return what follows when the current stage has failed: its wave's rule, else the run's."""
     rule = _current_wave(run)
     return run.policy.on_failure if rule is None else rule.on_failure
@@ -119,10 +119,10 @@ def on_failure(run: state.Run) -> state.OnFailure:
 def wave_to_take_back(run: state.Run) -> str:
     """Return the name of the wave that a rollback is limited to; empty: all is taken back."""
     rule = _current_wave(run)
-    limited = rule is not None and rule.on_failure is state.OnFailure.ROLLBACK_WAVE
+    limited = rule is not None and rule.on_failure is rules.OnFailure.ROLLBACK_WAVE
     return rule.name if rule and limited else ""
 
 
-def _current_wave(run: state.Run) -> state.WaveRule | None:
+def _current_wave(run: state.Run) -> rules.WaveRule | None:
     name = run.stages[run.position].wave
     return next((each for each in run.waves if each.name == name), None)

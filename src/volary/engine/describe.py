@@ -1,6 +1,6 @@
 """Says what a run is doing and why it waits, in one sentence each, from its state alone."""
 
-from volary.engine import limits, state, wording
+from volary.engine import limits, rules, state, wording
 from volary.model import status as words
 
 
@@ -49,9 +49,9 @@ def what_next(run: state.Run) -> str:
 def if_failed(run: state.Run) -> str:
     """Return what a failure of the current stage would lead to."""
     match run.policy.on_failure:
-        case state.OnFailure.HOLD:
+        case rules.OnFailure.HOLD:
             return "the run waits for a person"
-        case state.OnFailure.STOP:
+        case rules.OnFailure.STOP:
             return "the run fails and stays as it is"
         case _ if run.touched:
             return f"{wording.names(run.touched)} and what the stage touches are rolled back"

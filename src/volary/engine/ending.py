@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine import budgets, failures, halt, plan, state, update, wording
+from volary.engine import budgets, failures, halt, plan, rules, state, update, wording
 from volary.model import status as words
 
 
@@ -35,7 +35,7 @@ def stop_running(run: state.Run, now: datetime) -> state.Run:
 def hold(run: state.Run, _: datetime) -> state.Run:
     """Wait for a person after a failure, where the policy says so."""
     failed = run.current.status is words.TaskStatus.FAILED
-    wanted = budgets.on_failure(run) is state.OnFailure.HOLD and not run.held
+    wanted = budgets.on_failure(run) is rules.OnFailure.HOLD and not run.held
     if not failed or not wanted or run.ending or run.current.is_busy:
         return run
     return replace(run, held=True)
@@ -45,9 +45,9 @@ def end(run: state.Run, _: datetime) -> state.Run:
     """Stop going forward once a stage has failed."""
     failed = run.current.status is words.TaskStatus.FAILED
     policy = budgets.on_failure(run)
-    if not failed or run.ending or policy is state.OnFailure.HOLD:
+    if not failed or run.ending or policy is rules.OnFailure.HOLD:
         return run
-    rolls_back = policy in (state.OnFailure.ROLLBACK, state.OnFailure.ROLLBACK_WAVE)
+    rolls_back = policy in (rules.OnFailure.ROLLBACK, rules.OnFailure.ROLLBACK_WAVE)
     wave = budgets.wave_to_take_back(run)
     ending = state.Ending(words.RunStatus.FAILED, "", rollback=rolls_back, wave=wave)
     return replace(run, ending=ending, pause=None)

@@ -6,7 +6,7 @@ more is stale and changes nothing.
 
 from dataclasses import replace
 
-from volary.engine import budgets, events, state, update
+from volary.engine import budgets, events, rules, state, update
 from volary.model import outcome as outcomes
 from volary.model import stage as stages
 from volary.model import status as words
@@ -77,12 +77,12 @@ def _is_waited_for(run: state.Run, task: state.TaskState) -> bool:
         return False
     wave = run.wave_of(task.target)
     rule = wave.on_unreachable if wave else run.policy.on_unreachable
-    return rule is state.OnUnreachable.WAIT and run.current.status is words.TaskStatus.RUNNING
+    return rule is rules.OnUnreachable.WAIT and run.current.status is words.TaskStatus.RUNNING
 
 
 def _go_without(run: state.Run, task: state.TaskState) -> state.Run:
     """Leave an unreachable cluster out, where the policy says so."""
-    lenient = run.policy.on_unreachable is state.OnUnreachable.CONTINUE_WITHOUT
+    lenient = run.policy.on_unreachable is rules.OnUnreachable.CONTINUE_WITHOUT
     unreachable = task.status is words.TaskStatus.UNREACHABLE
     if not lenient or run.waves or run.rollback or not unreachable:
         return run

@@ -7,7 +7,7 @@ run waits for a person or a window and nothing runs; limits of running tasks nev
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine import budgets, events, facts, halt, state, tally, update, wording
+from volary.engine import budgets, events, facts, halt, rules, state, tally, update, wording
 from volary.model import status as words
 
 
@@ -121,7 +121,7 @@ def _expire_run(run: state.Run, now: datetime) -> state.Run:
     name = run.current.stage.name.value
     reason = f"the run timed out after {wording.span(run.policy.timeout)} in {name}"
     policy = budgets.on_failure(run)
-    rolls_back = policy in (state.OnFailure.ROLLBACK, state.OnFailure.ROLLBACK_WAVE)
+    rolls_back = policy in (rules.OnFailure.ROLLBACK, rules.OnFailure.ROLLBACK_WAVE)
     wave = budgets.wave_to_take_back(run)
     ending = state.Ending(words.RunStatus.FAILED, reason, rollback=rolls_back, wave=wave)
     run = replace(run, ending=ending, pause=None, held=False)

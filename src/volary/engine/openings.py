@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine import state, tally, update, wording
+from volary.engine import rules, state, tally, update, wording
 from volary.model import stage as stages
 from volary.model import status as words
 from volary.placement import windows
@@ -93,15 +93,15 @@ def _closures(
 ) -> Mapping[str, windows.Closure]:
     """Ask once for all clusters that the same windows are for."""
     queued = set(targets)
-    rules: dict[str, list[int]] = {}
+    places_of: dict[str, list[int]] = {}
     for place, rule in enumerate(run.windows):
         for target in rule.targets:
             if target in queued:
-                rules.setdefault(target, []).append(place)
+                places_of.setdefault(target, []).append(place)
     known: dict[tuple[int, ...], windows.Closure | None] = {}
     found = {}
     for target in targets:
-        places = tuple(rules.get(target, ()))
+        places = tuple(places_of.get(target, ()))
         if places not in known:
             known[places] = _closure([run.windows[place] for place in places], now)
         closure = known[places]
@@ -110,9 +110,9 @@ def _closures(
     return found
 
 
-def _closure(rules: Collection[state.WindowRule], now: datetime) -> windows.Closure | None:
-    allow = [each.window for each in rules if not each.deny]
-    deny = [each.window for each in rules if each.deny]
+def _closure(those: Collection[rules.WindowRule], now: datetime) -> windows.Closure | None:
+    allow = [each.window for each in those if not each.deny]
+    deny = [each.window for each in those if each.deny]
     return windows.closure(allow, deny, now)
 
 

@@ -18,6 +18,7 @@ from volary.engine import (
     limits,
     openings,
     requests,
+    rules,
     state,
     tally,
     update,
@@ -122,7 +123,7 @@ def withdraw(run: state.Run, event: events.Withdraw) -> requests.Answer:
         return requests.Refusal("too late: the gate has opened, and what it held up has begun")
     rest = tuple(each for each in group.approvals if each.by != event.by)
     stage = update.group(run.current, group, replace(group, approvals=rest))
-    rule = group.rule or state.ApprovalRule()
+    rule = group.rule or rules.ApprovalRule()
     reason = wording.wanted_approval(rule.count, rule.approvers)
     return update.current(run, replace(stage, status=words.TaskStatus.WAITING, reason=reason))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from volary.engine import state
+from volary.engine import rules, state
 from volary.model import errors, problem
 from volary.model import stage as stages
 
@@ -20,7 +20,7 @@ class Group:
     #: How many of them are worked on at once; 0: all.
     concurrency: int = 0
     #: Asked for before the group starts in each stage it is part of.
-    approval: state.ApprovalRule | None = None
+    approval: rules.ApprovalRule | None = None
 
     #: How long one of them may take in a stage; None: as long as the stage.
     progress_deadline: timedelta | None = None
@@ -46,15 +46,15 @@ class Plan:
     groups: tuple[Group, ...]
     stages: tuple[stages.Stage, ...]
     running_commit: str = ""
-    policy: state.Policy = field(default_factory=state.Policy)
+    policy: rules.Policy = field(default_factory=rules.Policy)
     #: The waves in order with their budgets; empty: the run does not move in waves.
-    waves: tuple[state.WaveRule, ...] = ()
+    waves: tuple[rules.WaveRule, ...] = ()
     #: What is done in which order, with waves; each stage of `stages` is in it.
     steps: tuple[Step, ...] = ()
     #: Of the clusters that run another commit than the others.
     running_commits: Mapping[str, str] = field(default_factory=dict)
     #: When the clusters may be changed; empty: at any time.
-    windows: tuple[state.WindowRule, ...] = ()
+    windows: tuple[rules.WindowRule, ...] = ()
     #: Clusters that were no targets because they took nothing new, with the reason of each.
     absent: str = ""
 
@@ -144,7 +144,7 @@ def rollback(run: state.Run) -> state.StageState:
     return state.StageState(id=state.ROLLBACK_ID, stage=stage, groups=back)
 
 
-def _way_back(wave: state.WaveRule, chosen: set[str]) -> state.GroupState:
+def _way_back(wave: rules.WaveRule, chosen: set[str]) -> state.GroupState:
     tasks = tuple(state.TaskState(target) for target in wave.targets if target in chosen)
     return state.GroupState(tasks, name=wave.name, concurrency=wave.concurrency)
 
@@ -170,11 +170,11 @@ def _group(group: Group, stage: stages.Stage) -> state.GroupState:
     )
 
 
-def _rule(stage: stages.Stage) -> state.ApprovalRule | None:
+def _rule(stage: stages.Stage) -> rules.ApprovalRule | None:
     """Return the approval that a ``WAIT_APPROVAL`` stage is; its tasks begin once it is given."""
     if not isinstance(stage.options, stages.ApprovalOptions):
         return None
-    return state.ApprovalRule(stage.options.count, stage.options.approvers, stage.timeout)
+    return rules.ApprovalRule(stage.options.count, stage.options.approvers, stage.timeout)
 
 
 def _problems(plan: Plan) -> Sequence[str]:
@@ -214,11 +214,11 @@ def _wave_problems(plan: Plan, targets: Sequence[str]) -> Iterator[str]:
     covered = set(members)
     yield from (f"{name} is in no wave" for name in targets if name not in covered)
     yield from (f"{name} is in two waves" for name in sorted(_repeated(members)))
-    rules = {wave.name: set(wave.targets) for wave in plan.waves}
-    if len(rules) < len(plan.waves):
+    known = {wave.name: set(wave.targets) for wave in plan.waves}
+    if len(known) < len(plan.waves):
         yield "two waves have the same name"
     for step in plan.steps:
-        if not set(step.group.targets) <= rules.get(step.wave, set()):
+        if not set(step.group.targets) <= known.get(step.wave, set()):
             yield f"a step of wave {step.wave} names clusters that are not in it"
     for wave in plan.waves:
         if min(wave.failures, wave.unreachable, wave.concurrency) < 0:

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from volary.engine import roster, tally
-from volary.model import freeze
+from volary.engine import roster, rules, tally
 from volary.model import outcome as outcomes
 from volary.model import stage as stages
 from volary.model import status as words
@@ -39,31 +38,6 @@ FINAL_TASK = frozenset(
         words.TaskStatus.ROLLED_BACK,
     }
 )
-
-
-class OnFailure(StrEnum):
-    """What follows when a stage has failed and its running tasks have come to rest."""
-
-    #: Roll back the touched clusters.
-    ROLLBACK = "rollback"
-    #: Roll back the touched clusters of the failed wave; earlier waves keep the new release.
-    ROLLBACK_WAVE = "rollback-wave"
-    #: The run fails and everything stays as it is.
-    STOP = "stop"
-    #: The run waits for a person: retry, skip a cluster, or cancel.
-    HOLD = "hold"
-
-
-class OnUnreachable(StrEnum):
-    """What follows when a cluster cannot be reached."""
-
-    #: It is a failure like any other.
-    FAIL = "fail"
-    #: The run goes on without the cluster, and does not end `succeeded`; in a wave within
-    #: the budget only.
-    CONTINUE_WITHOUT = "continue-without"
-    #: It is tried again until its time is over; what then follows is as with the one above.
-    WAIT = "wait"
 
 
 class LeftOut(StrEnum):
@@ -119,66 +93,6 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """The rules of one run, fixed at its start."""
-
-    on_failure: OnFailure = OnFailure.ROLLBACK
-    on_unreachable: OnUnreachable = OnUnreachable.FAIL
-    #: Why a failure is not rolled back, for the reason of the run; may be empty.
-    stop_reason: str = ""
-    #: Limit of the whole run, without the rollback and the time it waits for a person.
-    timeout: timedelta = timedelta(hours=6)
-    #: Limit of the rollback, which has a deadline of its own.
-    rollback_timeout: timedelta = timedelta(minutes=30)
-    #: How long a task may take to finish its write after it was told to stop, before it is
-    #: broken off; and then how long until it counts as lost.
-    grace: timedelta = timedelta(minutes=5)
-    #: How many clusters of the whole run may fail or be unreachable, whatever their waves
-    #: allow; None: the waves decide alone.
-    failures: int | None = None
-    unreachable: int | None = None
-    #: After which time a cluster that is waited for is tried again.
-    again_after: timedelta = timedelta(seconds=30)
-
-
-@dataclass(frozen=True, slots=True)
-class WaveRule:
-    """What holds for the clusters of one wave; absolute numbers, fixed at the run's start."""
-
-    name: str
-    targets: tuple[str, ...]
-    #: How many of them may fail before the wave has.
-    failures: int = 0
-    #: How many may be unreachable besides.
-    unreachable: int = 0
-    on_failure: OnFailure = OnFailure.ROLLBACK
-    on_unreachable: OnUnreachable = OnUnreachable.FAIL
-    #: How many of them are taken back at once in a rollback; 0: all.
-    concurrency: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class WindowRule:
-    """When some clusters of the run may be changed, or may not; fixed at the run's start."""
-
-    window: freeze.Window
-    targets: tuple[str, ...]
-    #: Whether they may not be changed within it; otherwise within it only.
-    deny: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalRule:
-    """Who has to agree before a group of targets starts."""
-
-    count: int = 1
-    #: Names that may approve; empty: anybody who is let in.
-    approvers: tuple[str, ...] = ()
-    #: How long it is waited for; then the stage has failed.
-    timeout: timedelta = timedelta(hours=24)
-
-
-@dataclass(frozen=True, slots=True)
 class Approval:
     """One person's yes."""
 
@@ -230,7 +144,7 @@ class GroupState:
     #: How many tasks run at once; 0: all.
     concurrency: int = 0
     #: None: the group starts by itself.
-    rule: ApprovalRule | None = None
+    rule: rules.ApprovalRule | None = None
     approvals: tuple[Approval, ...] = ()
     #: Since when and until when it is waited for approvals; None before.
     asked: datetime | None = None
@@ -377,7 +291,7 @@ class Run:
     running_commit: str
     clusters: tuple[ClusterState, ...]
     stages: tuple[StageState, ...]
-    policy: Policy = field(default_factory=Policy)
+    policy: rules.Policy = field(default_factory=rules.Policy)
     status: words.RunStatus = words.RunStatus.PLANNED
     #: Why it has this status, in one sentence.
     reason: str = "planned"
@@ -390,14 +304,14 @@ class Run:
     deadline: datetime | None = None
     pause: Pause | None = None
     ending: Ending | None = None
-    #: A failure came to rest and a person decides what follows (`OnFailure.HOLD`).
+    #: A failure came to rest and a person decides what follows (`rules.OnFailure.HOLD`).
     held: bool = False
     #: Since when its limits stand still because it waits for a person; None: they run.
     clock_stopped: datetime | None = None
     #: In order; empty: the run does not move in waves.
-    waves: tuple[WaveRule, ...] = ()
+    waves: tuple[rules.WaveRule, ...] = ()
     #: When its clusters may be changed; empty: at any time.
-    windows: tuple[WindowRule, ...] = ()
+    windows: tuple[rules.WindowRule, ...] = ()
     #: Windows do not hold it up any more; None: they do.
     unfrozen: Unfreezing | None = None
     #: Id of the run that this one takes back, having nothing else to do; empty: none.
@@ -434,7 +348,7 @@ class Run:
         """Return the stage with `stage_id`; None when there is none."""
         return next((each for each in self.all_stages if each.id == stage_id), None)
 
-    def wave_of(self, target: str) -> WaveRule | None:
+    def wave_of(self, target: str) -> rules.WaveRule | None:
         """Return the wave of a cluster; None when the run does not move in waves."""
         return next((each for each in self.waves if target in each.targets), None)
 

@@ -4,10 +4,10 @@ import pytest
 
 from volary.cli import exits, refusals
 from volary.controller import preflight
-from volary.engine import state
+from volary.engine import rules
 from volary.model import problem
 
-FAIL, WITHOUT = state.OnUnreachable.FAIL, state.OnUnreachable.CONTINUE_WITHOUT
+FAIL, WITHOUT = rules.OnUnreachable.FAIL, rules.OnUnreachable.CONTINUE_WITHOUT
 FINE = preflight.Trial("us")
 SILENT = preflight.Trial("eu", silence="eu does not answer")
 WRONG = preflight.Trial("asia", problems=(problem.Problem("who owns what"),))
@@ -27,7 +27,7 @@ WRONG = preflight.Trial("asia", problems=(problem.Problem("who owns what"),))
 )
 def test_something_to_mend_always_stops_it_silence_by_policy(
     trials: tuple[preflight.Trial, ...],
-    policy: state.OnUnreachable,
+    policy: rules.OnUnreachable,
     dry_run: bool,
     code: exits.Exit | None,
 ) -> None:

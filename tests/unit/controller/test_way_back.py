@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from volary.controller import reaching, standings, waving, way_back
-from volary.engine import events, machine, plan, state, undoing
+from volary.engine import events, machine, plan, rules, state, undoing
 from volary.model import application as applications
 from volary.model import fleet, freeze, outcome, placement, stage
 from volary.model.status import RunStatus, TaskStatus
@@ -30,7 +30,7 @@ def release(name: str, commit: str, before: str, **statuses: TaskStatus) -> stat
         plan.one_group(("us", "eu")),
         (SYNC,),
         before,
-        state.Policy(on_failure=state.OnFailure.STOP),
+        rules.Policy(on_failure=rules.OnFailure.STOP),
         running_commits={"eu": "zero"} if commit == "one" else {},
     )
     return ended(plan.new_run(name, made, START), **statuses)
@@ -93,9 +93,9 @@ def test_where_failures_are_held_for_a_person_those_of_waves_are_too() -> None:
     waves = placement.Waves((placement.Wave("all"),))
     application = applications.Application(name="shop", waves=waves)
     made = waving.of(application, [fleet.Cluster("us")], (SYNC,))
-    (held,) = made.rules_with(state.OnFailure.HOLD)
-    assert held.on_failure is state.OnFailure.HOLD
-    assert made.rules_with(state.OnFailure.ROLLBACK) == made.rules
+    (held,) = made.rules_with(rules.OnFailure.HOLD)
+    assert held.on_failure is rules.OnFailure.HOLD
+    assert made.rules_with(rules.OnFailure.ROLLBACK) == made.rules
 
 
 def test_to_a_commit_the_last_wave_goes_first_and_nothing_holds_it_up() -> None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from volary.engine import commands, events, machine, plan, state
+from volary.engine import commands, events, machine, plan, rules, state
 from volary.model import outcome, stage
 from volary.model.status import TaskStatus
 
@@ -109,7 +109,7 @@ def planned_run() -> Callable[..., state.Run]:
             groups or plan.one_group(targets, concurrency=concurrency),
             stages,
             "old",
-            state.Policy(**policy),  # type: ignore[arg-type]
+            rules.Policy(**policy),  # type: ignore[arg-type]
         )
         return plan.new_run("run-1", made, BEGINNING)
 

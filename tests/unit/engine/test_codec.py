@@ -9,7 +9,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from volary.engine import codec, commands, events, state, transitions
+from volary.engine import codec, commands, events, rules, transitions
 from volary.model import analysis, errors, record
 from volary.model import stage as stages
 
@@ -110,7 +110,7 @@ def test_what_is_missing_has_its_default(first_stored: record.StoredRun) -> None
     )
     run = codec.read_run(replace(first_stored, document=document, tasks=tasks))
 
-    assert run.policy == state.Policy()
+    assert run.policy == rules.Policy()
     assert {task.attempt for stage in run.stages for task in stage.tasks} == {0}
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from volary.engine import describe, events, machine, state, wording
+from volary.engine import describe, events, machine, rules, state, wording
 from volary.model import outcome
 from volary.model.status import TaskStatus
 
@@ -38,7 +38,7 @@ def test_the_cluster_that_is_most_behind_speaks_for_all(planned_run: Make) -> No
 def test_a_cluster_that_does_not_answer_is_named_while_it_is_waited_for(planned_run: Make) -> None:
     silence = outcome.Outcome(TaskStatus.UNREACHABLE, "connection refused")
     run = after(
-        planned_run(("us", "eu"), on_unreachable=state.OnUnreachable.WAIT),
+        planned_run(("us", "eu"), on_unreachable=rules.OnUnreachable.WAIT),
         events.Start(AT),
         events.TaskFinished(AT, CANARY, "eu", 1, silence),
         events.TaskFinished(
@@ -72,12 +72,12 @@ def test_waiting_for_a_person_and_the_end_are_the_runs_own_reason(planned_run: M
 @pytest.mark.parametrize(
     ("policy", "sentence"),
     [
-        (state.OnFailure.HOLD, "the run waits for a person"),
-        (state.OnFailure.STOP, "the run fails and stays as it is"),
+        (rules.OnFailure.HOLD, "the run waits for a person"),
+        (rules.OnFailure.STOP, "the run fails and stays as it is"),
     ],
 )
 def test_what_a_failure_leads_to_is_the_policy(
-    planned_run: Make, policy: state.OnFailure, sentence: str
+    planned_run: Make, policy: rules.OnFailure, sentence: str
 ) -> None:
     assert describe.if_failed(planned_run(on_failure=policy)) == sentence
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from volary.engine import gate, plan, state, update
+from volary.engine import gate, plan, rules, state, update
 from volary.model import placement, stage
 from volary.placement import steps, waves
 
@@ -30,7 +30,7 @@ def run(*sizes: int, over: placement.WavesOver = placement.WavesOver.PIPELINE) -
         "new",
         (plan.Group(tuple(name for each in named for name in each.targets)),),
         (SYNC, CLEAN),
-        waves=tuple(state.WaveRule(each.wave.name, each.targets) for each in named),
+        waves=tuple(rules.WaveRule(each.wave.name, each.targets) for each in named),
         steps=tuple(
             plan.Step(each.stage, plan.Group(each.wave.targets), each.wave.wave.name)
             for each in sequence

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from machine_world import Converse, Make, check
-from volary.engine import plan, state
+from volary.engine import plan, rules
 
 
 def test_a_failing_cluster_neither_breaks_off_nor_hides_the_others(
@@ -97,7 +97,7 @@ def test_a_rollback_that_fails_somewhere_goes_on_elsewhere_and_names_what_is_lef
 def test_without_auto_rollback_everything_stays_as_it_is(
     planned_run: Make, converse: Converse
 ) -> None:
-    run = planned_run(on_failure=state.OnFailure.STOP, stop_reason="autoRollback is off")
+    run = planned_run(on_failure=rules.OnFailure.STOP, stop_reason="autoRollback is off")
     check(
         converse,
         run,
@@ -165,7 +165,7 @@ def test_an_unreachable_cluster_may_be_left_out_but_the_run_does_not_succeed(
 ) -> None:
     check(
         converse,
-        planned_run(on_unreachable=state.OnUnreachable.CONTINUE_WITHOUT),
+        planned_run(on_unreachable=rules.OnUnreachable.CONTINUE_WITHOUT),
         """
         >> start
         << start 1-K8S_CANARY_ROLLOUT on us
@@ -206,7 +206,7 @@ def test_a_run_that_succeeds_says_who_was_left_out_from_the_start(
 
 WAVES = (
     plan.Group(("us",), "first"),
-    plan.Group(("eu",), "rest", approval=state.ApprovalRule(2, ("ana", "bo"), timedelta(hours=1))),
+    plan.Group(("eu",), "rest", approval=rules.ApprovalRule(2, ("ana", "bo"), timedelta(hours=1))),
 )
 
 

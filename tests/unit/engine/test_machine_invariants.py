@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from volary.engine import abandoning, commands, events, limits, machine, orders, plan, state
+from volary.engine import abandoning, commands, events, limits, machine, orders, plan, rules, state
 from volary.model import freeze, outcome, stage, webhook
 from volary.model.status import RunStatus, TaskStatus
 
@@ -50,7 +50,7 @@ GATES = (
         timeout=timedelta(hours=1),
     ),
 )
-RULE = state.ApprovalRule(count=2, timeout=timedelta(hours=1))
+RULE = rules.ApprovalRule(count=2, timeout=timedelta(hours=1))
 GROUPS = (
     (plan.Group(NAMES),),
     (plan.Group(NAMES, concurrency=2),),
@@ -414,8 +414,8 @@ OFFICE = freeze.Window("office", "0 */2 * * *", timedelta(minutes=70))
 FREEZE = freeze.Window("freeze", "0,30 * * * *", timedelta(minutes=20))
 WINDOWS = (
     (),
-    (state.WindowRule(FREEZE, NAMES, deny=True),),
-    (state.WindowRule(OFFICE, ("us", "eu")), state.WindowRule(FREEZE, ("eu", "asia"), deny=True)),
+    (rules.WindowRule(FREEZE, NAMES, deny=True),),
+    (rules.WindowRule(OFFICE, ("us", "eu")), rules.WindowRule(FREEZE, ("eu", "asia"), deny=True)),
 )
 
 
@@ -424,13 +424,13 @@ class AnyConversation(Conversation):
 
     @initialize(
         groups=st.sampled_from(GROUPS),
-        on_failure=st.sampled_from(state.OnFailure),
-        on_unreachable=st.sampled_from(state.OnUnreachable),
+        on_failure=st.sampled_from(rules.OnFailure),
+        on_unreachable=st.sampled_from(rules.OnUnreachable),
         timeout=st.sampled_from((timedelta(minutes=15), timedelta(hours=6))),
         windows=st.sampled_from(WINDOWS),
     )
     def planned(self, groups, on_failure, on_unreachable, timeout, windows) -> None:
-        policy = state.Policy(
+        policy = rules.Policy(
             on_failure=on_failure,
             on_unreachable=on_unreachable,
             timeout=timeout,
@@ -449,8 +449,8 @@ class AnyWaves(Conversation):
         failures=st.lists(st.integers(0, 2), min_size=3, max_size=3),
         unreachable=st.lists(st.integers(0, 1), min_size=3, max_size=3),
         concurrency=st.integers(0, 2),
-        on_failure=st.sampled_from(state.OnFailure),
-        on_unreachable=st.sampled_from(state.OnUnreachable),
+        on_failure=st.sampled_from(rules.OnFailure),
+        on_unreachable=st.sampled_from(rules.OnUnreachable),
         total=st.sampled_from((None, 1)),
         limit=st.sampled_from((None, timedelta(minutes=3))),
         windows=st.sampled_from(WINDOWS),
@@ -469,8 +469,8 @@ class AnyWaves(Conversation):
         windows,
     ) -> None:
         edges = (0, *sorted(cuts), len(NAMES))
-        rules = tuple(
-            state.WaveRule(
+        waves = tuple(
+            rules.WaveRule(
                 f"wave-{position}",
                 NAMES[first:last],
                 failures[position],
@@ -484,10 +484,10 @@ class AnyWaves(Conversation):
         numbered = [replace(each, index=index) for index, each in enumerate(STAGES)]
         gates = [replace(each, index=len(STAGES) + place) for place, each in enumerate(GATES)]
         pairs = (
-            [(each, wave) for each in numbered[:-1] for wave in rules]
-            + [(each, wave) for wave in rules for each in (numbered[-1], *gates)]
+            [(each, wave) for each in numbered[:-1] for wave in waves]
+            + [(each, wave) for wave in waves for each in (numbered[-1], *gates)]
             if over_stages
-            else [(each, wave) for wave in rules for each in (*numbered, *gates)]
+            else [(each, wave) for wave in waves for each in (*numbered, *gates)]
         )
         steps = tuple(
             plan.Step(
@@ -497,12 +497,12 @@ class AnyWaves(Conversation):
             )
             for each, wave in pairs
         )
-        policy = state.Policy(
+        policy = rules.Policy(
             grace=timedelta(minutes=2), failures=total, again_after=timedelta(minutes=1)
         )
         groups = (plan.Group(NAMES),)
         made = plan.Plan(
-            "shop", "new", groups, STAGES, "old", policy, rules, steps, windows=windows
+            "shop", "new", groups, STAGES, "old", policy, waves, steps, windows=windows
         )
         self.run = plan.new_run("run-1", made, BEGINNING)
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from machine_world import Converse, Make, check
-from volary.engine import plan, state
+from volary.engine import plan, rules
 
 
 def test_a_paused_run_starts_nothing_and_says_what_still_finishes(
@@ -42,18 +42,18 @@ def test_a_paused_run_starts_nothing_and_says_what_still_finishes(
     ("policy", "answer"),
     [
         (
-            state.OnFailure.ROLLBACK,
+            rules.OnFailure.ROLLBACK,
             "<< start rollback on us\n"
             "== rolling_back: K8S_CANARY_ROLLOUT failed: us: boom; rolling back us",
         ),
         (
-            state.OnFailure.STOP,
+            rules.OnFailure.STOP,
             "<< release\n== failed: K8S_CANARY_ROLLOUT failed: us: boom; us stays as it is",
         ),
     ],
 )
 def test_a_failure_ends_the_pause(
-    planned_run: Make, converse: Converse, policy: state.OnFailure, answer: str
+    planned_run: Make, converse: Converse, policy: rules.OnFailure, answer: str
 ) -> None:
     talk = converse(
         planned_run(("us",), on_failure=policy), ">> start\n>> pause\n>> us failed: boom"
@@ -67,7 +67,7 @@ def test_a_held_run_is_tried_again_where_it_failed_and_where_it_was_stopped(
 ) -> None:
     check(
         converse,
-        planned_run(("us", "eu", "asia"), on_failure=state.OnFailure.HOLD),
+        planned_run(("us", "eu", "asia"), on_failure=rules.OnFailure.HOLD),
         """
         >> start
         << start 1-K8S_CANARY_ROLLOUT on us
@@ -103,7 +103,7 @@ def test_skipping_the_failing_cluster_of_a_held_run_goes_on_without_it(
 ) -> None:
     check(
         converse,
-        planned_run(on_failure=state.OnFailure.HOLD),
+        planned_run(on_failure=rules.OnFailure.HOLD),
         """
         >> start
         << start 1-K8S_CANARY_ROLLOUT on us
@@ -159,7 +159,7 @@ def test_skipping_the_last_cluster_fails_the_run(planned_run: Make, converse: Co
 
 WAVES = (
     plan.Group(("us",), "first"),
-    plan.Group(("eu",), "rest", approval=state.ApprovalRule(2, ("ana", "bo"), timedelta(hours=1))),
+    plan.Group(("eu",), "rest", approval=rules.ApprovalRule(2, ("ana", "bo"), timedelta(hours=1))),
 )
 
 
@@ -189,7 +189,7 @@ def test_limits_stand_still_during_a_pause_in_the_middle_of_a_stage(
 
 
 def test_skipping_all_of_a_run_that_stays_as_it_is(planned_run: Make, converse: Converse) -> None:
-    run = planned_run(groups=WAVES, on_failure=state.OnFailure.STOP)
+    run = planned_run(groups=WAVES, on_failure=rules.OnFailure.STOP)
     talk = converse(run, ">> start\n>> us succeeded\n>> skip us\n>> skip eu")
 
     assert talk.endswith(

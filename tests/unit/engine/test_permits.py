@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from volary.engine import commands, events, machine, plan, state
+from volary.engine import commands, events, machine, plan, rules
 from volary.model import freeze, outcome, stage, webhook
 from volary.model.status import RunStatus, TaskStatus
 
@@ -20,15 +20,15 @@ PEOPLE = stage.Stage(stage.StageName.WAIT_APPROVAL, stage.ApprovalOptions(("bo",
 class Story:
     """Tells a run what happens, a minute apart."""
 
-    def __init__(self, *gates: stage.Stage, windows: tuple[state.WindowRule, ...] = ()) -> None:
-        rules = (state.WaveRule("first", ("us",)), state.WaveRule("rest", ("eu", "asia")))
+    def __init__(self, *gates: stage.Stage, windows: tuple[rules.WindowRule, ...] = ()) -> None:
+        waves = (rules.WaveRule("first", ("us",)), rules.WaveRule("rest", ("eu", "asia")))
         steps = tuple(
             plan.Step(each, plan.Group(rule.targets, rule.name), rule.name)
-            for rule in rules
+            for rule in waves
             for each in (SYNC, *gates)
         )
         groups = (plan.Group(("us", "eu", "asia")),)
-        made = plan.Plan("shop", "new", groups, (SYNC,), waves=rules, steps=steps, windows=windows)
+        made = plan.Plan("shop", "new", groups, (SYNC,), waves=waves, steps=steps, windows=windows)
         self.now = START
         self.run = plan.new_run("run", made, START)
         self.step = machine.Step(self.run)
@@ -163,7 +163,7 @@ FREEZE = freeze.Window("year end", "0 0 * * *", timedelta(hours=23))
 
 
 def test_one_run_is_let_through_a_closed_window_by_name_and_reason() -> None:
-    story = Story(windows=(state.WindowRule(FREEZE, ("us", "eu"), deny=True),))
+    story = Story(windows=(rules.WindowRule(FREEZE, ("us", "eu"), deny=True),))
     assert story.run.status is RunStatus.WAITING
     assert not story.say(events.Unfreeze(story.now, "ana", "the shop is down"))
     assert [each.target for each in story.run.current.running] == ["us"]
@@ -179,6 +179,6 @@ def test_one_run_is_let_through_a_closed_window_by_name_and_reason() -> None:
 
 
 def test_nobody_breaks_a_window_that_is_open() -> None:
-    story = Story(windows=(state.WindowRule(FREEZE, ("eu",), deny=True),))
+    story = Story(windows=(rules.WindowRule(FREEZE, ("eu",), deny=True),))
     refused = story.say(events.Unfreeze(story.now, "ana", "just in case"))
     assert refused == "nothing of this run waits for a window"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from machine_world import Converse, Make, check
-from volary.engine import events, machine, plan, state
+from volary.engine import events, machine, plan, rules
 from volary.model import errors, outcome, stage
 from volary.model.status import TaskStatus
 
@@ -80,7 +80,7 @@ def test_a_run_timeout_is_a_failure_too(planned_run: Make, converse: Converse) -
 
 WAVES = (
     plan.Group(("us",), "first"),
-    plan.Group(("eu",), "rest", approval=state.ApprovalRule(2, ("ana", "bo"), timedelta(hours=1))),
+    plan.Group(("eu",), "rest", approval=rules.ApprovalRule(2, ("ana", "bo"), timedelta(hours=1))),
 )
 
 
@@ -191,7 +191,7 @@ def test_what_a_new_process_takes_over_is_what_was_running(
 
 
 def test_a_report_of_an_earlier_attempt_is_stale(planned_run: Make, converse: Converse) -> None:
-    run = planned_run(("us",), on_failure=state.OnFailure.HOLD)
+    run = planned_run(("us",), on_failure=rules.OnFailure.HOLD)
     talk = converse(run, ">> start\n>> us failed: boom\n>> retry\n>> us succeeded")
     assert talk.endswith("<< start 2-K8S_PRIMARY_ROLLOUT on us")
 
@@ -260,7 +260,7 @@ def test_an_analysis_that_failed_cannot_be_skipped_any_more(
 ) -> None:
     check(
         converse,
-        planned_run(("us",), stages=MEASURED, on_failure=state.OnFailure.HOLD),
+        planned_run(("us",), stages=MEASURED, on_failure=rules.OnFailure.HOLD),
         """
         >> start
         << start 1-ANALYSIS on us

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from volary.engine import commands, events, machine, narration, plan, state, undoing
+from volary.engine import commands, events, machine, narration, plan, rules, state, undoing
 from volary.model import outcome, stage
 from volary.model.status import RunStatus, TaskStatus
 
@@ -12,19 +12,19 @@ SYNC = stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), timeout=timedelta(
 NAMES = ("us", "eu", "asia", "africa")
 
 
-def run_of(*, on_failure: state.OnFailure = state.OnFailure.STOP) -> state.Run:
-    rules = (
-        state.WaveRule("first", ("us",), on_failure=on_failure),
-        state.WaveRule("rest", ("eu", "asia", "africa"), on_failure=on_failure, concurrency=2),
+def run_of(*, on_failure: rules.OnFailure = rules.OnFailure.STOP) -> state.Run:
+    waves = (
+        rules.WaveRule("first", ("us",), on_failure=on_failure),
+        rules.WaveRule("rest", ("eu", "asia", "africa"), on_failure=on_failure, concurrency=2),
     )
-    steps = tuple(plan.Step(SYNC, plan.Group(each.targets), each.name) for each in rules)
+    steps = tuple(plan.Step(SYNC, plan.Group(each.targets), each.name) for each in waves)
     made = plan.Plan(
         "shop",
         "new",
         (plan.Group(NAMES),),
         (SYNC,),
         "old",
-        waves=rules,
+        waves=waves,
         steps=steps,
         running_commits={"asia": "older"},
     )
@@ -89,7 +89,7 @@ def test_a_failing_cluster_keeps_nobody_and_is_named() -> None:
 
 
 def test_what_the_run_took_back_itself_stays_as_it_is() -> None:
-    failed = end(run_of(on_failure=state.OnFailure.ROLLBACK_WAVE), eu=TaskStatus.FAILED)
+    failed = end(run_of(on_failure=rules.OnFailure.ROLLBACK_WAVE), eu=TaskStatus.FAILED)
     assert failed.status is RunStatus.FAILED
     assert undoing.left(failed) == ("us",)
     back = advanced(undoing.of(failed, "second", "by ana", LATER), events.Start(LATER))

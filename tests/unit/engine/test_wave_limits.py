@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from volary.engine import events, machine, plan, state
+from volary.engine import events, machine, plan, rules, state
 from volary.model import outcome, stage
 from volary.model.status import RunStatus, TaskStatus
 
@@ -12,7 +12,7 @@ NAMES = ("us", "eu")
 
 
 def begun(*, concurrency: int = 0) -> state.Run:
-    rule = state.WaveRule("all", NAMES, failures=1)
+    rule = rules.WaveRule("all", NAMES, failures=1)
     step = plan.Step(SYNC, plan.Group(NAMES, "all", concurrency), "all")
     groups = (plan.Group(NAMES),)
     made = plan.Plan("shop", "new", groups, (SYNC,), waves=(rule,), steps=(step,))

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from volary.engine import codec, commands, events, machine, plan, state
+from volary.engine import codec, commands, events, machine, plan, rules, state
 from volary.model import freeze, outcome, stage
 from volary.model.status import RunStatus, TaskStatus
 
@@ -15,7 +15,7 @@ WAIT = stage.Stage(
 )
 
 
-def planned(*windows: state.WindowRule, stages=(SYNC,), concurrency: int = 0) -> state.Run:
+def planned(*windows: rules.WindowRule, stages=(SYNC,), concurrency: int = 0) -> state.Run:
     groups = (plan.Group(("us", "eu"), concurrency=concurrency),)
     made = plan.Plan("shop", "new", groups, stages, "old", windows=windows)
     return plan.new_run("run-1", made, NOON)
@@ -35,7 +35,7 @@ def ended(run: state.Run, target: str, at: datetime, status=TaskStatus.SUCCEEDED
 
 
 def test_a_run_waits_for_its_window_and_says_until_when() -> None:
-    step = machine.advance(planned(state.WindowRule(MORNINGS, ("us", "eu"))), events.Start(NOON))
+    step = machine.advance(planned(rules.WindowRule(MORNINGS, ("us", "eu"))), events.Start(NOON))
 
     assert step.run.status is RunStatus.WAITING
     assert step.run.reason == (
@@ -53,7 +53,7 @@ def test_a_run_waits_for_its_window_and_says_until_when() -> None:
 
 
 def test_only_the_clusters_of_the_window_wait_and_have_their_whole_time_later() -> None:
-    step = machine.advance(planned(state.WindowRule(MORNINGS, ("eu",))), events.Start(NOON))
+    step = machine.advance(planned(rules.WindowRule(MORNINGS, ("eu",))), events.Start(NOON))
     assert begun(step) == ["us"]
     assert step.run.status is RunStatus.RUNNING
     step = ended(step.run, "us", NOON + timedelta(minutes=9))
@@ -67,12 +67,12 @@ def test_only_the_clusters_of_the_window_wait_and_have_their_whole_time_later() 
 
 
 def test_a_place_is_not_kept_for_a_cluster_that_waits_for_its_window() -> None:
-    run = planned(state.WindowRule(MORNINGS, ("us",)), concurrency=1)
+    run = planned(rules.WindowRule(MORNINGS, ("us",)), concurrency=1)
     assert begun(machine.advance(run, events.Start(NOON))) == ["eu"]
 
 
 def test_what_runs_finishes_and_what_follows_waits_when_a_window_closes() -> None:
-    run = planned(state.WindowRule(MORNINGS, ("us", "eu")), concurrency=1)
+    run = planned(rules.WindowRule(MORNINGS, ("us", "eu")), concurrency=1)
     before = NOON - timedelta(minutes=1)
     step = machine.advance(run, events.Start(before))
     assert begun(step) == ["us"]
@@ -85,7 +85,7 @@ def test_what_runs_finishes_and_what_follows_waits_when_a_window_closes() -> Non
 
 
 def test_the_way_back_is_never_held_up() -> None:
-    run = planned(state.WindowRule(MORNINGS, ("us", "eu")))
+    run = planned(rules.WindowRule(MORNINGS, ("us", "eu")))
     step = machine.advance(run, events.Start(NOON - timedelta(minutes=1)))
     step = ended(step.run, "us", NOON)
     step = ended(step.run, "eu", NOON, TaskStatus.FAILED)
@@ -95,7 +95,7 @@ def test_the_way_back_is_never_held_up() -> None:
 
 
 def test_a_cancelled_run_goes_back_in_a_closed_window() -> None:
-    run = planned(state.WindowRule(MORNINGS, ("us", "eu")), concurrency=1)
+    run = planned(rules.WindowRule(MORNINGS, ("us", "eu")), concurrency=1)
     step = machine.advance(run, events.Start(NOON - timedelta(minutes=1)))
     step = ended(step.run, "us", NOON)
     step = machine.advance(step.run, events.Cancel(NOON, "ana", rollback=True))
@@ -103,11 +103,11 @@ def test_a_cancelled_run_goes_back_in_a_closed_window() -> None:
 
 
 def test_a_stage_that_changes_nothing_is_not_held_up() -> None:
-    run = planned(state.WindowRule(MORNINGS, ("us", "eu")), stages=(WAIT,))
+    run = planned(rules.WindowRule(MORNINGS, ("us", "eu")), stages=(WAIT,))
     assert begun(machine.advance(run, events.Start(NOON))) == ["us", "eu"]
 
 
 def test_windows_are_stored_with_the_run() -> None:
-    run = planned(state.WindowRule(MORNINGS, ("us",), deny=True))
+    run = planned(rules.WindowRule(MORNINGS, ("us",), deny=True))
     head = codec.write_head(machine.advance(run, events.Start(NOON)).run)
     assert head["windows"][0]["window"]["schedule"] == "0 8 * * *"
