@@ -29,12 +29,15 @@ class Closure:
     opens: datetime
     #: The zone in which people read that time.
     zone: str
+    #: So many windows follow each other that it was not looked further: it may open later.
+    is_open_ended: bool = False
 
     @property
     def opening(self) -> str:
         """When it opens, in words: ``Mon 2026-01-05 08:00 Europe/Berlin``."""
         local = self.opens.astimezone(schedule.zone(self.zone))
-        return f"{local:%a %Y-%m-%d %H:%M} {self.zone}"
+        later = " or later" if self.is_open_ended else ""
+        return f"{local:%a %Y-%m-%d %H:%M} {self.zone}{later}"
 
 
 def closure(
@@ -48,9 +51,9 @@ def closure(
     for _ in range(_MOST_STEPS):
         following = _obstacle(allow, deny, until)
         if following is None:
-            break
+            return Closure(why, until, zone)
         until = following[2]
-    return Closure(why, until, zone)
+    return Closure(why, until, zone, is_open_ended=True)
 
 
 def is_within(window: freeze.Window, now: datetime) -> bool:

@@ -71,6 +71,8 @@ def test_what_is_always_denied_is_looked_at_again_later() -> None:
     closed = windows.closure([], [always], now)
     assert closed is not None
     assert closed.opens > now
+    # Nobody has looked beyond that: no time is promised.
+    assert closed.opening.endswith(" UTC or later")
 
 
 @given(
