@@ -171,3 +171,15 @@ async def test_metrics_are_tried_without_a_release(given: World) -> None:
         float(each.query["time"]) for each in given.metrics.server.seen if "time" in each.query
     }
     assert len(times) >= 4
+
+
+async def test_a_comparison_with_an_earlier_analysis_needs_to_be_told_when_that_was(
+    given: World,
+) -> None:
+    given.metrics.answer = lambda query, time: 0.01
+    given.measures("strategy: PREVIOUS\n")
+    words = ("analysis", "test", ".", "--fleet", given.clusters.fleet, "--looks", "6")
+    ended = await given.clusters.volary(*words)
+
+    assert ended.code == 0, ended
+    assert "nothing to compare with; --previous TIME says when" in ended.out

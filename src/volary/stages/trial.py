@@ -134,12 +134,32 @@ class Trial:
         for number in range(1, looks + 1):
             for judge in judges.values():
                 await judge.look(rule, started + number * rule.interval)
+        if rule.strategy is analysis.Strategy.PREVIOUS and moment.previous is None:
+            return [_first(name, target, rule, moment, found) for target in judges]
         series = {target: judge.series(rule) for target, judge in judges.items()}
         judged = fleet.judge(rule, series, moment.at)
         for target, decided in judged.decided.items():
             document = findings.of_verdict(decided, judged.own[target], judged.pooled, moment.at)
             found.append(Found(name, target, findings.VERDICT, rule.name, document))
         return list(judged.decided.values())
+
+
+def _first(
+    name: str, target: str, rule: analysis.Rule, moment: Moment, found: list[Found]
+) -> analysis.Verdict:
+    """Return the verdict of a release that has no analysis before it, as a first one has none."""
+    verdict = analysis.Verdict(
+        analysis.Result.PASS,
+        f"{rule.name} on {target}: nothing to compare with; --previous TIME says when the"
+        " analysis before it began",
+        rule.name,
+        target=target,
+        is_final=True,
+        dry_run=rule.dry_run,
+    )
+    document = findings.of_verdict(verdict, verdict, verdict, moment.at)
+    found.append(Found(name, target, findings.VERDICT, rule.name, document))
+    return verdict
 
 
 def _judging(

@@ -75,6 +75,31 @@ async def test_lint_shows_all_problems_at_once_with_line_and_hint(tmp_path: Path
     assert found["spec.pipeline.stages[0].with.replicas"]["line"] == 9
 
 
+@pytest.mark.parametrize("path", [".", "shop", "shop/app.pipecd.yaml"])
+async def test_lint_finds_the_templates_of_the_repository(tmp_path: Path, path: str) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".pipe").mkdir()
+    (tmp_path / "shop").mkdir()
+    template = tmp_path / ".pipe" / "analysis-template.yaml"
+    template.write_text(
+        "apiVersion: pipecd.dev/v1beta1\nkind: AnalysisTemplate\nspec:\n  metrics:\n"
+        "    errors: {provider: prom, query: up, interval: 1m, expected: {max: 1}}\n"
+    )
+    (tmp_path / "shop" / "app.pipecd.yaml").write_text(
+        "apiVersion: pipecd.dev/v1beta1\nkind: Application\nspec:\n  pipeline:\n    stages:\n"
+        "    - name: ANALYSIS\n"
+        "      with: {duration: 5m, metrics: [{template: {name: errors}}]}\n"
+    )
+
+    ended = await volary("lint", str(tmp_path / path))
+    assert ended.code == 0, ended.err + ended.out
+
+    template.write_text(template.read_text().replace("{max: 1}", "{}"))
+    ended = await volary("lint", str(tmp_path / path))
+    assert ended.code == 2
+    assert ".pipe/analysis-template.yaml" in ended.out + ended.err
+
+
 async def test_a_missing_path_is_a_clear_error_without_traceback() -> None:
     ended = await volary("lint", "nowhere")
 
