@@ -29,6 +29,8 @@ class Clusters:
     waves: Callable[[], Sequence[Sequence[str]]]
     #: Somebody takes the cluster for lost.
     is_unreachable: Callable[[str], bool] = lambda _: False
+    #: A run goes on without the cluster; None: nobody tells, so as many as may be missing may be.
+    is_excused: Callable[[str], bool] | None = None
     broken: list[str] = field(default_factory=list)
     #: How many changes were looked at.
     changes: int = 0
@@ -67,12 +69,14 @@ class Clusters:
         if body["kind"] not in _COMMITTED or not commit or commit in known:
             return
         known.add(commit)
+        most = 0 if self.is_excused else self.most_missing
         for place, targets in enumerate(self._earlier(name), start=1):
             missing = [each for each in targets if not self._holds(each, commit)]
-            if len(missing) > self.most_missing:
+            missing = [each for each in missing if not (self.is_excused and self.is_excused(each))]
+            if len(missing) > most:
                 self._break(
                     f"{name} gets {commit[:7]}, but {', '.join(missing)} of wave {place} does not"
-                    f" hold it, and {self.most_missing} may not"
+                    f" hold it, and {most} may not"
                 )
 
     def _earlier(self, name: str) -> Sequence[Sequence[str]]:

@@ -64,6 +64,10 @@ class Told:
         """Some run takes the cluster for unreachable and asks nothing of it."""
         return any(run.gone.get(target) == UNREACHABLE for run in self._runs.values())
 
+    def is_excused(self, target: str) -> bool:
+        """Some run goes on without the cluster, or waits for it; budgets count it."""
+        return any(target in run.gone or target in run.left_out for run in self._runs.values())
+
     @property
     def waves(self) -> list[Sequence[str]]:
         """The clusters of each wave, as the last run in waves said."""

@@ -81,6 +81,7 @@ def watched(
         allowed.both,
         lambda: waves or told.waves,
         told.is_unreachable,
+        told.is_excused if story is not None else None,
     )
     watch = Watch(told, clusters)
     with contextlib.ExitStack() as stack:
