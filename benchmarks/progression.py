@@ -91,6 +91,7 @@ def measure(size: Size) -> Measured:
 
 async def _work(size: Size, fleet_file: Path, address: str, base: Path) -> list[object]:
     from volary.analysis.providers import opening
+    from volary.cli.remote import collector
     from volary.clusters import transport
     from volary.model import provider
     from volary.stages import judging
@@ -112,6 +113,7 @@ async def _work(size: Size, fleet_file: Path, address: str, base: Path) -> list[
         watching.counting(judging.Judge, "round") as looked,
     ):
         async with watching.controller(fleet_file, base, providers=(metrics,)) as given:
+            collector.relax()  # as `volary server` does once it is up
             await given.until_applications(
                 size.applications, lambda each: each.running_commit == first
             )

@@ -98,18 +98,17 @@ async def divide(
             return division.Observed(primary=division.ALL)
         carrier = found
     glance = glances.Glance(work.context.client)
-    observed = await move(
+    change, after = await move(
         work, carrier, lambda now: _change(router, now, wanted, application), source, glance
     )
     if carrier.item.kind == "Service":
         glance.forget()  # its endpoints are others by now
-    change = _change(router, carrier, wanted, application)
     # Also of variants that had their share before: it may lead to nobody by now. Those that got
     # more have just been looked at.
     rising = _rising(router, carrier, change, application)
     left = [each for each in wanted.needed if each not in rising]
     await receivers.require_services(work, carrier, source, change.item.body, left, glance)
-    return weights.observed(observed)
+    return weights.observed(after)
 
 
 async def look(work: works.Work, source: Sequence[manifest.Manifest]) -> carrying.Carrier:
@@ -204,8 +203,8 @@ async def move(
     plan: Plan,
     source: Sequence[manifest.Manifest],
     glance: glances.Glance | None = None,
-) -> tuple[weights.RouteWeights, ...]:
-    """Write the routes that `plan` wants, and return the weights that were read back.
+) -> tuple[weights.Change, tuple[weights.RouteWeights, ...]]:
+    """Write the routes that `plan` wants; return them, and the weights that were read back.
 
     Whoever edits the routes meanwhile is not overwritten: then `plan` is asked again.
 
@@ -231,7 +230,7 @@ async def move(
         if live is not None and router.fields(live) == router.fields(carrier.live or {}):
             version = objects.text(live, "metadata", "resourceVersion")
             if await _write(work, carrier, router.fields(change.item.body), version):
-                return await _observed(work, carrier, change, wanted)
+                return change, await _observed(work, carrier, change, wanted)
             live = await _read(work, carrier)
         carrier = replace(carrier, live=live)
         glance.forget()

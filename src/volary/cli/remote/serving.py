@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from volary.cli import console, exits
+from volary.cli.remote import collector
 from volary.controller import system_clock
 from volary.model import controller, errors, texts
 from volary.server import hosting, tokens
@@ -34,6 +35,7 @@ async def serve(config: str) -> int:
     talk = console.talk()
 
     def ready(url: str, is_open: bool) -> None:
+        collector.relax()  # all that stays is there by now
         talk.print(f"listening on {url}", markup=False)
         if is_open:
             talk.print(
