@@ -38,6 +38,15 @@ DIVIDED = """
   placement:
     replicas: {division: Divided}
 """
+AUTOSCALER = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: simple}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: simple}
+  minReplicas: 2
+  maxReplicas: 8
+"""
 NAMES = ("asia", "eu", "sa", "us")
 
 
@@ -164,6 +173,39 @@ async def test_a_drained_cluster_gives_its_replicas_away_and_gets_them_back_on_r
         assert pods(world) == {"eu": 1, "us": 1}
         actions = (await service.audit(records.AuditFilter())).items
         assert [each.action for each in actions][:2] == ["application.rebalance"] * 2
+
+
+async def test_what_an_autoscaler_owns_stays_on_a_drained_cluster_unless_its_bounds_are_divided(
+    tmp_path: Path,
+) -> None:
+    async with spread_out(tmp_path, "", ("eu", "us")) as given:
+        world, service = given.world, given.service
+        world.write({"autoscaler.yaml": AUTOSCALER, "volary.yaml": described(DIVIDED)})
+        await given.synced(given.push(V1, V2))
+
+        await service.fleet.drain("eu", ANA, reason="1.36")
+        waiting = await until_placed(given, lambda each: each.waiting)
+        assert waiting.waiting["eu"].startswith("eu was drained by ana: 1.36; it has nothing that")
+        assert pods(world) == {"eu": 2, "us": 2}
+
+        await service.fleet.uncordon("eu", ANA, reason="")
+        by_choice = DIVIDED.replace("Divided}", "Divided, autoscaled: divideBounds}")
+        world.write({"volary.yaml": described(by_choice)})
+        await given.synced(given.push(V2, V1))
+        assert bounds(world) == {"eu": (1, 4), "us": (1, 4)}
+
+        await service.fleet.drain("eu", ANA, reason="1.36")
+        await until_placed(given, lambda each: each.away and not each.leaving)
+        assert bounds(world) == {"us": (2, 8)}
+        assert pods(world) == {"us": 2}
+
+
+def bounds(world: command_world.World) -> dict[str, tuple[int, int]]:
+    """Return the least and most replicas of the autoscaler by cluster, where there is one."""
+    names = world.running.clusters
+    found = {name: world.find(name, "HorizontalPodAutoscaler", "simple") for name in names}
+    limits = {name: body["spec"] for name, body in found.items() if body is not None}
+    return {name: (each["minReplicas"], each["maxReplicas"]) for name, each in limits.items()}
 
 
 async def test_a_move_interrupts_a_run_that_waits_and_its_commit_goes_on_after_it(

@@ -45,7 +45,10 @@ def situation(
     chosen = standing.placed.chosen or (() if app.spread else names)
     here = tuple(each for each in chosen if each in names)
     placed = replace(standing.placed, chosen=here)
-    return failover.Situation(app, targets, known.clusters, placed, now, known.rules)
+    shares = bool(standing.assigned.workloads)
+    return failover.Situation(
+        app, targets, known.clusters, placed, now, known.rules, has_shares=shares
+    )
 
 
 async def plan(

@@ -101,10 +101,17 @@ class Situation:
     health: Mapping[str, words.HealthStatus] = field(default_factory=dict)
     #: Why the witness was not asked about a cluster, in a clause; such a one is not in `served`.
     unasked: Mapping[str, str] = field(default_factory=dict)
+    #: Whether the release has something that is divided: what autoscalers scale is not.
+    has_shares: bool = True
 
     @property
     def is_divided(self) -> bool:
-        """Whether the clusters share the replicas."""
+        """Whether the clusters share the replicas, so that others can have those of one."""
+        return self.has_shares and self.asks_for_division
+
+    @property
+    def asks_for_division(self) -> bool:
+        """Whether the application wants its replicas divided, as far as something can be."""
         divided = overrides.Division.DIVIDED
         return self.application.differences.replicas.division is divided
 
@@ -202,8 +209,14 @@ def _drained(situation: Situation, name: str) -> Reason | None:
     if mark is None:
         return None
     who = f"{name} was drained by {mark.by}" + (f": {mark.reason}" if mark.reason else "")
-    lacks = "" if situation.is_divided else "its replicas are not divided, so nothing moves"
+    lacks = "" if situation.is_divided else f"{_undivided(situation)}, so nothing moves"
     return Reason(name, Cause.DRAIN, who, None, lacks)
+
+
+def _undivided(situation: Situation) -> str:
+    if situation.asks_for_division:
+        return "it has nothing that is divided (what autoscalers scale is not)"
+    return "its replicas are not divided"
 
 
 def _marked(

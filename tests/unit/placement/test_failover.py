@@ -286,6 +286,20 @@ def test_nothing_that_is_not_divided_leaves_a_drained_cluster_and_it_is_said() -
     }
 
 
+def test_what_autoscalers_scale_everywhere_is_not_shared_by_the_others() -> None:
+    """Nobody would take over: the drained cluster keeps what it has."""
+    drain = taints.Taint(taints.DRAINED, "", taints.Effect.NO_EXECUTE, NOW, "ana")
+    here = situation(app(None, most=0, divided=True), marks={"us": drain})
+
+    decision = decisions.decide(replace(here, has_shares=False), FREE)
+
+    assert decision.leaving == ()
+    assert decision.waiting == {
+        "us": "us was drained by ana; it has nothing that is divided (what autoscalers scale is"
+        " not), so nothing moves"
+    }
+
+
 def test_where_it_left_it_does_not_go_back_to() -> None:
     standing = decisions.Standing(("us", "eu"), away={"asia": "flood"})
 
