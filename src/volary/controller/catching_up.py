@@ -9,7 +9,6 @@ application waits for is kept with it.
 A cluster that is cordoned in the middle of a run is left out of it where nothing has begun.
 """
 
-import asyncio
 import logging
 import operator
 from collections.abc import Callable, Iterable, Mapping
@@ -23,12 +22,13 @@ from volary.controller import (
     lanes,
     moves,
     reaching,
+    rounds,
     standings,
     wants,
 )
 from volary.engine import events
 from volary.model import application as applications
-from volary.model import attendance, errors, taints
+from volary.model import attendance, taints
 from volary.model import status as words
 from volary.placement import destinations
 from volary.store import records
@@ -52,8 +52,6 @@ class CatchingUp:
 
     tenure: driving.Driving
     all_lanes: Callable[[], Iterable[lanes.Lane]]
-    _roll: attendance.Roll | None = field(default=None, init=False)
-    _called: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _tries: catch_up_rules.Tries = field(default_factory=catch_up_rules.Tries, init=False)
     #: What was looked at when nothing was missing: as long as it is the same, nothing is.
     _settled: dict[str, tuple[object, ...]] = field(default_factory=dict, init=False)
@@ -65,21 +63,10 @@ class CatchingUp:
         """Begin to count."""
         self._swept = self.tenure.desk.clock.now()
 
-    async def take(self, roll: attendance.Roll) -> None:
-        """Take what a roll call found; it is looked at beside."""
-        self._roll = roll
-        self._called.set()
-
-    async def keep_catching_up(self) -> None:
-        """Look after each roll call until cancelled."""
-        while True:
-            await self._called.wait()
-            self._called.clear()
-            if self._roll is not None and not self._roll.doubt:
-                await self.look(self._roll)
-
     async def look(self, roll: attendance.Roll) -> None:
-        """Look at all applications after one roll call."""
+        """Look at all applications after one roll call, unless it is doubtful."""
+        if roll.doubt:
+            return
         known = {each.cluster: each for each in roll.clusters}
         seen = tuple((each.cluster, each.state, each.identity) for each in roll.clusters)
         self._seen = self._seen if seen == self._seen else seen
@@ -87,16 +74,14 @@ class CatchingUp:
         await self._let_go(everybody)
         busy = sum(_is_catching_up(each.standing) for each in everybody)
         for lane in everybody:
-            try:
-                await self._leave_out_cordoned(lane, known)
-                busy += await self._look(lane, known, may_begin=busy < _TOGETHER)
-            except (errors.UserError, errors.TemporaryError) as error:
-                _LOG.warning("application %s is not caught up now: %s", lane.name, error)
-            # A bug in one application must not stop the others; it is logged with its trace.
-            except Exception as error:
-                if driving.is_overtaken(error):
-                    raise
-                _LOG.exception("application %s is not caught up", lane.name)
+            work = self._look_at(lane, known, may_begin=busy < _TOGETHER)
+            busy += await rounds.guarded(work, lane.name, "is not caught up now")
+
+    async def _look_at(
+        self, lane: lanes.Lane, known: Mapping[str, attendance.Attendance], *, may_begin: bool
+    ) -> bool:
+        await self._leave_out_cordoned(lane, known)
+        return await self._look(lane, known, may_begin=may_begin)
 
     async def _let_go(self, everybody: list[lanes.Lane]) -> None:
         """Let go of clusters that left and that no run under way is pinned to."""

@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 
 from volary.controller import (
     driving,
-    insistence,
     lanes,
     moves,
     pinning,
     projects,
     rebalancing,
+    rounds,
     standings,
     wants,
     wellness,
@@ -26,12 +26,11 @@ from volary.controller import (
 )
 from volary.engine import events
 from volary.model import application as applications
-from volary.model import attendance, errors, failover, taints
+from volary.model import attendance, failover, taints
 from volary.model import status as words
 from volary.notifying import notices
 from volary.placement import failover as decisions
 from volary.placement import following, losses
-from volary.store import records
 
 _LOG = logging.getLogger(__name__)
 _BY = "failover"
@@ -57,38 +56,14 @@ class Mover:
     #: When moves began, by application and cluster; of the last minutes.
     _begun: dict[tuple[str, str], datetime] = field(default_factory=dict, init=False)
     _refusals: witnesses.Refusals = field(default_factory=witnesses.Refusals, init=False)
-    _roll: attendance.Roll | None = field(default=None, init=False)
-    _called: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-
-    async def take(self, roll: attendance.Roll) -> None:
-        """Take what a roll call found; it is looked at beside."""
-        self._roll = roll
-        self._called.set()
-
-    async def keep_moving(self) -> None:
-        """Look after each roll call until cancelled."""
-        while True:
-            await self._called.wait()
-            self._called.clear()
-            if self._roll is not None:
-                await self.look(self._roll)
 
     async def look(self, roll: attendance.Roll) -> None:
         """Decide for all applications after one roll call."""
         concerned = []
         for lane in tuple(self.all_lanes()):
-            try:
-                if await self._consider(lane, roll.doubt):
-                    concerned.append(lane)
-            except errors.VolaryError as error:
-                if driving.is_overtaken(error):
-                    raise
-                _LOG.warning("application %s cannot be looked at: %s", lane.name, error)
-            # A bug about one application must not stop the others; it is logged with its trace.
-            except Exception as error:
-                if driving.is_overtaken(error):
-                    raise
-                _LOG.exception("application %s was not looked at", lane.name)
+            work = self._consider(lane, roll.doubt)
+            if await rounds.guarded(work, lane.name, "cannot be looked at"):
+                concerned.append(lane)
         await self._tell(self._view(roll.doubt), concerned)
 
     @property
@@ -197,7 +172,8 @@ class Mover:
             _LOG.warning("application %s leaves %s: %s", lane.name, each.cluster, each.reason)
             if each.cause is not decisions.Cause.DRAIN:
                 self._begun[lane.name, each.cluster] = each.since
-            await self._audit("failover.moved", lane.name, f"{each.cluster}: {each.reason}")
+            document = {"reason": f"{each.cluster}: {each.reason}"}
+            await self.tenure.note(_BY, "failover.moved", document, application=lane.name)
 
     def _allowance(self, lane: lanes.Lane, doubt: str) -> losses.Allowance:
         """Return how much may begin to move; nothing of what somebody has paused."""
@@ -299,19 +275,6 @@ class Mover:
 
     # Everybody.
 
-    async def _audit(self, action: str, application: str, reason: str) -> None:
-        """Write down what nobody asked for."""
-        now = self._now()
-        entry = records.AuditRecord(
-            at=now,
-            by=_BY,
-            action=action,
-            result="ok",
-            application=application,
-            document={"reason": reason},
-        )
-        await insistence.insist(lambda: self.tenure.store.audit.write(entry), "moves")
-
     async def _tell(self, view: losses.View, concerned: Iterable[lanes.Lane]) -> None:
         """Raise or end the alarm; told once, and only where something could be moved."""
         about = tuple(concerned)
@@ -323,7 +286,7 @@ class Mover:
             _LOG.warning("failover goes on: %s", view)
             return
         _LOG.error("failover is stopped: %s", raised)
-        await self._audit("failover.stopped", "", raised)
+        await self.tenure.note(_BY, "failover.stopped", {"reason": raised})
         for lane in about:
             subject = notices.Subject(lane.name, labels=lane.record.labels)
             self.tenure.notifier.announce(

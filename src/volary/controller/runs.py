@@ -20,6 +20,7 @@ from volary.controller import (
     releases,
     roads,
     rollcall,
+    rounds,
 )
 from volary.controller import catching_up as catching
 from volary.model import attendance, record
@@ -92,10 +93,11 @@ class RunManager:
             desk = answering.Answers(tenure, all_roads, self._asked)
             mover = moving.Mover(tenure, all_roads.all, self._rules.failover)
             catching_up = catching.CatchingUp(tenure, all_roads.all)
-            listeners = (mover.take, catching_up.take)
+            moves, catch_ups = rounds.Rounds(mover.look), rounds.Rounds(catching_up.look)
+            listeners = (moves.take, catch_ups.take)
             calling = rollcall.RollCall(self._register, fence, listeners, self._tell)
-            group.create_task(catching_up.keep_catching_up(), name="catching up")
-            group.create_task(mover.keep_moving(), name="moves")
+            group.create_task(catch_ups.keep_looking(), name="catching up")
+            group.create_task(moves.keep_looking(), name="moves")
             group.create_task(calling.keep_calling(), name="clusters")
             group.create_task(desk.keep_answering(), name="requests")
             group.create_task(self._watch(all_roads.see), name="repositories")
