@@ -180,7 +180,11 @@ def _with_policies(loaded: Loaded, documents: _Documents, beside: _Texts, direct
         return replace(loaded, application=None, problems=problems)
     spread = (found if own.has_replicas else added).differences.replicas
     rules = (*added.differences.rules, *found.differences.rules)
-    targets = (found if own.has_targets else added).targets
+    targets = added.targets
+    if own.has_targets:
+        # Of the policies only those count that they hold back.
+        exclude = tuple(dict.fromkeys((*found.targets.exclude, *targets.exclude)))
+        targets = replace(found.targets, exclude=exclude)
     found = replace(found, targets=targets, differences=overrides.Differences(rules, spread))
     found = moving.with_policies(found, added)
     document = karmada.beside(loaded.document, translated.draft.document(), own)

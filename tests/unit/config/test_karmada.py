@@ -63,7 +63,7 @@ def test_policies_become_a_file_of_ours_and_say_what_differs(case: str) -> None:
     expect(CASES / case / "volary.yaml.expected", converted(files))
 
 
-@pytest.mark.parametrize("case", [each for each in names(CASES) if each != "beside_our_file"])
+@pytest.mark.parametrize("case", [each for each in names(CASES) if "beside_our" not in each])
 def test_the_converted_file_says_the_same(case: str) -> None:
     files = read(CASES / case)
 
@@ -161,3 +161,41 @@ def test_an_unknown_cluster_is_named_where_the_policy_names_it() -> None:
     assert [(each.where.file, each.message) for each in wrong] == [
         ("policies/policy.yaml", "unknown target eu: the fleet has no such cluster")
     ]
+
+
+def test_what_policies_hold_back_is_held_back_from_our_targets_too() -> None:
+    found = loaded(read(CASES / "beside_our_placement")).require()
+
+    assert found.targets.names == ("us", "eu")
+    assert found.targets.exclude == ("us",)
+    # Of spread and failover ours counts, and tolerations are those of both.
+    assert [each.most for each in found.spread] == [3]
+    assert found.failover is not None
+    assert found.failover.cluster is None
+    assert [each.key for each in found.tolerations] == ["b", "a"]
+
+
+def test_clusters_of_overrides_are_named_where_they_are_written() -> None:
+    found = loaded(read(CASES / "beside_our_placement"))
+    members = fleet.Fleet((fleet.Cluster("us"), fleet.Cluster("eu")))
+
+    wrong = crosscheck.against_fleet(found.require(), members, document=found.document)
+
+    named = {each.where.file: each.where.line for each in wrong if "nowhere" in each.message}
+    assert named == {"policies/policy.yaml": 17}
+    named = {each.where.file: each.where.line for each in wrong if "neverwhere" in each.message}
+    assert named == {"volary.yaml": 11}
+
+
+def test_a_suspended_cluster_that_nobody_knows_is_named_where_it_is_suspended() -> None:
+    files = read(CASES / "suspended_clusters")
+    found = loaded(files)
+
+    wrong = crosscheck.against_fleet(
+        found.require(),
+        fleet.Fleet((fleet.Cluster("us", zones=("us-1",)), fleet.Cluster("attic"))),
+        document=found.document,
+    )
+
+    (unknown,) = [each for each in wrong if each.message.startswith("unknown target eu")]
+    assert unknown.where.path == "spec.suspension.dispatchingOnClusters.clusterNames"

@@ -65,6 +65,10 @@ def _is_by_static_weight(policy: claims.Propagation) -> bool:
 
 def _check(policy: claims.Propagation) -> None:
     constraints = policy.read.spec.placement.spread_constraints
+    for place, each in enumerate(constraints):
+        if each.spread_by_field and each.spread_by_label:
+            message = "spreadByField and spreadByLabel are both given"
+            policy.reading.error((*_CONSTRAINTS, place), message, "keep one of them")
     if constraints and _is_by_static_weight(policy):
         message = "has no effect with static weights, in Karmada neither"
         policy.reading.warn(_CONSTRAINTS, message, "remove it")

@@ -53,6 +53,20 @@ def translate(made: draft.Draft, found: Sequence[Override], *, several_namespace
         made.put((*_OVERRIDES, i), entry, policy.reading.where(at))
 
 
+def compare(found: Sequence[Override], objects: Sequence[yaml.Document]) -> None:
+    """Note policies that select none of the objects beside them."""
+    for policy in found:
+        selectors = policy.read.spec.resource_selectors
+        takes = any(
+            affinities.takes(each, document.value, policy.namespace)
+            for each in selectors
+            for document in objects
+        )
+        if selectors and not takes:
+            message = f"{policy.title} is for none of the objects beside it"
+            policy.reading.warn(("spec", "resourceSelectors"), message, "remove it, or correct it")
+
+
 def _parts(policy: Override) -> Iterator[_Part]:
     selectors = policy.read.spec.resource_selectors
     if not selectors:
@@ -100,6 +114,10 @@ def _rules(policy: Override) -> Iterator[tuple[schema.OverrideRule, yaml.Path]]:
     if not spec.override_rules and spec.overriders is not None:
         rule = schema.OverrideRule(targetCluster=spec.target_cluster, overriders=spec.overriders)
         yield rule, ("spec",)
+    elif spec.overriders is not None or spec.target_cluster is not None:
+        key = "overriders" if spec.overriders is not None else "targetCluster"
+        message = "has no effect beside overrideRules, in Karmada neither"
+        policy.reading.warn(("spec", key), message, "write a rule, or remove it")
     for i, each in enumerate(spec.override_rules):
         yield each, ("spec", "overrideRules", i)
 

@@ -9,9 +9,12 @@ from volary.config.dialects.karmada import affinities, claims, refusals, schema
 
 _TARGETS: yaml.Path = ("spec", "targets")
 _REPLICAS: yaml.Path = ("spec", "placement", "replicas")
+_HELD_NAMES: yaml.Path = ("spec", "suspension", "dispatchingOnClusters", "clusterNames")
 _SCHEDULING: yaml.Path = ("spec", "placement", "replicaScheduling")
 _AGGREGATED = "Aggregated"
 _AVAILABLE = "AvailableReplicas"
+#: Begins a warning.
+_NO_EFFECT = "has no effect: "
 _DIVIDED_KINDS = ("Deployment", "StatefulSet", "ReplicaSet", "Job", "Rollout")
 
 
@@ -32,6 +35,7 @@ def targets(made: draft.Draft, found: Sequence[claims.Propagation]) -> None:
     if not chosen:
         return
     made.came_from(_TARGETS, first.reading.where(("spec", "placement")))
+    held = first.reading.where(_HELD_NAMES)
     at = ("spec", "placement", "clusterAffinity")
     names = {
         "names": ("clusterNames",),
@@ -42,6 +46,9 @@ def targets(made: draft.Draft, found: Sequence[claims.Propagation]) -> None:
     }
     for key, value in chosen.items():
         made.put((*_TARGETS, key), value, first.reading.where((*at, *names[key])))
+    for place, name in enumerate(chosen.get("exclude", [])):
+        if name not in _excluded(first):
+            made.came_from((*_TARGETS, "exclude", place), held)
 
 
 def suspension(found: Sequence[claims.Propagation]) -> None:
@@ -62,6 +69,14 @@ def suspension(found: Sequence[claims.Propagation]) -> None:
             each.reading.warn((*at, "dispatchingOnClusters"), message)
 
 
+def held_back(made: draft.Draft, found: Sequence[claims.Propagation]) -> None:
+    """Write which clusters are held back, where the file beside the policies chooses them."""
+    names = list(dict.fromkeys(name for each in found for name in _held(each)))
+    if names:
+        holding = next(each for each in found if _held(each))
+        made.put((*_TARGETS, "exclude"), names, holding.reading.where(_HELD_NAMES))
+
+
 def replicas(
     made: draft.Draft, claimed: Sequence[tuple[claims.Propagation, Sequence[yaml.Document] | None]]
 ) -> None:
@@ -78,8 +93,29 @@ def replicas(
             each.reading.error(_SCHEDULING, message, hint)
     for each in about:
         _check_weight(each)
+        _without_effect(each)
     if spread:
         made.put(_REPLICAS, spread, first.reading.where(_SCHEDULING))
+
+
+def _without_effect(policy: claims.Propagation) -> None:
+    """Name what Karmada does not look at either."""
+    read = policy.read.spec.placement.replica_scheduling
+    if read is None:
+        return
+    weights = read.weight_preference
+    why = ""
+    if not _is_divided(policy):
+        why = "every cluster runs all replicas (replicaSchedulingType: Duplicated)"
+        if read.replica_division_preference:
+            policy.reading.warn((*_SCHEDULING, "replicaDivisionPreference"), _NO_EFFECT + why)
+    elif read.replica_division_preference == _AGGREGATED:
+        why = "with Aggregated nobody is weighted"
+    if weights is not None and why:
+        policy.reading.warn((*_SCHEDULING, "weightPreference"), _NO_EFFECT + why)
+    elif weights is not None and weights.dynamic_weight and weights.static_weight_list:
+        at = (*_SCHEDULING, "weightPreference", "staticWeightList")
+        policy.reading.warn(at, _NO_EFFECT + "dynamicWeight is given as well")
 
 
 def _check_weight(policy: claims.Propagation) -> None:
@@ -100,13 +136,21 @@ def _preference(policy: claims.Propagation) -> schema.WeightPreference | None:
 
 
 def _chosen(policy: claims.Propagation) -> dict[str, Any]:
-    placed = policy.read.spec.placement
-    affinity: schema.ClusterAffinity | None = placed.cluster_affinity
-    if affinity is None and placed.cluster_affinities:
-        affinity = placed.cluster_affinities[0]
-    found = affinities.clusters(affinity)
-    left_out = list(dict.fromkeys([*found.get("exclude", []), *_held(policy)]))
+    found = affinities.clusters(_affinity(policy))
+    left_out = list(dict.fromkeys([*_excluded(policy), *_held(policy)]))
     return {**found, "exclude": left_out} if left_out else found
+
+
+def _affinity(policy: claims.Propagation) -> schema.ClusterAffinity | None:
+    placed = policy.read.spec.placement
+    if placed.cluster_affinity is None and placed.cluster_affinities:
+        return placed.cluster_affinities[0]
+    return placed.cluster_affinity
+
+
+def _excluded(policy: claims.Propagation) -> list[str]:
+    affinity = _affinity(policy)
+    return list(affinity.exclude) if affinity else []
 
 
 def _held(policy: claims.Propagation) -> list[str]:

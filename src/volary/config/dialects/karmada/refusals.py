@@ -10,6 +10,15 @@ from volary.config.dialects.karmada import claims
 _PLACEMENT: yaml.Path = ("spec", "placement")
 
 
+def other_namespaces(policy: claims.Propagation) -> None:
+    """Note selectors of objects that a policy cannot be for (Karmada: its webhook)."""
+    for place, each in enumerate(policy.read.spec.resource_selectors):
+        if policy.namespace and each.namespace not in ("", policy.namespace):
+            at = ("spec", "resourceSelectors", place, "namespace")
+            message = f"{policy.title} is in the namespace {policy.namespace}, not {each.namespace}"
+            policy.reading.error(at, message, "write a ClusterPropagationPolicy, or remove it")
+
+
 def where_it_goes(policy: claims.Propagation) -> None:
     """Note what has a say in the choice of clusters."""
     placed, reading = policy.read.spec.placement, policy.reading

@@ -16,6 +16,8 @@ from volary.config.dialects.karmada import (
 )
 from volary.model import application, problem
 
+_OVERRIDES: yaml.Path = ("spec", "placement", "overrides")
+
 
 @dataclass(frozen=True, slots=True)
 class Own:
@@ -25,6 +27,8 @@ class Own:
     file: str = ""
     has_targets: bool = False
     has_replicas: bool = False
+    has_spread: bool = False
+    has_failover: bool = False
     #: Where its manifests come from, or where they go, is written there.
     has_input: bool = False
 
@@ -65,6 +69,8 @@ def translate(
     _propagate(made, found, objects, own)
     several = _has_several_namespaces(found, objects)
     override_rules.translate(made, found.override, several_namespaces=several)
+    if objects is not None:
+        override_rules.compare(found.override, objects)
     readings = [
         *(each.reading for each in found.propagation),
         *(each.reading for each in found.override),
@@ -82,6 +88,8 @@ def _propagate(
 ) -> None:
     if not found.propagation:
         return
+    for each in found.propagation:
+        refusals.other_namespaces(each)
     claimed = [(each, _nothing()) for each in found.propagation]
     if objects is not None:
         decided = claims.claim(objects, found.propagation)
@@ -94,7 +102,9 @@ def _propagate(
     propagation.suspension(about)
     tolerations.translate(made, about)
     moving.translate(made, about)
+    _own_moves(about, own)
     if own.has_targets:
+        propagation.held_back(made, about)
         _own_word(about, own, "targets", ("spec", "placement"))
     else:
         propagation.targets(made, about)
@@ -113,6 +123,17 @@ def _own_word(about: Sequence[claims.Propagation], own: Own, section: str, path:
     for each in about:
         message = f"{each.title} has no say in this: {own.file} has spec.{section}"
         each.reading.warn(path, message, "keep one of them")
+
+
+def _own_moves(about: Sequence[claims.Propagation], own: Own) -> None:
+    """Note what of a policy about spread and failover does not count."""
+    spreading = [each for each in about if each.read.spec.placement.spread_constraints]
+    if own.has_spread:
+        at = ("spec", "placement", "spreadConstraints")
+        _own_word(spreading, own, "placement.spread", at)
+    if own.has_failover:
+        leaving = [each for each in about if each.read.spec.failover is not None]
+        _own_word(leaving, own, "placement.failover", ("spec", "failover"))
 
 
 def _compare(found: policies.Policies, decided: claims.Claims, own: Own) -> None:
@@ -180,9 +201,16 @@ class Beside(yaml.Document):
 
     policies: yaml.Document
     sections: tuple[yaml.Path, ...]
+    #: Overrides of the policies; those of the file come after them.
+    overrides: int = 0
 
     def where(self, path: yaml.Path = ()) -> problem.Location:
         """Return the place of `path`, in the policies if it came from them."""
+        if path[: len(_OVERRIDES)] == _OVERRIDES and len(path) > len(_OVERRIDES):
+            place, rest = int(path[len(_OVERRIDES)]), path[len(_OVERRIDES) + 1 :]
+            if place < self.overrides:
+                return self.policies.where(path)
+            return super(Beside, self).where((*_OVERRIDES, place - self.overrides, *rest))
         taken = any(path[: len(each)] == each for each in self.sections)
         return self.policies.where(path) if taken else super(Beside, self).where(path)
 
@@ -190,16 +218,18 @@ class Beside(yaml.Document):
 def beside(document: yaml.Document, found: yaml.Document, own: Own) -> yaml.Document:
     """Return the document of an application file with the sections that policies give it."""
     written = found.value.get("spec", {})
-    sections: list[yaml.Path] = []
-    if not own.has_targets and "targets" in written:
-        sections.append(("spec", "targets"))
-    if not own.has_replicas and "replicas" in written.get("placement", {}):
-        sections.append(("spec", "placement", "replicas"))
-    for key in ("tolerations", "spread", "failover"):
-        if key in written.get("placement", {}):
-            sections.append(("spec", "placement", key))
+    placed = written.get("placement", {})
+    taken: tuple[tuple[bool, yaml.Path], ...] = (
+        (not own.has_targets and "targets" in written, ("spec", "targets")),
+        (not own.has_replicas and "replicas" in placed, ("spec", "placement", "replicas")),
+        (not own.has_spread and "spread" in placed, ("spec", "placement", "spread")),
+        (not own.has_failover and "failover" in placed, ("spec", "placement", "failover")),
+        ("tolerations" in placed, ("spec", "placement", "tolerations")),
+    )
+    sections = tuple(path for is_theirs, path in taken if is_theirs)
+    count = len(placed.get("overrides", ()))
     return Beside(
-        document.value, document.file, document.line, document.mark, found, tuple(sections)
+        document.value, document.file, document.line, document.mark, found, sections, count
     )
 
 
@@ -213,6 +243,12 @@ def own_of(document: yaml.Document) -> Own:
     return Own(
         document.file,
         has_targets=bool(spec.get("targets")),
-        has_replicas=isinstance(placed, dict) and bool(placed.get("replicas")),
+        has_replicas=_has(placed, "replicas"),
+        has_spread=_has(placed, "spread"),
+        has_failover=_has(placed, "failover"),
         has_input=any(given.get(key) for key in ("manifests", "helmChart", "multiTargets")),
     )
+
+
+def _has(section: object, key: str) -> bool:
+    return isinstance(section, dict) and bool(section.get(key))
