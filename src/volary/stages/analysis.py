@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from volary.analysis import verdict as verdicts
+from volary.engine import wording
 from volary.model import analysis, outcome, stage
 from volary.stages import context as contexts
 from volary.stages import following, judging, work
@@ -35,7 +36,7 @@ async def _run(doing: work.Work) -> str:
     judge.restore(await context.memory.found())
     follower = following.Follower(judge, context.clock)
     follower.told = lambda _: _progress(context, follower)
-    context.progress(f"measuring {_names(judge.rules)} for {options.duration}")
+    context.progress(f"measuring {_names(judge.rules)} for {wording.span(options.duration)}")
     failed = await doing.unless_stopped(follower.follow())
     return await _conclude(doing, follower, failed)
 
@@ -54,7 +55,8 @@ async def _frame(doing: work.Work, options: stage.AnalysisOptions, now: datetime
     limit = now + doing.remaining
     if ends > limit:
         raise work.StageFailedError(
-            f"an analysis of {options.duration} does not fit into what is left of the stage"
+            f"an analysis of {wording.span(options.duration)} does not fit"
+            " into what is left of the stage"
         )
     return judging.Frame(started, ends, min(ends + options.hold_for, limit))
 
@@ -65,7 +67,8 @@ def _progress(context: contexts.StageContext, follower: following.Follower) -> N
     if worst is None or context.clock is None:
         return
     left = max(follower.judge.frame.ends - context.clock.now(), timedelta(0))
-    rest = f"{timedelta(seconds=round(left.total_seconds()))} left" if left else "waiting for data"
+    whole = timedelta(seconds=round(left.total_seconds()))
+    rest = f"{wording.span(whole)} left" if left else "waiting for data"
     context.progress(f"{worst.sentence}; {rest}", ready=0, total=0)
 
 

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from volary.engine import wording
 from volary.model import application as applications
 from volary.model import errors, json, manifest, outcome, stage, webhook
 from volary.stages import checking, inquiries, rendering, routes, vigil, work
@@ -227,7 +228,7 @@ class Switch:
         """Leave the old version as it is for a while; whoever wants back gets it at once."""
         left = self.options.scale_down_delay
         while left > timedelta(0):
-            self.doing.context.progress(f"the old version stands by for {left}")
+            self.doing.context.progress(f"the old version stands by for {wording.span(left)}")
             await self._ask_rollback()
             part = min(left, _ASKING)
             await self._rest(part)

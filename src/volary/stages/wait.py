@@ -4,6 +4,7 @@ Where canary gets traffic meanwhile its pods are watched: when none is ready any
 fails, so that its users do not wait for the end of it.
 """
 
+from volary.engine import wording
 from volary.model import outcome, stage, variant
 from volary.stages import context as contexts
 from volary.stages import judging, vigil, work
@@ -25,10 +26,11 @@ async def _run(doing: work.Work) -> str:
 
 
 async def _wait(doing: work.Work, options: stage.WaitOptions) -> str:
+    length = wording.span(options.duration)
     if options.duration > doing.remaining:
         raise work.StageFailedError(
-            f"a wait of {options.duration} does not fit into what is left of the stage"
+            f"a wait of {length} does not fit into what is left of the stage"
         )
-    doing.context.progress(f"waiting for {options.duration}")
+    doing.context.progress(f"waiting for {length}")
     await doing.pause(options.duration)
-    return f"waited for {options.duration}"
+    return f"waited for {length}"

@@ -123,7 +123,9 @@ class Work:
     async def apply(self, manifests: Sequence[manifest.Manifest]) -> change.ChangeSet:
         """Apply a set completely, also when asked to stop on the way; not begun after that."""
         self.check_stop()
-        self.context.progress(f"applying {len(manifests)} manifests")
+        self.context.progress(
+            f"applying {len(manifests)} manifest{'' if len(manifests) == 1 else 's'}"
+        )
         # The inventory comes first: a crash must not leave what nobody knows of.
         remembered = await self._remember(manifests)
         options = apply.Options(

@@ -44,7 +44,7 @@ def context(seconds: float, *, limit: float = 3600) -> contexts.StageContext:
 async def test_it_lasts_as_long_as_it_says(looptime: float) -> None:
     found = await registry.run(context(300))
 
-    assert found.status == "succeeded"
+    assert (found.status, found.reason) == ("succeeded", "waited for 5m")
     assert looptime == 300
     assert not found.touched
 
