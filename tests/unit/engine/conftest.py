@@ -117,6 +117,16 @@ def planned_run() -> Callable[..., state.Run]:
 
 
 @pytest.fixture
+def begun(planned_run: Callable[..., state.Run]) -> Callable[..., state.Run]:
+    """Make a run that has begun: its first stage is under way on as many clusters as it may."""
+
+    def make(*targets: tuple[str, ...], **rest: object) -> state.Run:
+        return machine.advance(planned_run(*targets, **rest), events.Start(BEGINNING)).run
+
+    return make
+
+
+@pytest.fixture
 def converse() -> Callable[[state.Run, str], str]:
     """Say the ``>>`` lines of a script to the machine and return the whole talk."""
 

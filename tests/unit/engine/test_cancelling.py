@@ -4,15 +4,12 @@ from machine_world import Converse, Make, check
 
 
 def test_a_polite_cancel_waits_for_the_write_and_keeps_what_is_there(
-    planned_run: Make, converse: Converse
+    begun: Make, converse: Converse
 ) -> None:
     check(
         converse,
-        planned_run(("us",)),
+        begun(("us",)),
         """
-        >> start
-        << start 1-K8S_CANARY_ROLLOUT on us
-        == running: stage 1 of 2, K8S_CANARY_ROLLOUT
         >> cancel keep
         << stop us politely: cancelled by ana
         >> us cancelled: stopped after the write
@@ -22,14 +19,11 @@ def test_a_polite_cancel_waits_for_the_write_and_keeps_what_is_there(
     )
 
 
-def test_a_second_cancel_breaks_off(planned_run: Make, converse: Converse) -> None:
+def test_a_second_cancel_breaks_off(begun: Make, converse: Converse) -> None:
     check(
         converse,
-        planned_run(("us",)),
+        begun(("us",)),
         """
-        >> start
-        << start 1-K8S_CANARY_ROLLOUT on us
-        == running: stage 1 of 2, K8S_CANARY_ROLLOUT
         >> cancel keep
         << stop us politely: cancelled by ana
         >> cancel keep now
@@ -42,15 +36,12 @@ def test_a_second_cancel_breaks_off(planned_run: Make, converse: Converse) -> No
 
 
 def test_a_cancel_can_roll_back_and_the_rollback_is_not_cancelled_politely(
-    planned_run: Make, converse: Converse
+    begun: Make, converse: Converse
 ) -> None:
     check(
         converse,
-        planned_run(("us",)),
+        begun(("us",)),
         """
-        >> start
-        << start 1-K8S_CANARY_ROLLOUT on us
-        == running: stage 1 of 2, K8S_CANARY_ROLLOUT
         >> cancel rollback
         << stop us politely: cancelled by ana
         >> us cancelled: stopped after the write

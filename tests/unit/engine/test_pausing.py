@@ -9,16 +9,12 @@ from volary.engine import plan, rules
 
 
 def test_a_paused_run_starts_nothing_and_says_what_still_finishes(
-    planned_run: Make, converse: Converse
+    begun: Make, converse: Converse
 ) -> None:
     check(
         converse,
-        planned_run(),
+        begun(),
         """
-        >> start
-        << start 1-K8S_CANARY_ROLLOUT on us
-        << start 1-K8S_CANARY_ROLLOUT on eu
-        == running: stage 1 of 2, K8S_CANARY_ROLLOUT
         >> us succeeded
         >> pause
         == waiting: paused by ana; still finishing: eu
@@ -63,17 +59,12 @@ def test_a_failure_ends_the_pause(
 
 
 def test_a_held_run_is_tried_again_where_it_failed_and_where_it_was_stopped(
-    planned_run: Make, converse: Converse
+    begun: Make, converse: Converse
 ) -> None:
     check(
         converse,
-        planned_run(("us", "eu", "asia"), on_failure=rules.OnFailure.HOLD),
+        begun(("us", "eu", "asia"), on_failure=rules.OnFailure.HOLD),
         """
-        >> start
-        << start 1-K8S_CANARY_ROLLOUT on us
-        << start 1-K8S_CANARY_ROLLOUT on eu
-        << start 1-K8S_CANARY_ROLLOUT on asia
-        == running: stage 1 of 2, K8S_CANARY_ROLLOUT
         >> us succeeded
         >> eu failed: boom
         << stop asia politely: stopped: K8S_CANARY_ROLLOUT failed: eu: boom
@@ -99,16 +90,12 @@ def test_a_held_run_is_tried_again_where_it_failed_and_where_it_was_stopped(
 
 
 def test_skipping_the_failing_cluster_of_a_held_run_goes_on_without_it(
-    planned_run: Make, converse: Converse
+    begun: Make, converse: Converse
 ) -> None:
     check(
         converse,
-        planned_run(on_failure=rules.OnFailure.HOLD),
+        begun(on_failure=rules.OnFailure.HOLD),
         """
-        >> start
-        << start 1-K8S_CANARY_ROLLOUT on us
-        << start 1-K8S_CANARY_ROLLOUT on eu
-        == running: stage 1 of 2, K8S_CANARY_ROLLOUT
         >> us succeeded
         >> eu failed: boom
         == waiting: K8S_CANARY_ROLLOUT failed: eu: boom; retry, skip or cancel
@@ -124,17 +111,11 @@ def test_skipping_the_failing_cluster_of_a_held_run_goes_on_without_it(
     )
 
 
-def test_a_running_cluster_is_skipped_after_its_write(
-    planned_run: Make, converse: Converse
-) -> None:
+def test_a_running_cluster_is_skipped_after_its_write(begun: Make, converse: Converse) -> None:
     check(
         converse,
-        planned_run(),
+        begun(),
         """
-        >> start
-        << start 1-K8S_CANARY_ROLLOUT on us
-        << start 1-K8S_CANARY_ROLLOUT on eu
-        == running: stage 1 of 2, K8S_CANARY_ROLLOUT
         >> skip eu
         << stop eu politely: skipped by ana: on fire
         >> us succeeded
@@ -164,15 +145,12 @@ WAVES = (
 
 
 def test_limits_stand_still_during_a_pause_in_the_middle_of_a_stage(
-    planned_run: Make, converse: Converse
+    begun: Make, converse: Converse
 ) -> None:
     check(
         converse,
-        planned_run(concurrency=1),
+        begun(concurrency=1),
         """
-        >> start
-        << start 1-K8S_CANARY_ROLLOUT on us
-        == running: stage 1 of 2, K8S_CANARY_ROLLOUT
         >> +4m
         >> pause
         == waiting: paused by ana; still finishing: us
