@@ -6,6 +6,7 @@ from datetime import datetime
 
 from volary.config import crosscheck
 from volary.controller import (
+    dividing,
     driving,
     lanes,
     move_releases,
@@ -45,9 +46,9 @@ def situation(
     chosen = standing.placed.chosen or (() if app.spread else names)
     here = tuple(each for each in chosen if each in names)
     placed = replace(standing.placed, chosen=here)
-    shares = bool(standing.assigned.workloads)
+    has_shares = bool(standing.assigned.workloads) or not dividing.divides(app)
     return failover.Situation(
-        app, targets, known.clusters, placed, now, known.rules, has_shares=shares
+        app, targets, known.clusters, placed, now, known.rules, has_shares=has_shares
     )
 
 

@@ -101,19 +101,14 @@ class Situation:
     health: Mapping[str, words.HealthStatus] = field(default_factory=dict)
     #: Why the witness was not asked about a cluster, in a clause; such a one is not in `served`.
     unasked: Mapping[str, str] = field(default_factory=dict)
-    #: Whether the release has something that is divided: what autoscalers scale is not.
+    #: False: replicas are to be divided, but nothing is (autoscalers scale all of it).
     has_shares: bool = True
 
     @property
     def is_divided(self) -> bool:
         """Whether the clusters share the replicas, so that others can have those of one."""
-        return self.has_shares and self.asks_for_division
-
-    @property
-    def asks_for_division(self) -> bool:
-        """Whether the application wants its replicas divided, as far as something can be."""
         divided = overrides.Division.DIVIDED
-        return self.application.differences.replicas.division is divided
+        return self.has_shares and self.application.differences.replicas.division is divided
 
     def is_well(self, name: str) -> bool:
         """Say whether a cluster answers, seen just now."""
@@ -214,9 +209,9 @@ def _drained(situation: Situation, name: str) -> Reason | None:
 
 
 def _undivided(situation: Situation) -> str:
-    if situation.asks_for_division:
-        return "it has nothing that is divided (what autoscalers scale is not)"
-    return "its replicas are not divided"
+    if situation.has_shares:
+        return "its replicas are not divided"
+    return "it has nothing that is divided (what autoscalers scale is not)"
 
 
 def _marked(
