@@ -1,119 +1,31 @@
 """Failover: nothing moves without evidence, and every decision says on which it stands."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volary.model import application as applications
-from volary.model import attendance, failover, fleet, overrides, spreading, taints
-from volary.model import status as words
-from volary.placement import clocks, following, losses, shifts
-from volary.placement import failover as decisions
-
-NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-RULES = attendance.Rules()
-READY, LOST = attendance.ClusterState.READY, attendance.ClusterState.UNREACHABLE
-HEALTHY, DEGRADED = words.HealthStatus.HEALTHY, words.HealthStatus.DEGRADED
-FREE = losses.Allowance(10, "")
-NAMES = ("us", "eu", "asia", "sa")
-WITNESS = failover.Witness("https://edge.example.com/${cluster.name}")
-CLUSTER = failover.Failover(failover.Behaviour(timedelta(minutes=5)), witness=WITNESS)
-ILLNESS = failover.Failover(application=failover.Behaviour(timedelta(minutes=5)))
-DIVIDED = overrides.Differences(replicas=overrides.ReplicaDivision(overrides.Division.DIVIDED))
-BY_RULE = taints.Taint(
-    taints.UNREACHABLE, "", taints.Effect.NO_EXECUTE, NOW, taints.RULE, "it does not answer"
+from failover_world import (
+    BY_HAND,
+    BY_RULE,
+    CLUSTER,
+    DEGRADED,
+    FREE,
+    HEALTHY,
+    ILLNESS,
+    LATER,
+    NAMES,
+    NOW,
+    RULES,
+    app,
+    situation,
+    watched,
 )
-BY_HAND = taints.Taint("example.com/dead", "", taints.Effect.NO_EXECUTE, NOW, "ana", "flood")
-LATER = timedelta(minutes=6)
-
-
-def app(
-    policy: failover.Failover | None = CLUSTER,
-    *,
-    most: int = 2,
-    tolerations: Sequence[taints.Toleration] = (),
-    divided: bool = False,
-) -> applications.Application:
-    spread = (spreading.Constraint(least=1, most=most),) if most else ()
-    return applications.Application(
-        "shop",
-        failover=policy,
-        spread=spread,
-        tolerations=tuple(tolerations),
-        differences=DIVIDED if divided else overrides.Differences(),
-    )
-
-
-def seen(
-    now: datetime,
-    lost: Sequence[str] = (),
-    marks: Mapping[str, taints.Taint] | None = None,
-) -> dict[str, attendance.Attendance]:
-    marks = marks or {}
-    return {
-        name: attendance.Attendance(
-            name,
-            LOST if name in lost else READY,
-            NOW,
-            taints=(marks[name],) if name in marks else (),
-            observed=now,
-            steady=NOW,
-        )
-        for name in NAMES
-    }
-
-
-def situation(
-    application: applications.Application,
-    now: datetime = NOW,
-    *,
-    lost: Sequence[str] = (),
-    marks: Mapping[str, taints.Taint] | None = None,
-    chosen: Sequence[str] = ("us", "eu"),
-    standing: decisions.Standing | None = None,
-    served: Mapping[str, bool | None] | None = None,
-    health: Mapping[str, words.HealthStatus] | None = None,
-    unasked: Mapping[str, str] | None = None,
-) -> decisions.Situation:
-    marks = marks or {}
-    targets = tuple(
-        fleet.Cluster(name, taints=(marks[name],) if name in marks else ()) for name in NAMES
-    )
-    return decisions.Situation(
-        application,
-        targets,
-        seen(now, lost, marks),
-        standing or decisions.Standing(tuple(chosen)),
-        now,
-        RULES,
-        served or {},
-        health or {},
-        unasked or {},
-    )
-
-
-def watched(
-    application: applications.Application,
-    until: timedelta,
-    *,
-    step: timedelta = RULES.interval,
-    **given: object,
-) -> decisions.Decision:
-    """Return the decision after looking again and again for a while."""
-    standing = decisions.Standing(("us", "eu"))
-    now = NOW
-    while True:
-        looked = situation(application, now, standing=standing, **given)  # type: ignore[arg-type]
-        decision = decisions.decide(looked, FREE)
-        if decision.leaving or now - NOW >= until:
-            return decision
-        standing = replace(standing, timers=decision.timers)
-        now += step
-
+from volary.model import failover, taints
+from volary.placement import clocks
+from volary.placement import failover as decisions
 
 UNSERVED = {"served": {"us": False}}
 #: What is seen, for how long, and what is missing in the end.
@@ -325,73 +237,6 @@ def test_directly_waits_for_a_cluster_that_cannot_be_told_to_stop() -> None:
     assert [each.cluster for each in there.leaving] == ["us"]
 
 
-# The fleet.
-
-
-def test_from_the_share_on_it_is_us_and_somebody_is_told() -> None:
-    view = losses.look(seen(NOW, ["us", "eu", "asia"]), NOW, RULES)
-
-    allowance = losses.allow(view, (), failover.Limits(), NOW)
-
-    assert (allowance.moves, allowance.is_closed) == (0, True)
-    assert allowance.alarm == (
-        "3 of 4 clusters look lost: us, eu, asia: from 55 % on it is us who lost them, so nothing"
-        " is moved"
-    )
-
-
-def test_clusters_nobody_looked_at_hold_moves_but_raise_no_alarm() -> None:
-    view = losses.look(seen(NOW - timedelta(hours=1)), NOW, RULES)
-
-    allowance = losses.allow(view, (), failover.Limits(), NOW)
-
-    assert (allowance.is_closed, allowance.alarm) == (True, "")
-
-
-def test_a_look_that_failed_counts_before_the_cluster_does() -> None:
-    found = seen(NOW, ["us"])
-    for name in ("eu", "asia"):
-        found[name] = replace(found[name], pending=attendance.Change(LOST, NOW))
-
-    assert losses.look(found, NOW, RULES).percent == 75
-
-
-def test_a_process_that_was_asleep_decides_nothing() -> None:
-    view = losses.look(seen(NOW, ["us"]), NOW, RULES, "this process stood still for 9 s")
-
-    assert losses.allow(view, (), failover.Limits(), NOW).is_closed
-
-
-@given(
-    lost=st.sets(st.sampled_from(NAMES)),
-    jobs=st.lists(st.sampled_from(NAMES), max_size=30),
-    per_minute=st.integers(0, 5),
-    gaps=st.lists(st.integers(0, 50), min_size=30, max_size=30),
-)
-def test_never_more_than_the_rate_moves_and_nothing_above_the_share(
-    lost: set[str], jobs: list[str], per_minute: int, gaps: list[int]
-) -> None:
-    limits = failover.Limits(per_minute=per_minute, slow_per_minute=min(per_minute, 2))
-    begun: list[datetime] = []
-    now = NOW
-    for name, gap in zip(jobs, gaps, strict=False):
-        now += timedelta(seconds=gap)
-        view = losses.look(seen(now, sorted(lost)), now, RULES)
-        allowance = losses.allow(view, begun, limits, now)
-        standing = decisions.Standing(
-            ("us", "eu"),
-            timers={f"{name}/example.com/dead": clocks.Clock(NOW, now, timedelta(hours=1))},
-        )
-        looked = situation(app(), now, lost=sorted(lost), marks={name: BY_HAND}, standing=standing)
-        decision = decisions.decide(looked, allowance)
-        begun += [each.since for each in decision.leaving]
-
-        assert not decision.leaving or view.percent < limits.stop_share
-        last_minute = [each for each in begun if now - each < timedelta(minutes=1)]
-        most = limits.slow_per_minute if view.percent >= limits.slow_share else per_minute
-        assert not decision.leaving or len(last_minute) <= most
-
-
 @given(
     looks=st.lists(
         st.tuples(
@@ -423,162 +268,3 @@ def test_no_decision_without_a_mark_or_without_a_word(
             assert decision.leaving[0].cluster == marked
             return
         standing = replace(standing, timers=decision.timers)
-
-
-# What follows.
-
-
-def leaving(**options: object) -> decisions.Leaving:
-    made = decisions.Leaving(
-        "us",
-        decisions.Cause.CLUSTER,
-        "us is flooded",
-        NOW,
-        grace=timedelta(minutes=10),
-        replacements=("asia",),
-    )
-    return replace(made, **options)  # type: ignore[arg-type]
-
-
-def followed(
-    each: decisions.Leaving, *, lost: Sequence[str] = (), now: datetime = NOW
-) -> following.Following:
-    looked = situation(app(), now, lost=lost)
-    return following.follow(looked, [each], ("eu", "asia"))
-
-
-def test_the_replacement_comes_first_and_nothing_is_removed_where_nobody_answers() -> None:
-    found = followed(leaving(lost=True), lost=["us"])
-
-    assert found.shift == shifts.Shift(place=("asia",))
-
-
-def test_a_cluster_that_is_back_is_cleaned_up_after_the_replacement_was_seen_healthy() -> None:
-    waiting = followed(leaving(lost=True, replaced=True), lost=["us"])
-    back = followed(leaving(lost=True, replaced=True))
-
-    assert waiting.shift is None
-    assert waiting.waiting["us"].endswith("us is cleaned up once it answers again")
-    assert back.shift == shifts.Shift(place=("asia",), last=("us",))
-    assert back.reason == (
-        "us answers again: what moved away at 2026-03-01 12:00:00 is removed there"
-    )
-
-
-def test_a_cluster_that_answers_is_left_in_the_same_run_but_last() -> None:
-    assert followed(leaving()).shift == shifts.Shift(place=("asia",), last=("us",))
-
-
-OVERDUE = clocks.Clock(NOW, NOW, timedelta(minutes=10))
-
-
-def test_after_its_grace_period_it_goes_without_a_replacement_but_not_where_it_was_lost() -> None:
-    over = leaving(waited=OVERDUE, attempts=1)
-
-    assert followed(over).shift == shifts.Shift(first=("us",), place=("asia",))
-    assert followed(replace(over, lost=True)).shift == shifts.Shift(place=("asia",), last=("us",))
-
-
-def test_directly_removes_first_and_never_leaves_it() -> None:
-    directly = followed(leaving(purge=failover.Purge.DIRECTLY))
-    never = leaving(purge=failover.Purge.NEVER)
-
-    assert directly.shift == shifts.Shift(first=("us",), place=("asia",))
-    assert followed(never).shift == shifts.Shift(place=("asia",))
-    assert followed(replace(never, replaced=True)).shift is None
-
-
-def test_what_failed_is_tried_again_later_and_later() -> None:
-    tried = leaving(tried=NOW, attempts=3)
-
-    early = followed(tried, now=NOW + timedelta(seconds=119))
-    due = followed(tried, now=NOW + timedelta(seconds=120))
-
-    assert early.shift is None
-    assert "it failed 3 times" in early.waiting["us"]
-    assert due.shift is not None
-    assert due.leaving[0].attempts == 4
-
-
-def test_a_replacement_that_is_lost_as_well_is_replaced_by_who_is_left() -> None:
-    found = followed(leaving(), lost=["asia"])
-    anew = following.follow(situation(app()), [leaving()], ("eu", "sa"))
-
-    assert found.shift is None
-    assert anew.shift == shifts.Shift(place=("eu", "sa"), last=("us",))
-
-
-@pytest.mark.parametrize(
-    ("placed", "removed", "left"),
-    [
-        ((), (), (False, False)),
-        (("asia",), (), (True, False)),
-        ((), ("us",), (False, True)),
-        (("asia",), ("us",), None),
-    ],
-)
-def test_only_what_was_proven_counts(
-    placed: Sequence[str], removed: Sequence[str], left: tuple[bool, bool] | None
-) -> None:
-    shift = shifts.Shift(place=("asia",), last=("us",))
-
-    after = following.concluded([leaving()], frozenset(placed), frozenset(removed), shift)
-
-    assert [(each.replaced, each.removed) for each in after] == ([] if left is None else [left])
-
-
-@given(
-    purge=st.sampled_from(list(failover.Purge)),
-    flags=st.tuples(st.booleans(), st.booleans(), st.booleans()),
-    lost=st.sets(st.sampled_from(NAMES)),
-    attempts=st.integers(0, 3),
-)
-def test_nothing_is_ever_removed_in_a_cluster_that_does_not_answer(
-    purge: failover.Purge, flags: tuple[bool, bool, bool], lost: set[str], attempts: int
-) -> None:
-    each = leaving(
-        purge=purge,
-        replaced=flags[0],
-        removed=flags[1],
-        lost=flags[2],
-        attempts=attempts,
-        waited=OVERDUE,
-    )
-
-    shift = followed(each, lost=sorted(lost)).shift
-
-    if shift is None:
-        return
-    assert not set(shift.clusters) & lost
-    assert set(shift.place), "those that stay are seen healthy in every run"
-    if flags[2] and purge is failover.Purge.GRACEFULLY:
-        assert not shift.first
-
-
-def pending(**options: object) -> decisions.Standing:
-    """Return what is remembered of a move that was decided and has not begun."""
-    each = leaving(before=("us", "eu"), attempts=1, tried=NOW, **options)
-    return decisions.Standing(("eu", "asia"), away={"us": "flood"}, leaving=(each,))
-
-
-def test_a_move_that_has_not_begun_is_taken_back_when_its_reason_has_gone() -> None:
-    after = following.taken_back(situation(app(), standing=pending()))
-
-    assert after == decisions.Standing(("us", "eu"))
-
-
-@pytest.mark.parametrize(
-    ("given_", "options"),
-    [
-        ({"lost": ["us"]}, {}),
-        ({"marks": {"us": BY_HAND}}, {}),
-        ({}, {"replaced": True}),
-        ({}, {"removed": True}),
-    ],
-)
-def test_it_holds_while_something_speaks_for_it_or_it_has_begun(
-    given_: dict[str, object], options: dict[str, object]
-) -> None:
-    looked = situation(app(), standing=pending(**options), **given_)  # type: ignore[arg-type]
-
-    assert following.taken_back(looked) is None

@@ -1,0 +1,111 @@
+"""Given an application on some clusters of a fleet; when some are lost, marked or ill."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from volary.model import application as applications
+from volary.model import attendance, failover, fleet, overrides, spreading, taints
+from volary.model import status as words
+from volary.placement import failover as decisions
+from volary.placement import losses
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+RULES = attendance.Rules()
+READY, LOST = attendance.ClusterState.READY, attendance.ClusterState.UNREACHABLE
+HEALTHY, DEGRADED = words.HealthStatus.HEALTHY, words.HealthStatus.DEGRADED
+FREE = losses.Allowance(10, "")
+NAMES = ("us", "eu", "asia", "sa")
+WITNESS = failover.Witness("https://edge.example.com/${cluster.name}")
+CLUSTER = failover.Failover(failover.Behaviour(timedelta(minutes=5)), witness=WITNESS)
+ILLNESS = failover.Failover(application=failover.Behaviour(timedelta(minutes=5)))
+DIVIDED = overrides.Differences(replicas=overrides.ReplicaDivision(overrides.Division.DIVIDED))
+BY_RULE = taints.Taint(
+    taints.UNREACHABLE, "", taints.Effect.NO_EXECUTE, NOW, taints.RULE, "it does not answer"
+)
+BY_HAND = taints.Taint("example.com/dead", "", taints.Effect.NO_EXECUTE, NOW, "ana", "flood")
+LATER = timedelta(minutes=6)
+
+
+def app(
+    policy: failover.Failover | None = CLUSTER,
+    *,
+    most: int = 2,
+    tolerations: Sequence[taints.Toleration] = (),
+    divided: bool = False,
+) -> applications.Application:
+    spread = (spreading.Constraint(least=1, most=most),) if most else ()
+    return applications.Application(
+        "shop",
+        failover=policy,
+        spread=spread,
+        tolerations=tuple(tolerations),
+        differences=DIVIDED if divided else overrides.Differences(),
+    )
+
+
+def seen(
+    now: datetime,
+    lost: Sequence[str] = (),
+    marks: Mapping[str, taints.Taint] | None = None,
+) -> dict[str, attendance.Attendance]:
+    marks = marks or {}
+    return {
+        name: attendance.Attendance(
+            name,
+            LOST if name in lost else READY,
+            NOW,
+            taints=(marks[name],) if name in marks else (),
+            observed=now,
+            steady=NOW,
+        )
+        for name in NAMES
+    }
+
+
+def situation(
+    application: applications.Application,
+    now: datetime = NOW,
+    *,
+    lost: Sequence[str] = (),
+    marks: Mapping[str, taints.Taint] | None = None,
+    chosen: Sequence[str] = ("us", "eu"),
+    standing: decisions.Standing | None = None,
+    served: Mapping[str, bool | None] | None = None,
+    health: Mapping[str, words.HealthStatus] | None = None,
+    unasked: Mapping[str, str] | None = None,
+) -> decisions.Situation:
+    marks = marks or {}
+    targets = tuple(
+        fleet.Cluster(name, taints=(marks[name],) if name in marks else ()) for name in NAMES
+    )
+    return decisions.Situation(
+        application,
+        targets,
+        seen(now, lost, marks),
+        standing or decisions.Standing(tuple(chosen)),
+        now,
+        RULES,
+        served or {},
+        health or {},
+        unasked or {},
+    )
+
+
+def watched(
+    application: applications.Application,
+    until: timedelta,
+    *,
+    step: timedelta = RULES.interval,
+    **given: object,
+) -> decisions.Decision:
+    """Return the decision after looking again and again for a while."""
+    standing = decisions.Standing(("us", "eu"))
+    now = NOW
+    while True:
+        looked = situation(application, now, standing=standing, **given)  # type: ignore[arg-type]
+        decision = decisions.decide(looked, FREE)
+        if decision.leaving or now - NOW >= until:
+            return decision
+        standing = replace(standing, timers=decision.timers)
+        now += step
