@@ -102,6 +102,13 @@ def test_groups_go_one_after_another_the_mandatory_first() -> None:
         ("ocm/progressive.yaml", "ManifestWorkReplicaSet", "Other", "no object of the kind"),
         ("ocm/progressive.yaml", "Progressive\n", "Sometimes\n", "must be 'All'"),
         ("kubefleet/stages.yaml", "Approval", "Hope", "must be 'TimedWait' or 'Approval'"),
+        ("kubefleet/stages.yaml", "TimedWait, waitTime: 1h", "TimedWait", "needs a waitTime"),
+        (
+            "kubefleet/stages.yaml",
+            "1h}, {type: Approval}",
+            "1h}, {type: Approval, waitTime: 1h}",
+            "has no waitTime",
+        ),
         ("argocd/rolling_sync.yaml", "RollingSync", "AllAtOnce", "has no steps"),
         ("argocd/rolling_sync.yaml", "operator: NotIn", "operator: Exists", "not an operator"),
         ("argocd/rolling_sync.yaml", "{{.metadata.labels.env}}", "{{.name}}", "by name"),

@@ -74,6 +74,12 @@ def _add(plan: plans.Plan, read: Stage, path: yaml.Path) -> None:
     if any(each.type == "TimedWait" for each in read.before_stage_tasks):
         at = (*path, "beforeStageTasks")
         plan.reading.error(at, "only an Approval can be before a stage", "remove the TimedWait")
+    for place, each in enumerate(read.after_stage_tasks):
+        at = (*path, "afterStageTasks", place)
+        if each.type == "TimedWait" and not each.wait_time:
+            plan.reading.error(at, "a TimedWait needs a waitTime", "write waitTime: 1h")
+        if each.type == "Approval" and each.wait_time:
+            plan.reading.error(at, "an Approval has no waitTime", "add a TimedWait")
     waits = [each.wait_time for each in read.after_stage_tasks if each.type == "TimedWait"]
     plan.add(
         read.name,

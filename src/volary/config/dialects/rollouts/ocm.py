@@ -169,6 +169,12 @@ def _per_group(
         return
     percent = int(size.removesuffix("%"))
     count = math.ceil(100 / min(max(percent, 1), 100))
+    if count > 1:
+        message = (
+            f"groups of {size} are rounded down here, and up there; a named group stays one wave"
+            " here, however many clusters it has"
+        )
+        plan.reading.warn(at, message)
     for i in range(count - 1):
         _add(plan, f"group-{i + 1}", rollout, size=size)
     _add(plan, "rest", rollout)
