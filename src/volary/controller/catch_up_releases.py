@@ -4,9 +4,10 @@ It is a quick sync without waves and gates: the release has passed them. Windows
 before (`catching_up`), so that a lane is never held up by one.
 """
 
+from dataclasses import replace
+
 from volary.controller import (
     dividing,
-    origins,
     preparation,
     releases,
     standings,
@@ -57,18 +58,9 @@ async def release(
         ),
     )
     run = engine_plan.new_run(want.id, made, desk.clock.now())
-    origin = origins.Origin(
-        repository=place.repository,
-        path=place.path,
-        branch=place.branch,
-        subject=project.subject,
-        author=want.author,
-        kind=want.kind.value,
-        reason=want.reason,
-        by=want.by,
+    origin = replace(
+        releases.origin_of(place, want, project, want.targets),
         strategy=plan.Strategy.QUICK_SYNC.value,
-        summary=want.reason,
-        targets=want.targets,
         assigned=numbers.now,
         assigned_before=numbers.now,
         chosen=standing.placed.chosen,

@@ -11,7 +11,6 @@ from dataclasses import replace
 from volary.controller import (
     dividing,
     moves,
-    origins,
     preparation,
     projects,
     releases,
@@ -61,16 +60,8 @@ async def release(
         replace(numbers, before=numbers.now),
     )
     run = engine_plan.new_run(want.id, _plan(project, shift, running, remembered), desk.clock.now())
-    origin = origins.Origin(
-        repository=place.repository,
-        path=place.path,
-        branch=place.branch,
-        subject=project.subject,
-        kind=want.kind.value,
-        reason=want.reason,
-        by=want.by,
-        summary=want.reason,
-        targets=shift.clusters,
+    origin = replace(
+        releases.origin_of(place, want, project, shift.clusters),
         assigned=numbers.now,
         assigned_before=numbers.now,
         chosen=standing.placed.chosen,

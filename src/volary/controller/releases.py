@@ -230,6 +230,24 @@ def of_plan(
     )
 
 
+def origin_of(
+    place: Place, want: wants.Want, project: projects.Project, targets: Sequence[str]
+) -> origins.Origin:
+    """Return why the run of a want exists, before what is particular to its kind."""
+    return origins.Origin(
+        repository=place.repository,
+        path=place.path,
+        branch=place.branch,
+        subject=project.subject,
+        author=want.author,
+        kind=want.kind.value,
+        reason=want.reason,
+        by=want.by,
+        summary=want.reason,
+        targets=tuple(targets),
+    )
+
+
 async def takes_back(desk: Desk, place: Place, commit: str, run: state.Run) -> bool:
     """Say whether `commit` is, in content, what ran before `run`, and not what `run` brings.
 
@@ -356,18 +374,11 @@ def performer(
 async def _origin(
     desk: Desk, place: Place, want: wants.Want, made: preparation.Prepared
 ) -> origins.Origin:
-    return origins.Origin(
-        repository=place.repository,
-        path=place.path,
-        branch=place.branch,
-        subject=made.project.subject,
-        author=want.author,
-        kind=want.kind.value,
+    return replace(
+        origin_of(place, want, made.project, made.plan.targets),
         reason=wants.reason_of(want, made.project.subject),
-        by=want.by,
         strategy=made.plan.strategy.value,
         summary=made.plan.summary,
-        targets=made.plan.targets,
         digests=await contents.digests(
             desk.renderer,
             made.project,

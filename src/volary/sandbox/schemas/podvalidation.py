@@ -70,16 +70,19 @@ def _containers(path: str, pod: json.JsonObject, volumes: set[str]) -> Causes:
         found.append(causes.required(f"{path}.containers"))
     seen: set[str] = set()
     for where, container in _every_container(path, pod):
-        name = container.get("name", "")
-        if not name:
-            found.append(causes.required(f"{where}.name"))
-        elif name in seen:
-            found.append(causes.duplicate(f"{where}.name", name))
-        else:
-            found += checks.named(f"{where}.name", name, names.label)
-        seen.add(name)
+        found += _unique_name(where, container, seen)
         found += _container(where, container, volumes)
     return found
+
+
+def _unique_name(path: str, item: json.JsonObject, seen: set[str]) -> Causes:
+    """Check the name of one of a list, and add it to those that were `seen`."""
+    name, where = item.get("name", ""), f"{path}.name"
+    is_new = name not in seen
+    seen.add(name)
+    if not name:
+        return [causes.required(where)]
+    return checks.named(where, name, names.label) if is_new else [causes.duplicate(where, name)]
 
 
 def _every_container(path: str, pod: json.JsonObject) -> Iterator[tuple[str, json.JsonObject]]:
@@ -199,14 +202,7 @@ def _volumes(path: str, volumes: list[json.JsonObject]) -> Causes:
     seen: set[str] = set()
     for index, volume in enumerate(volumes):
         where = f"{path}[{index}]"
-        name = volume.get("name", "")
-        if not name:
-            found.append(causes.required(f"{where}.name"))
-        elif name in seen:
-            found.append(causes.duplicate(f"{where}.name", name))
-        else:
-            found += checks.named(f"{where}.name", name, names.label)
-        seen.add(name)
+        found += _unique_name(where, volume, seen)
         sources = [key for key in volume if key != "name"]
         found += [
             causes.forbidden(f"{where}.{extra}", "may not specify more than 1 volume type")
