@@ -1,6 +1,6 @@
 """Says what a run is doing and why it waits, in one sentence each, from its state alone."""
 
-from volary.engine import limits, rules, state, wording
+from volary.engine import budgets, limits, rules, state, wording
 from volary.model import status as words
 
 
@@ -48,12 +48,19 @@ def what_next(run: state.Run) -> str:
 
 def if_failed(run: state.Run) -> str:
     """Return what a failure of the current stage would lead to."""
-    match run.policy.on_failure:
+    match budgets.on_failure(run):
         case rules.OnFailure.HOLD:
             return "the run waits for a person"
         case rules.OnFailure.STOP:
             return "the run fails and stays as it is"
-        case _ if run.touched:
-            return f"{wording.names(run.touched)} and what the stage touches are rolled back"
+        case _ if back := _would_go_back(run):
+            return f"{wording.names(back)} and what the stage touches are rolled back"
         case _:
             return "what the stage touches is rolled back"
+
+
+def _would_go_back(run: state.Run) -> list[str]:
+    """Return the touched clusters: of the wave alone, where its rule says so."""
+    wave = budgets.wave_to_take_back(run)
+    members = {name for each in run.waves if each.name == wave for name in each.targets}
+    return [name for name in run.touched if name in members or not wave]

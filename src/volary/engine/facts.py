@@ -57,8 +57,10 @@ def conclude(run: state.Run, task: state.TaskState, event: events.TaskFinished) 
         deadline=None,
         returning="",
     )
-    if _is_waited_for(run, ended):
+    limit = update.waited_until(run.current, ended)
+    if _is_waited_for(run, ended) and (limit is None or event.at < limit):
         again = event.at + run.policy.again_after
+        again = again if limit is None else min(again, limit)
         said = f"{reason}; trying again"
         ended = replace(
             ended, status=words.TaskStatus.WAITING, reason=said, finished=None, deadline=again

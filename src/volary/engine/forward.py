@@ -120,7 +120,9 @@ def _begun(
     """Return a pending task as started; another one as it is."""
     if task.status is not words.TaskStatus.PENDING:
         return task
-    return _started(task, now, _sooner(group, now, deadline))
+    first = task.started or now
+    begun = _started(task, now, _sooner(group, first, now, deadline))
+    return replace(begun, started=first)
 
 
 def _task_deadline(run: state.Run) -> datetime | None:
@@ -130,10 +132,17 @@ def _task_deadline(run: state.Run) -> datetime | None:
     return min(times, default=None)
 
 
-def _sooner(group: state.GroupState, now: datetime, deadline: datetime) -> datetime:
-    """Return when a task that starts now has to be done."""
+def _sooner(
+    group: state.GroupState, first: datetime, now: datetime, deadline: datetime
+) -> datetime:
+    """Return when a task that starts now has to be done, and was tried `first` before.
+
+    One that had no turn until its time was over has a last one.
+    """
     limit = group.progress_deadline
-    return deadline if limit is None else min(deadline, now + limit)
+    if limit is None:
+        return deadline
+    return min(deadline, first + limit if now < first + limit else now + limit)
 
 
 def _started(task: state.TaskState, now: datetime, deadline: datetime) -> state.TaskState:

@@ -5,7 +5,7 @@ run waits for a person or a window and nothing runs; limits of running tasks nev
 """
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from volary.engine import budgets, events, facts, halt, rules, state, tally, update, wording
 from volary.model import status as words
@@ -27,7 +27,12 @@ def _try_again(run: state.Run, now: datetime) -> state.Run:
         waits = task.status is words.TaskStatus.WAITING and task.deadline is not None
         if not waits or task.deadline is None or now < task.deadline:
             return task
-        return state.TaskState(task.target, attempt=task.attempt, reason=task.reason)
+        limit = update.waited_until(run.current, task)
+        if limit is not None and now >= limit and run.clock_stopped is None:
+            return _given_up(task, now)
+        # When it was tried first stays known: its time is counted from then on.
+        first, tries = task.started, task.attempt
+        return state.TaskState(task.target, attempt=tries, reason=task.reason, started=first)
 
     return update.current(run, update.tasks(run.current, again))
 
@@ -37,13 +42,16 @@ def _give_up_waiting(run: state.Run, now: datetime) -> state.Run:
 
     def give_up(task: state.TaskState) -> state.TaskState:
         never = task.status is words.TaskStatus.PENDING and task.attempt and task.reason
-        if task.status is not words.TaskStatus.WAITING and not never:
-            return task
-        reason = task.reason.removesuffix("; trying again")
-        ended = words.TaskStatus.UNREACHABLE
-        return replace(task, status=ended, reason=reason, finished=now, deadline=None)
+        waits = task.status is words.TaskStatus.WAITING or never
+        return _given_up(task, now) if waits else task
 
     return update.current(run, update.tasks(run.current, give_up))
+
+
+def _given_up(task: state.TaskState, now: datetime) -> state.TaskState:
+    reason = task.reason.removesuffix("; trying again")
+    ended = words.TaskStatus.UNREACHABLE
+    return replace(task, status=ended, reason=reason, finished=now, deadline=None)
 
 
 def _expire_tasks(run: state.Run, now: datetime) -> state.Run:
@@ -161,8 +169,17 @@ def turn_clock(run: state.Run, now: datetime) -> state.Run:
         run = replace(run, deadline=run.deadline + pause)
     stage = run.current
     if stage.deadline and stage.started and stage.started <= now - pause:
-        run = update.current(run, replace(stage, deadline=stage.deadline + pause))
+        stage = replace(stage, deadline=stage.deadline + pause)
+        run = update.current(run, update.tasks(stage, lambda each: _later(each, pause)))
     return run
+
+
+def _later(task: state.TaskState, pause: timedelta) -> state.TaskState:
+    """Return a task that is tried again as if it had been tried first so much later."""
+    waits = task.status in (words.TaskStatus.WAITING, words.TaskStatus.PENDING)
+    if not waits or task.started is None:
+        return task
+    return replace(task, started=task.started + pause)
 
 
 def waits_for_person(run: state.Run) -> bool:

@@ -99,6 +99,19 @@ class _Teller:
                 how=after.stopping,
                 reason=after.stop_reason,
             )
+        if after.status is words.TaskStatus.WAITING and before and before.is_running:
+            # Nobody is at it, so nobody else would say why nothing happens.
+            yield feed.TaskProgressed(
+                at=self.at,
+                run=self.run,
+                stage=self.stage.id,
+                stage_name=self.name,
+                target=after.target,
+                attempt=after.attempt,
+                sentence=after.reason,
+                ready=0,
+                total=0,
+            )
         if after.is_final and not (before and before.is_final):
             yield feed.TaskFinished(
                 at=self.at,

@@ -6,6 +6,7 @@ runs by it and so look only at what an event touched.
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 
 from volary.engine import roster, state, tally
 
@@ -38,6 +39,18 @@ def task(stage: state.StageState, changed: state.TaskState) -> state.StageState:
             tasks = tally.replaced(each.tasks, place, changed)
             return group(stage, each, replace(each, tasks=tasks))
     return stage
+
+
+def waited_until(stage: state.StageState, task: state.TaskState) -> datetime | None:
+    """Return until when a cluster that does not answer is tried again; None: as long as the stage.
+
+    Counted from the first try, as its wave's ``progressDeadline`` says.
+    """
+    for each in stage.groups:
+        if tally.position(each.tasks, task.target) is not None:
+            limit = each.progress_deadline
+            return None if limit is None or task.started is None else task.started + limit
+    return None
 
 
 def group(

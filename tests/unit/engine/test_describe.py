@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from volary.engine import describe, events, machine, rules, state, wording
-from volary.model import outcome
+from volary.engine import describe, events, machine, plan, rules, state, wording
+from volary.model import outcome, stage
 from volary.model.status import TaskStatus
 
 Make = Callable[..., state.Run]
@@ -80,6 +80,32 @@ def test_what_a_failure_leads_to_is_the_policy(
     planned_run: Make, policy: rules.OnFailure, sentence: str
 ) -> None:
     assert describe.if_failed(planned_run(on_failure=policy)) == sentence
+
+
+def test_what_a_failure_leads_to_is_what_the_wave_says() -> None:
+    waves = (
+        rules.WaveRule("first", ("us",)),
+        rules.WaveRule("second", ("eu",), on_failure=rules.OnFailure.ROLLBACK_WAVE),
+        rules.WaveRule("third", ("asia",), on_failure=rules.OnFailure.STOP),
+    )
+    sync = stage.Stage(stage.StageName.SYNC, stage.SyncOptions())
+    steps = tuple(plan.Step(sync, plan.Group(each.targets, each.name), each.name) for each in waves)
+    made = plan.Plan(
+        "shop", "new", plan.one_group(("us", "eu", "asia")), (sync,), waves=waves, steps=steps
+    )
+    run = machine.advance(plan.new_run("run", made, AT), events.Start(AT)).run
+    done = outcome.Outcome(TaskStatus.SUCCEEDED, "done", touched=True)
+    said = []
+    for name, each in (("us", "first"), ("eu", "second")):
+        said.append(describe.if_failed(run))
+        run = after(run, events.TaskFinished(AT, f"{each}/1-K8S_SYNC", name, 1, done))
+
+    assert [*said, describe.if_failed(run)] == [
+        "what the stage touches is rolled back",
+        # Not us, which is of an earlier wave.
+        "what the stage touches is rolled back",
+        "the run fails and stays as it is",
+    ]
 
 
 def test_lists_of_clusters_stay_short() -> None:

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from volary.engine import events, machine, plan, rules, state
+from volary.engine import events, feed, limits, machine, narration, plan, rules, state
 from volary.model import outcome, stage
 from volary.model.status import RunStatus, TaskStatus
 
@@ -11,17 +11,25 @@ SYNC = stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), timeout=timedelta(
 NAMES = ("us", "eu")
 
 
-def begun(*, concurrency: int = 0) -> state.Run:
-    rule = rules.WaveRule("all", NAMES, failures=1)
-    step = plan.Step(SYNC, plan.Group(NAMES, "all", concurrency), "all")
+def begun(
+    *,
+    concurrency: int = 0,
+    progress: timedelta | None = None,
+    silent: rules.OnUnreachable = rules.OnUnreachable.FAIL,
+) -> state.Run:
+    rule = rules.WaveRule("all", NAMES, failures=1, unreachable=1, on_unreachable=silent)
+    group = plan.Group(NAMES, "all", concurrency, progress_deadline=progress)
+    step = plan.Step(SYNC, group, "all")
     groups = (plan.Group(NAMES),)
     made = plan.Plan("shop", "new", groups, (SYNC,), waves=(rule,), steps=(step,))
     return machine.advance(plan.new_run("run", made, START), events.Start(START)).run
 
 
-def ended(run: state.Run, name: str, at: datetime, status: TaskStatus) -> state.Run:
+def ended(
+    run: state.Run, name: str, at: datetime, status: TaskStatus, attempt: int = 1
+) -> state.Run:
     told = outcome.Outcome(status, "so it was")
-    return machine.advance(run, events.TaskFinished(at, "all/1-K8S_SYNC", name, 1, told)).run
+    return machine.advance(run, events.TaskFinished(at, "all/1-K8S_SYNC", name, attempt, told)).run
 
 
 def test_a_cluster_that_is_late_costs_its_place_in_the_budget_alone() -> None:
@@ -41,3 +49,66 @@ def test_clusters_that_had_no_turn_in_time_fail_the_wave() -> None:
     run = machine.advance(begun(concurrency=1), events.TimePassed(late)).run
     assert run.stages[0].status is TaskStatus.FAILED
     assert run.stages[0].reason.startswith("timed out after 10m on eu")
+
+
+def silent(progress: timedelta) -> state.Run:
+    """A wave that waits for clusters which do not answer; eu did not, one second after START."""
+    run = begun(progress=progress, silent=rules.OnUnreachable.WAIT)
+    run = ended(run, "us", START + timedelta(seconds=1), TaskStatus.SUCCEEDED)
+    return ended(run, "eu", START + timedelta(seconds=1), TaskStatus.UNREACHABLE)
+
+
+def task(run: state.Run) -> state.TaskState:
+    found = run.stages[0].task("eu")
+    assert found is not None
+    return found
+
+
+def test_a_silent_cluster_is_tried_again_until_its_progress_deadline_and_then_skipped() -> None:
+    run = silent(timedelta(seconds=50))
+    assert task(run).reason == "so it was; trying again"
+
+    again = START + timedelta(seconds=31)
+    run = machine.advance(run, events.TimePassed(again)).run
+    assert (task(run).status, task(run).attempt) == (TaskStatus.RUNNING, 2)
+    assert task(run).deadline == START + timedelta(seconds=50), "counted from the first try"
+    run = ended(run, "eu", again, TaskStatus.UNREACHABLE, attempt=2)
+    assert limits.next_time(run) == START + timedelta(seconds=50)
+
+    run = machine.advance(run, events.TimePassed(START + timedelta(seconds=50))).run
+    assert run.status is RunStatus.FAILED
+    assert "the run went on without eu (unreachable: so it was)" in run.reason
+    assert run.stages[0].status is TaskStatus.SUCCEEDED
+
+
+def test_it_is_said_that_and_why_a_silent_cluster_is_waited_for() -> None:
+    before = begun(silent=rules.OnUnreachable.WAIT)
+    after = ended(before, "eu", START, TaskStatus.UNREACHABLE)
+
+    told = narration.between(before, after, START)
+
+    [said] = [each for each in told if isinstance(each, feed.TaskProgressed)]
+    assert (said.target, said.sentence) == ("eu", "so it was; trying again")
+
+
+def test_one_that_does_not_answer_until_its_progress_deadline_is_not_tried_again() -> None:
+    run = begun(progress=timedelta(seconds=50), silent=rules.OnUnreachable.WAIT)
+    run = ended(run, "us", START + timedelta(seconds=1), TaskStatus.SUCCEEDED)
+    late = START + timedelta(seconds=50)
+    run = machine.advance(run, events.TimePassed(late)).run
+    run = ended(run, "eu", late, TaskStatus.UNREACHABLE)
+
+    assert run.status is RunStatus.FAILED
+    assert "the run went on without eu (unreachable: " in run.reason
+
+
+def test_a_pause_is_not_counted_against_a_silent_cluster() -> None:
+    run = silent(timedelta(seconds=50))
+    run = machine.advance(run, events.PauseAsked(START + timedelta(seconds=2), "ana")).run
+    hour = START + timedelta(hours=1)
+    run = machine.advance(run, events.TimePassed(hour)).run
+    assert not task(run).is_final
+    run = machine.advance(run, events.Resume(hour, "ana")).run
+
+    assert task(run).status is TaskStatus.RUNNING
+    assert task(run).deadline == hour + timedelta(seconds=48)
