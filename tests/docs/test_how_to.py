@@ -1,22 +1,28 @@
-"""The application files in the how-to pages can be used as they stand."""
+"""The application and settings files in the how-to pages can be used as they stand."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from volary.config import application
+from volary.config import application, controller
 from volary.model import problem
 
 PAGES = Path(__file__).parents[2] / "docs/how-to"
-BLOCKS = [
-    pytest.param(block, id=f"{page.stem}-{number}")
-    for page in sorted(PAGES.glob("*.md"))
-    for number, block in enumerate(
-        re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-    )
-    if re.match(r"(#.*\n)*apiVersion: (volary|pipecd)\.dev/\S+\nkind: Application\n", block)
-]
+
+
+def blocks(kind: str) -> list[object]:
+    return [
+        pytest.param(block, id=f"{page.stem}-{number}")
+        for page in sorted(PAGES.glob("*.md"))
+        for number, block in enumerate(
+            re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+        )
+        if re.match(rf"(#.*\n)*apiVersion: (volary|pipecd)\.dev/\S+\nkind: {kind}\n", block)
+    ]
+
+
+BLOCKS = blocks("Application")
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -24,6 +30,11 @@ def test_an_application_has_no_error(block: str) -> None:
     loaded = application.parse(block, file="page.md", default_name="shop")
     errors = [each for each in loaded.problems if each.severity is problem.Severity.ERROR]
     assert errors == []
+
+
+@pytest.mark.parametrize("block", blocks("Controller"))
+def test_settings_have_no_error(block: str) -> None:
+    assert controller.parse(block, file="page.md").problems == ()
 
 
 def test_there_are_some() -> None:
