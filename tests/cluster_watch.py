@@ -56,9 +56,9 @@ class Clusters:
         if body.get("kind") in _NOISE:
             return
         self.changes += 1
-        if change.event is storage.Event.DELETED:
+        if _is_asked_to_go(change):
             self._look_at_deletion(name, body)
-        elif self._is_ours(body):
+        elif change.event is not storage.Event.DELETED and self._is_ours(body):
             self._look_at_order(name, body)
             self._look_at_weights(name, body, change.previous)
         self._look_at_requests(name)
@@ -96,9 +96,10 @@ class Clusters:
 
     def _look_at_deletion(self, name: str, body: Body) -> None:
         lost = self.running[name].faults.current.lost is not faults.Lost.NO
-        if self._is_ours(body) and (lost or self.is_unreachable(name)):
+        why = "is lost" if lost else "a run takes for lost" if self.is_unreachable(name) else ""
+        if why and self._is_ours(body):
             self._break(
-                f"{body['kind']} {body['metadata']['name']} was deleted on {name}, which is lost"
+                f"{body['kind']} {body['metadata']['name']} was deleted on {name}, which {why}"
             )
 
     def _look_at_weights(self, name: str, body: Body, previous: storage.Item | None) -> None:
@@ -150,6 +151,15 @@ class Clusters:
     def _break(self, sentence: str) -> None:
         if sentence not in self.broken:
             self.broken.append(sentence)
+
+
+def _is_asked_to_go(change: storage.Change) -> bool:
+    """It is deleted, or marked to be once its dependents are gone: the cluster does the rest."""
+    before = change.previous.body["metadata"] if change.previous is not None else {}
+    if "deletionTimestamp" in before:
+        return False
+    marked = "deletionTimestamp" in change.item.body["metadata"]
+    return marked or change.event is storage.Event.DELETED
 
 
 def _commit(body: Body) -> str:

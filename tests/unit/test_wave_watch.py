@@ -272,4 +272,19 @@ async def test_what_is_deleted_where_nobody_can_be_reached_is_named(*, believed:
                 given.running.clusters["us"].faults.change({"lost": "hang"})
             registry = given.running.clusters["us"].registry
             registry.delete(registry.kind("v1", "ConfigMap"), "default", "settings")
-        assert watch.broken == ["ConfigMap settings was deleted on us, which is lost"]
+        why = "a run takes for lost" if believed else "is lost"
+        assert watch.broken == [f"ConfigMap settings was deleted on us, which {why}"]
+
+
+async def test_what_a_cluster_was_asked_for_before_it_was_lost_is_not_named() -> None:
+    async with meshed() as given:
+        with watched(given, waves=(("us",), ("eu",))):
+            us = given.running.clusters["us"]
+            kind, how = (
+                us.registry.kind("v1", "ConfigMap"),
+                verbs.Deletion(propagation="Foreground"),
+            )
+            us.registry.delete(kind, "default", "settings", how)
+            assert us.view.get("ConfigMap", "default", "settings"), "it goes once all else is gone"
+            us.faults.change({"lost": "hang"})
+            await us.until(lambda view: view.get("ConfigMap", "default", "settings") is None)
