@@ -14,8 +14,9 @@ from pathlib import Path
 from aiohttp import web
 
 import stage_world
+from mesh_world import ISTIO as ISTIO
+from mesh_world import meshed as meshed
 from volary.engine import feed, journal, local, plan, rules, state
-from volary.model import application as applications
 from volary.model import manifest, stage, webhook
 from volary.stages import circumstances, meters
 from volary.stages import executor as stage_executor
@@ -189,28 +190,6 @@ async def gate() -> AsyncIterator[Gate]:
         made.closing.set()
         await asyncio.sleep(0)
         await runner.cleanup()
-
-
-ISTIO = applications.Application(
-    name="shop",
-    service=applications.ObjectReference(name="shop"),
-    quick_sync=stage.SyncOptions(add_variant_label_to_selector=True),
-    traffic_routing=applications.TrafficRouting(
-        method=applications.RoutingMethod.ISTIO,
-        istio=applications.IstioRouting(host="shop"),
-    ),
-)
-
-
-def meshed(image: str) -> list[manifest.Manifest]:
-    bodies = (
-        stage_world.deployment(image, app="shop"),
-        stage_world.service(app="shop"),
-        stage_world.virtual_service(),
-        stage_world.destination_rule(),
-        stage_world.config(),
-    )
-    return [stage_world.made(body) for body in bodies]
 
 
 def hook(url: str, kind: webhook.WebhookType, **more: object) -> webhook.Webhook:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+import yaml
 
 from volary.sandbox import fleet
 
@@ -106,3 +107,21 @@ def _find() -> str:
     if program is None:
         pytest.skip("kubectl is not installed")
     return program
+
+
+def deployment(image: str = "nginx:1", replicas: int = 2, **spec: object) -> str:
+    """Return the text of a Deployment as people would write it."""
+    labels = {"app": "web"}
+    container = {"name": "main", "image": image, "ports": [{"name": "http", "containerPort": 80}]}
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "labels": labels},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+            **spec,
+        },
+    }
+    return yaml.safe_dump(body)

@@ -15,6 +15,18 @@ from volary.store import opening, protocol, records
 
 LIMITS = records.Limits(lines_per_task=10, findings_per_task=6, line_length=20, page=7)
 BEGINNING = datetime(2026, 1, 1, 12, tzinfo=UTC)
+SHOP = records.ApplicationRecord(
+    "shop",
+    repository="git.example/shop",
+    path="deploy/volary.yaml",
+    branch="main",
+    labels={"team": "web", "env": "prod"},
+    status="synced",
+    reason="up to date",
+    running_commit="abc",
+    document={"targets": ["us", "eu"]},
+    updated=BEGINNING + timedelta(minutes=1),
+)
 
 
 class TurnedClock:

@@ -6,26 +6,10 @@ import json
 import pytest
 import yaml
 
-from sandbox_fixtures import FleetFactory, Kubectl
+from sandbox_fixtures import FleetFactory, Kubectl, deployment
 from volary.sandbox import fleet
 
 pytestmark = pytest.mark.timeout(120)
-
-
-def _deployment(image: str = "nginx:1", replicas: int = 2) -> str:
-    labels = {"app": "web"}
-    container = {"name": "main", "image": image, "ports": [{"containerPort": 80}]}
-    body = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "labels": labels},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
-        },
-    }
-    return yaml.safe_dump(body)
 
 
 WIDGETS = yaml.safe_dump(
@@ -72,7 +56,7 @@ async def cluster(fleet_of: FleetFactory) -> fleet.Cluster:
 
 
 async def _deployed(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
-    await kubectl(cluster, "apply", "-f", "-", text=_deployment())
+    await kubectl(cluster, "apply", "-f", "-", text=deployment())
     await kubectl(cluster, "wait", "--for=condition=Available", "deploy/web", "--timeout=20s")
 
 
@@ -116,11 +100,11 @@ async def test_it_reads_in_every_form(kubectl: Kubectl, cluster: fleet.Cluster) 
 async def test_client_side_apply_is_idempotent_and_diff_agrees(
     kubectl: Kubectl, cluster: fleet.Cluster
 ) -> None:
-    first = await kubectl(cluster, "apply", "-f", "-", text=_deployment())
-    second = await kubectl(cluster, "apply", "-f", "-", text=_deployment())
-    same = await kubectl(cluster, "diff", "-f", "-", text=_deployment())
-    changed = await kubectl(cluster, "diff", "-f", "-", text=_deployment("nginx:2"), check=False)
-    third = await kubectl(cluster, "apply", "-f", "-", text=_deployment("nginx:2"))
+    first = await kubectl(cluster, "apply", "-f", "-", text=deployment())
+    second = await kubectl(cluster, "apply", "-f", "-", text=deployment())
+    same = await kubectl(cluster, "diff", "-f", "-", text=deployment())
+    changed = await kubectl(cluster, "diff", "-f", "-", text=deployment("nginx:2"), check=False)
+    third = await kubectl(cluster, "apply", "-f", "-", text=deployment("nginx:2"))
 
     assert first.out == "deployment.apps/web created\n"
     assert second.out == "deployment.apps/web unchanged\n"
@@ -135,10 +119,10 @@ async def test_server_side_apply_names_the_other_manager(
     kubectl: Kubectl, cluster: fleet.Cluster
 ) -> None:
     words = ("apply", "--server-side", "-f", "-")
-    await kubectl(cluster, *words, "--field-manager=first", text=_deployment("nginx:1"))
+    await kubectl(cluster, *words, "--field-manager=first", text=deployment("nginx:1"))
 
     refused = await kubectl(
-        cluster, *words, "--field-manager=second", text=_deployment("nginx:2"), check=False
+        cluster, *words, "--field-manager=second", text=deployment("nginx:2"), check=False
     )
     before = await _image(kubectl, cluster)
     await kubectl(
@@ -146,7 +130,7 @@ async def test_server_side_apply_names_the_other_manager(
         *words,
         "--field-manager=second",
         "--force-conflicts",
-        text=_deployment("nginx:2"),
+        text=deployment("nginx:2"),
     )
 
     assert refused.code == 1
@@ -175,7 +159,7 @@ async def test_server_side_apply_names_the_other_manager(
 async def test_all_three_patches(
     kubectl: Kubectl, cluster: fleet.Cluster, kind: str, patch: str
 ) -> None:
-    await kubectl(cluster, "apply", "-f", "-", text=_deployment())
+    await kubectl(cluster, "apply", "-f", "-", text=deployment())
 
     await kubectl(cluster, "patch", "deploy", "web", f"--type={kind}", "-p", patch)
 
@@ -194,7 +178,7 @@ async def test_small_writes(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
     await kubectl(cluster, "annotate", "deploy", "web", "note=x")
     await kubectl(cluster, "wait", "--for=jsonpath={.status.readyReplicas}=3", "deploy/web")
     found = json.loads((await kubectl(cluster, "get", "deploy", "web", "-o", "json")).out)
-    await kubectl(cluster, "replace", "-f", "-", text=_deployment("nginx:9"))
+    await kubectl(cluster, "replace", "-f", "-", text=deployment("nginx:9"))
 
     assert found["spec"]["replicas"] == 3
     assert found["metadata"]["labels"]["tier"] == "front"
@@ -322,7 +306,7 @@ async def test_custom_resources(kubectl: Kubectl, cluster: fleet.Cluster) -> Non
 async def test_mistakes_are_told_as_a_real_server_does(
     kubectl: Kubectl, cluster: fleet.Cluster
 ) -> None:
-    typo = _deployment().replace("replicas:", "replcas:")
+    typo = deployment().replace("replicas:", "replcas:")
 
     unknown = await kubectl(cluster, "apply", "-f", "-", text=typo, check=False)
     missing = await kubectl(cluster, "get", "cm", "nope", check=False)

@@ -5,28 +5,11 @@ import asyncio
 import pytest
 import yaml
 
-from sandbox_fixtures import FleetFactory, Kubectl
+from sandbox_fixtures import FleetFactory, Kubectl, deployment
 from volary.sandbox import fleet
 from volary.sandbox.controllers import objects
 
 pytestmark = pytest.mark.timeout(120)
-
-
-def _deployment(image: str = "nginx:1", replicas: int = 3, **spec: object) -> str:
-    labels = {"app": "web"}
-    container = {"name": "main", "image": image, "ports": [{"name": "http", "containerPort": 80}]}
-    body = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "labels": labels},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
-            **spec,
-        },
-    }
-    return yaml.safe_dump(body)
 
 
 SERVICE = yaml.safe_dump(
@@ -77,7 +60,7 @@ async def _images(cluster: fleet.Cluster) -> list[str]:
 
 
 async def test_a_rollout_is_followed_to_its_end(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
-    await _apply(kubectl, cluster, _deployment())
+    await _apply(kubectl, cluster, deployment(replicas=3))
 
     answer = await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
 
@@ -88,7 +71,7 @@ async def test_a_rollout_is_followed_to_its_end(kubectl: Kubectl, cluster: fleet
 
 
 async def test_a_new_image_history_and_undo(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
-    await _apply(kubectl, cluster, _deployment())
+    await _apply(kubectl, cluster, deployment(replicas=3))
     await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
     await kubectl(cluster, "set", "image", "deploy/web", "main=nginx:2")
     await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
@@ -106,7 +89,7 @@ async def test_a_new_image_history_and_undo(kubectl: Kubectl, cluster: fleet.Clu
 
 
 async def test_restart_replaces_every_pod(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
-    await _apply(kubectl, cluster, _deployment(replicas=2))
+    await _apply(kubectl, cluster, deployment(replicas=2))
     await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
     before = {objects.uid(each) for each in cluster.view.list("Pod", "default")}
 
@@ -118,7 +101,7 @@ async def test_restart_replaces_every_pod(kubectl: Kubectl, cluster: fleet.Clust
 
 
 async def test_nothing_new_starts_while_paused(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
-    await _apply(kubectl, cluster, _deployment(replicas=2))
+    await _apply(kubectl, cluster, deployment(replicas=2))
     await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
 
     await kubectl(cluster, "rollout", "pause", "deploy/web")
@@ -135,7 +118,7 @@ async def test_nothing_new_starts_while_paused(kubectl: Kubectl, cluster: fleet.
 async def test_a_bad_image_is_reported_and_keeps_the_old_pods(
     kubectl: Kubectl, cluster: fleet.Cluster
 ) -> None:
-    await _apply(kubectl, cluster, _deployment(replicas=2, progressDeadlineSeconds=20))
+    await _apply(kubectl, cluster, deployment(replicas=2, progressDeadlineSeconds=20))
     await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
     await kubectl(cluster, "set", "image", "deploy/web", "main=bad:2")
 
@@ -155,7 +138,7 @@ async def test_one_cluster_fails_an_image_that_works_elsewhere(
     us, eu = running.clusters.values()
     eu.faults.images.add("nginx:2", "bad")
     for each in (us, eu):
-        await _apply(kubectl, each, _deployment("nginx:2", replicas=1))
+        await _apply(kubectl, each, deployment("nginx:2", replicas=1))
 
     await kubectl(us, "wait", "--for=condition=Available", "deploy/web", "--timeout=20s")
 
@@ -174,7 +157,7 @@ async def test_one_cluster_fails_an_image_that_works_elsewhere(
 
 
 async def test_scale_and_wait(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
-    await _apply(kubectl, cluster, _deployment(replicas=1))
+    await _apply(kubectl, cluster, deployment(replicas=1))
     await kubectl(cluster, "scale", "deploy/web", "--replicas=4")
 
     await kubectl(
@@ -185,7 +168,7 @@ async def test_scale_and_wait(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
 
 
 async def test_delete_waits_until_all_is_gone(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
-    await _apply(kubectl, cluster, _deployment(), SERVICE)
+    await _apply(kubectl, cluster, deployment(replicas=3), SERVICE)
     await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
 
     await kubectl(cluster, "delete", "deploy/web", "--cascade=foreground", "--timeout=20s")
@@ -195,14 +178,14 @@ async def test_delete_waits_until_all_is_gone(kubectl: Kubectl, cluster: fleet.C
 
 
 async def test_orphans_stay_and_are_adopted_again(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
-    await _apply(kubectl, cluster, _deployment(replicas=2))
+    await _apply(kubectl, cluster, deployment(replicas=2))
     await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
     before = {objects.uid(each) for each in cluster.view.list("Pod", "default")}
 
     await kubectl(cluster, "delete", "deploy/web", "--cascade=orphan", "--timeout=20s")
     assert {objects.uid(each) for each in cluster.view.list("Pod", "default")} == before
 
-    await _apply(kubectl, cluster, _deployment(replicas=2))
+    await _apply(kubectl, cluster, deployment(replicas=2))
     await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
 
     assert {objects.uid(each) for each in cluster.view.list("Pod", "default")} == before
@@ -210,7 +193,7 @@ async def test_orphans_stay_and_are_adopted_again(kubectl: Kubectl, cluster: fle
 
 async def test_a_namespace_goes_with_its_content(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
     await _apply(kubectl, cluster, NAMESPACE)
-    await kubectl(cluster, "-n", "shop", "apply", "-f", "-", text=_deployment())
+    await kubectl(cluster, "-n", "shop", "apply", "-f", "-", text=deployment(replicas=3))
     await kubectl(cluster, "-n", "shop", "rollout", "status", "deploy/web", "--timeout=20s")
     assert "default" in (await kubectl(cluster, "-n", "shop", "get", "serviceaccounts")).out
 
@@ -226,7 +209,7 @@ async def test_a_watch_shows_the_pods_come_and_go(kubectl: Kubectl, cluster: fle
             kubectl(cluster, "get", "pods", "-w", "--request-timeout=6s", check=False)
         )
         await asyncio.sleep(1.5)
-        await _apply(kubectl, cluster, _deployment(replicas=1))
+        await _apply(kubectl, cluster, deployment(replicas=1))
         await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
         await kubectl(cluster, "scale", "deploy/web", "--replicas=0")
 
@@ -237,16 +220,16 @@ async def test_a_watch_shows_the_pods_come_and_go(kubectl: Kubectl, cluster: fle
 
 
 async def test_describe_tells_the_story(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
-    await _apply(kubectl, cluster, _deployment(replicas=1), SERVICE)
+    await _apply(kubectl, cluster, deployment(replicas=1), SERVICE)
     await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
 
-    deployment = (await kubectl(cluster, "describe", "deploy", "web")).out
+    told = (await kubectl(cluster, "describe", "deploy", "web")).out
     pod = (await kubectl(cluster, "describe", "pod", "-l", "app=web")).out
     service = (await kubectl(cluster, "describe", "svc", "web")).out
     node = (await kubectl(cluster, "describe", "node", "n1")).out
 
-    assert "1 desired | 1 updated | 1 total | 1 available | 0 unavailable" in deployment
-    assert "ScalingReplicaSet" in deployment
+    assert "1 desired | 1 updated | 1 total | 1 available | 0 unavailable" in told
+    assert "ScalingReplicaSet" in told
     for word in ("Scheduled", "Pulled", "Created", "Started"):
         assert word in pod
     address = objects.status(cluster.view.list("Pod", "default")[0])["podIP"]
@@ -255,7 +238,7 @@ async def test_describe_tells_the_story(kubectl: Kubectl, cluster: fleet.Cluster
 
 
 async def test_events_are_listed(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
-    await _apply(kubectl, cluster, _deployment(replicas=1))
+    await _apply(kubectl, cluster, deployment(replicas=1))
     await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
 
     shown = (await kubectl(cluster, "get", "events")).out
@@ -267,7 +250,7 @@ async def test_events_are_listed(kubectl: Kubectl, cluster: fleet.Cluster) -> No
 
 
 async def test_the_other_workloads_roll_out_too(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
-    template = yaml.safe_load(_deployment())["spec"]["template"]
+    template = yaml.safe_load(deployment(replicas=3))["spec"]["template"]
     selector = {"matchLabels": {"app": "web"}}
     common = {"selector": selector, "template": template}
     bodies = [

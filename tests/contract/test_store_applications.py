@@ -9,32 +9,19 @@ import store_fixtures as given
 from volary.model import resource
 from volary.store import faults, protocol, records
 
-SHOP = records.ApplicationRecord(
-    "shop",
-    repository="git.example/shop",
-    path="deploy/volary.yaml",
-    branch="main",
-    labels={"team": "web", "env": "prod"},
-    status="synced",
-    reason="up to date",
-    running_commit="abc",
-    document={"targets": ["us", "eu"]},
-    updated=given.at(1),
-)
-
 
 async def test_an_application_comes_back(store: protocol.Store) -> None:
-    version = await store.applications.keep(SHOP, fence=None)
+    version = await store.applications.keep(given.SHOP, fence=None)
 
     assert version == 1
-    assert await store.applications.get("shop") == replace(SHOP, version=1)
+    assert await store.applications.get("shop") == replace(given.SHOP, version=1)
     assert await store.applications.get("nothing") is None
 
 
 async def test_only_a_change_makes_a_new_version(store: protocol.Store) -> None:
-    await store.applications.keep(SHOP, fence=None)
-    same = await store.applications.keep(replace(SHOP, updated=given.at(2)), fence=None)
-    changed = await store.applications.keep(replace(SHOP, labels={"team": "api"}), fence=None)
+    await store.applications.keep(given.SHOP, fence=None)
+    same = await store.applications.keep(replace(given.SHOP, updated=given.at(2)), fence=None)
+    changed = await store.applications.keep(replace(given.SHOP, labels={"team": "api"}), fence=None)
 
     assert (same, changed) == (1, 2)
     found = await store.applications.get("shop")
@@ -46,7 +33,7 @@ async def test_an_application_is_forgotten_with_all_but_its_runs(store: protocol
     commit = records.CommitRecord("shop", "abc", given.at(1))
     item = records.InventoryItem(resource.ResourceKey("", "Service", "shop", "web"), "v1", "abc")
     for name in ("shop", "cart"):
-        await store.applications.keep(replace(SHOP, name=name), fence=None)
+        await store.applications.keep(replace(given.SHOP, name=name), fence=None)
         await store.commits.keep(replace(commit, application=name), fence=None)
         await store.inventory.replace(name, "us", [item], fence=None)
         await store.memories.keep(name, "us", "primary", {"replicas": 2}, fence=None)
@@ -55,7 +42,7 @@ async def test_an_application_is_forgotten_with_all_but_its_runs(store: protocol
     await store.applications.forget("nothing", fence=None)
 
     assert await store.applications.get("shop") is None
-    wanted = records.ApplicationFilter(labels=SHOP.labels)
+    wanted = records.ApplicationFilter(labels=given.SHOP.labels)
     assert [each.name for each in (await store.applications.list(wanted)).items] == ["cart"]
     assert await store.commits.get("shop", "abc") is None
     assert await store.inventory.list("shop", "us") == ()
@@ -70,7 +57,7 @@ async def test_who_was_overtaken_forgets_no_application(store: protocol.Store) -
     assert old is not None
     await store.leases.release(old)
     await store.leases.acquire("drive", "b", timedelta(minutes=1))
-    await store.applications.keep(SHOP, fence=None)
+    await store.applications.keep(given.SHOP, fence=None)
 
     with pytest.raises(faults.Overtaken):
         await store.applications.forget("shop", fence=old.fence)

@@ -25,20 +25,6 @@ async def test_what_belongs_to_a_run_goes_with_it(store: protocol.Store) -> None
     assert await store.findings.after("run-1", 0) == ()
 
 
-SHOP = records.ApplicationRecord(
-    "shop",
-    repository="git.example/shop",
-    path="deploy/volary.yaml",
-    branch="main",
-    labels={"team": "web", "env": "prod"},
-    status="synced",
-    reason="up to date",
-    running_commit="abc",
-    document={"targets": ["us", "eu"]},
-    updated=given.at(1),
-)
-
-
 async def _history(store: protocol.Store) -> None:
     """Eight runs of shop, a minute each; 2 succeeded, 0 still runs, the others failed."""
     for number in range(8):
@@ -123,7 +109,7 @@ async def test_the_rest_is_forgotten_by_its_own_age(
     store: protocol.Store, turned_clock: given.TurnedClock
 ) -> None:
     await _history(store)
-    running = replace(SHOP, running_commit="c1")
+    running = replace(given.SHOP, running_commit="c1")
     await store.applications.keep(running, fence=None)
     for number in range(6):
         run = "run-7" if number == 2 else ""

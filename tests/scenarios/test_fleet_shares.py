@@ -2,31 +2,16 @@
 
 from datetime import timedelta
 
+from mesh_world import ISTIO, meshed
 from stage_world import (
     KEY,
     NEW,
     OLD,
-    config,
-    deployment,
-    destination_rule,
-    made,
-    service,
-    virtual_service,
     world,
 )
-from volary.model import application as applications
-from volary.model import manifest, stage
+from volary.model import stage
 
 Name = stage.StageName
-ISTIO = applications.Application(
-    name="shop",
-    service=applications.ObjectReference(name="shop"),
-    quick_sync=stage.SyncOptions(add_variant_label_to_selector=True),
-    traffic_routing=applications.TrafficRouting(
-        method=applications.RoutingMethod.ISTIO,
-        istio=applications.IstioRouting(host="shop"),
-    ),
-)
 SHARE = stage.VariantRolloutOptions(
     stage.Replicas(25, is_percentage=True),
     of=stage.Scope.FLEET,
@@ -39,20 +24,9 @@ PROMOTED = stage.PrimaryRolloutOptions(add_variant_label_to_selector=True)
 MEASURED = stage.AnalysisOptions(timedelta(minutes=5), without_canary=("eu",))
 
 
-def meshed(image: str) -> list[manifest.Manifest]:
-    bodies = (
-        deployment(image, app="shop", replicas=4),
-        service(app="shop"),
-        virtual_service(),
-        destination_rule(),
-        config(),
-    )
-    return [made(body) for body in bodies]
-
-
 async def test_what_a_cluster_without_a_share_says_from_rollout_to_clean() -> None:
     async with world("us", "eu", application=ISTIO, istio=True) as given:
-        given.sources = {OLD: meshed("shop:v1"), NEW: meshed("shop:v2")}
+        given.sources = {OLD: meshed("shop:v1", replicas=4), NEW: meshed("shop:v2", replicas=4)}
         await given.deployed(OLD)
 
         canary = await given.run(Name.CANARY_ROLLOUT, SHARE)

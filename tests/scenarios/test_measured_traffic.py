@@ -9,6 +9,7 @@ import pytest
 
 import stage_world
 import traffic_world
+from mesh_world import GATEWAY, HOST, ISTIO, routed
 from stage_world import NEW, OLD, destination_rule, made, virtual_service
 from volary.analysis import queries
 from volary.analysis.providers import opening
@@ -20,21 +21,6 @@ from volary.sandbox import crds, prometheus, proxies
 from volary.stages import measuring, meters, naming
 
 Metrics = provider.Metrics
-APPLICATION = applications.Application(
-    name="shop",
-    service=applications.ObjectReference(name="shop"),
-    quick_sync=stage.SyncOptions(add_variant_label_to_selector=True),
-    traffic_routing=applications.TrafficRouting(
-        method=applications.RoutingMethod.ISTIO,
-        istio=applications.IstioRouting(host="shop"),
-    ),
-)
-GATEWAY = applications.Application(
-    name="shop",
-    service=applications.ObjectReference(name="shop"),
-    traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod.GATEWAY_API),
-)
-HOST = "shop.example"
 ERRORS = 0.2
 WINDOW = timedelta(seconds=5)
 
@@ -48,25 +34,10 @@ def shop(image: str, **behaviour: str) -> list[manifest.Manifest]:
     return [made(body) for body in bodies]
 
 
-def routed(image: str) -> list[manifest.Manifest]:
-    route = {
-        "apiVersion": "gateway.networking.k8s.io/v1",
-        "kind": "HTTPRoute",
-        "metadata": {"name": "shop"},
-        "spec": {
-            "parentRefs": [{"name": "web"}],
-            "hostnames": [HOST],
-            "rules": [{"backendRefs": [{"name": "shop", "port": 80}]}],
-        },
-    }
-    bodies = (stage_world.deployment(image), stage_world.service(), route)
-    return [made(body) for body in bodies]
-
-
 @pytest.mark.skipif(not prometheus.is_installed(), reason="the program prometheus is not installed")
 async def test_a_bad_canary_is_seen_in_one_cluster_and_not_in_the_other() -> None:
     settings = traffic_world.settings(crds=crds.istio())
-    async with stage_world.world("us", "eu", application=APPLICATION, settings=settings) as given:
+    async with stage_world.world("us", "eu", application=ISTIO, settings=settings) as given:
         given.sources = {OLD: shop("shop:v1"), NEW: shop("shop:v2")}
         given.special = {(NEW, "eu"): shop("shop:v2", error_rate=str(ERRORS))}
         await given.deployed(OLD)
@@ -90,7 +61,7 @@ async def check(family: Metrics, address: str, given: stage_world.World) -> None
     options = provider.PrometheusOptions(family, cluster_label="cluster")
     access, kind = provider.Access(address), provider.ProviderType.PROMETHEUS
     settings = provider.Provider("prometheus", kind, access, options)
-    names = naming.find(APPLICATION, given.sources[NEW], namespace="default")
+    names = naming.find(ISTIO, given.sources[NEW], namespace="default")
     async with opening.open_providers([settings], clock=system_clock.SystemClock()) as providers:
         meter = measuring.ProviderMeter(providers)
 
@@ -100,7 +71,7 @@ async def check(family: Metrics, address: str, given: stage_world.World) -> None
             rule = analysis.Rule(name, "", "", kind=kind, interval=WINDOW, built_in=name)
             now = system_clock.SystemClock().now()
             question = meters.Question(
-                rule, APPLICATION, target, names, side, analysis.Role.JUDGED, now, now
+                rule, ISTIO, target, names, side, analysis.Role.JUDGED, now, now
             )
             found = await meter.measure(question)
             assert found.reading is analysis.Reading.VALUES, (family, found)

@@ -10,21 +10,13 @@ import pytest
 
 import stage_world
 import traffic_world
-from stage_world import KEY, NEW, OLD, destination_rule, made, virtual_service
+from mesh_world import GATEWAY, HOST, ISTIO, meshed, routed
+from stage_world import KEY, NEW, OLD, made
 from volary.model import application as applications
-from volary.model import json, manifest, stage
+from volary.model import json, stage
 from volary.sandbox import crds, proxies
 
 Name = stage.StageName
-ISTIO = applications.Application(
-    name="shop",
-    service=applications.ObjectReference(name="shop"),
-    quick_sync=stage.SyncOptions(add_variant_label_to_selector=True),
-    traffic_routing=applications.TrafficRouting(
-        method=applications.RoutingMethod.ISTIO,
-        istio=applications.IstioRouting(host="shop"),
-    ),
-)
 WITH_SERVICE = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
 HALF = stage.TrafficOptions(50, canary=50)
 #: Seconds in which a proxy has followed.
@@ -33,39 +25,6 @@ ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
 PROMOTION = stage.PrimaryRolloutOptions(add_variant_label_to_selector=True)
 SPLIT = stage.TrafficOptions(80, canary=10, baseline=10)
 SHARES = {"primary": 0.8, "canary": 0.1, "baseline": 0.1}
-
-
-GATEWAY = applications.Application(
-    name="shop",
-    service=applications.ObjectReference(name="shop"),
-    traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod.GATEWAY_API),
-)
-HOST = "shop.example"
-
-
-def meshed(image: str) -> list[manifest.Manifest]:
-    bodies = (
-        stage_world.deployment(image, app="shop"),
-        stage_world.service(app="shop"),
-        virtual_service(),
-        destination_rule(),
-    )
-    return [made(body) for body in bodies]
-
-
-def routed(image: str) -> list[manifest.Manifest]:
-    route = {
-        "apiVersion": "gateway.networking.k8s.io/v1",
-        "kind": "HTTPRoute",
-        "metadata": {"name": "shop"},
-        "spec": {
-            "parentRefs": [{"name": "web"}],
-            "hostnames": [HOST],
-            "rules": [{"backendRefs": [{"name": "shop", "port": 80}]}],
-        },
-    }
-    bodies = (stage_world.deployment(image), stage_world.service(), route)
-    return [made(body) for body in bodies]
 
 
 @contextlib.asynccontextmanager

@@ -2,44 +2,23 @@
 
 import pytest
 
+from mesh_world import ISTIO, meshed
 from stage_world import (
     KEY,
     NEW,
     OLD,
     config,
     deployment,
-    destination_rule,
     made,
     service,
-    virtual_service,
     world,
 )
 from volary.model import application as applications
-from volary.model import manifest, stage
+from volary.model import stage
 
 Name = stage.StageName
 ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
-ISTIO = applications.Application(
-    name="shop",
-    service=applications.ObjectReference(name="shop"),
-    quick_sync=stage.SyncOptions(add_variant_label_to_selector=True),
-    traffic_routing=applications.TrafficRouting(
-        method=applications.RoutingMethod.ISTIO,
-        istio=applications.IstioRouting(host="shop"),
-    ),
-)
 TO_CANARY = stage.TrafficOptions(0, canary=100)
-
-
-def meshed(image: str) -> list[manifest.Manifest]:
-    bodies = (
-        deployment(image, app="shop"),
-        service(app="shop"),
-        virtual_service(),
-        destination_rule(),
-        config(),
-    )
-    return [made(body) for body in bodies]
 
 
 async def test_istio_splits_80_10_10_and_gives_back_after_primary_is_ready() -> None:

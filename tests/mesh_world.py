@@ -1,0 +1,50 @@
+"""A shop behind a mesh or a gateway: what its application says, and its manifests."""
+
+import stage_world
+from volary.model import application as applications
+from volary.model import manifest, stage
+
+#: What users of the gateway ask for.
+HOST = "shop.example"
+ISTIO = applications.Application(
+    name="shop",
+    service=applications.ObjectReference(name="shop"),
+    quick_sync=stage.SyncOptions(add_variant_label_to_selector=True),
+    traffic_routing=applications.TrafficRouting(
+        method=applications.RoutingMethod.ISTIO,
+        istio=applications.IstioRouting(host="shop"),
+    ),
+)
+GATEWAY = applications.Application(
+    name="shop",
+    service=applications.ObjectReference(name="shop"),
+    traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod.GATEWAY_API),
+)
+
+
+def meshed(image: str, *, replicas: int = 2) -> list[manifest.Manifest]:
+    """Return the shop in a mesh."""
+    bodies = (
+        stage_world.deployment(image, app="shop", replicas=replicas),
+        stage_world.service(app="shop"),
+        stage_world.virtual_service(),
+        stage_world.destination_rule(),
+        stage_world.config(),
+    )
+    return [stage_world.made(body) for body in bodies]
+
+
+def routed(image: str) -> list[manifest.Manifest]:
+    """Return the shop behind a gateway."""
+    route = {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "HTTPRoute",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "parentRefs": [{"name": "web"}],
+            "hostnames": [HOST],
+            "rules": [{"backendRefs": [{"name": "shop", "port": 80}]}],
+        },
+    }
+    bodies = (stage_world.deployment(image), stage_world.service(), route)
+    return [stage_world.made(body) for body in bodies]
