@@ -14,12 +14,18 @@ from volary.model import errors, problem
 #: Files that are larger are no application files; `config.yaml` refuses them anyway.
 _LARGEST = 16 << 20
 _MOST_FILES = 10_000
+_NAMES = (
+    "they are called volary.yaml, app.pipecd.yaml, *.pipecd.yaml or fleet.yaml; a fleet and a"
+    " server's settings may have any name, and policies are checked with their directory"
+)
 
 
 def run(path: str, *, fleet: str, contexts: str, as_json: bool) -> int:
     """Lint `path` and return the exit code: 2 when something has to be mended."""
     members = projects.load_fleet(fleet, contexts) if fleet or contexts else None
     files = _collect(Path(path))
+    if Path(path).is_file() and not lint.looks_at(Path(path).as_posix(), files):
+        raise errors.user_error(f"{path} is none of the files that are checked", hint=_NAMES)
     found = lint.check(files, members, anchored=(Path(path) / ".git").exists())
     if members is not None:
         found = (*found, *linting_placement.findings(files, members))
@@ -42,7 +48,7 @@ def _collect(path: Path) -> dict[str, str]:
     if not names:
         raise errors.user_error(
             f"no application or fleet file in {path} or below",
-            hint="they are called volary.yaml, app.pipecd.yaml, *.pipecd.yaml or fleet.yaml",
+            hint=_NAMES,
         )
     return {_shown(name, path): _read(name) for name in names} | _templates(path)
 

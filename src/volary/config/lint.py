@@ -1,12 +1,15 @@
 """Checks all application and fleet files of a tree at once (``volary lint``)."""
 
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from volary.config import application, crosscheck, fleet, templates
+from volary.config import application, controller, crosscheck, fleet, templates
 from volary.config.dialects.karmada import policies
 from volary.model import fleet as fleets
 from volary.model import problem, provider
+
+_OURS = re.compile(r"^apiVersion\s*:\s*[\"']?volary\.dev/", re.MULTILINE)
 
 
 def check(
@@ -16,8 +19,9 @@ def check(
 
     Args:
         files: Text by path, with forward slashes; files that are neither application
-            nor fleet files by their name are passed over, but for Canaries and Karmada's
-            policies in directories without an application file.
+            nor fleet files by their name are passed over, but for fleets and settings of a
+            server by their kind, and Canaries and Karmada's policies in directories without
+            an application file.
         clusters: The fleet to compare applications with; None: only the files.
         anchored: The paths start at the root of the repository, so that paths leading
             out of it can be told.
@@ -28,11 +32,29 @@ def check(
     for path, text in files.items():
         if path in described:
             found += _application(path, files, clusters, providers, anchored=anchored)
-        elif fleet.is_file_name(path):
+        elif _is_fleet(path, text):
             found += fleet.parse(text, file=path).problems
+        elif _is_of_kind("Controller", text):
+            found += controller.parse(text, file=path).problems
     found += _same_names(files)
     found += [each for each in templates.load(files).problems if each not in found]
     return tuple(sorted(found, key=_position))
+
+
+def looks_at(path: str, files: Mapping[str, str]) -> bool:
+    """Say whether `check` has anything to say about a file."""
+    is_own = _is_fleet(path, files[path]) or _is_of_kind("Controller", files[path])
+    return is_own or path in _described(files) or templates.is_template_path(path)
+
+
+def _is_fleet(path: str, text: str) -> bool:
+    return fleet.is_file_name(path) or _is_of_kind("Fleet", text)
+
+
+def _is_of_kind(kind: str, text: str) -> bool:
+    """Say whether a file is of one of our kinds, at a glance."""
+    found = re.search(rf"^kind\s*:\s*[\"']?{kind}\b", text, re.MULTILINE)
+    return found is not None and _OURS.search(text) is not None
 
 
 def _described(files: Mapping[str, str]) -> list[str]:

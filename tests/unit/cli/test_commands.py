@@ -107,6 +107,16 @@ async def test_a_missing_path_is_a_clear_error_without_traceback() -> None:
     assert ended.err == "error: nowhere does not exist\n"
 
 
+async def test_a_file_that_is_not_checked_is_not_called_free_of_errors(tmp_path: Path) -> None:
+    manifest = tmp_path / "web.yaml"
+    manifest.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n")
+
+    ended = await volary("lint", str(manifest))
+
+    assert ended.code == 2
+    assert "web.yaml is none of the files that are checked" in ended.err
+
+
 async def test_schema_is_json_schema() -> None:
     ended = await volary("schema", "fleet")
 
