@@ -45,7 +45,9 @@ def is_ready(found: attendance.Attendance | None) -> bool:
 
 
 def _has_share(standing: standings.Standing, name: str) -> bool:
-    return any(name in each.replicas for each in standing.assigned.workloads)
+    """Where nothing was divided (autoscalers own all of it), everybody gets all of it."""
+    shared = standing.assigned.workloads
+    return not shared or any(name in each.replicas for each in shared)
 
 
 def _closure(

@@ -7,7 +7,16 @@ import pytest
 
 from volary.controller import catch_up_rules, standings
 from volary.engine import state
-from volary.model import application, attendance, fleet, freeze, overrides, placement
+from volary.model import (
+    application,
+    attendance,
+    fleet,
+    freeze,
+    overrides,
+    placement,
+    resource,
+)
+from volary.placement import assignment
 
 NOW = datetime(2026, 12, 24, 12, tzinfo=UTC)
 EU = fleet.Cluster("eu", labels={"env": "prod"})
@@ -62,8 +71,13 @@ def test_a_pause_holds_it_up() -> None:
 def test_a_newcomer_has_no_share_of_divided_replicas() -> None:
     divided = overrides.ReplicaDivision(overrides.Division.DIVIDED)
     app = replace(SHOP, differences=overrides.Differences(replicas=divided))
+    key = resource.ResourceKey("apps", "Deployment", "", "shop")
+    elsewhere = assignment.Divided(key, {"us": assignment.Share(4)})
+    standing = standings.Standing(assigned=assignment.Assignment((elsewhere,)))
 
-    assert "no share before the next run" in why(app)
+    assert "no share before the next run" in why(app, standing=standing)
+    # What autoscalers scale is not divided, so nothing is missing that a next run would give it.
+    assert why(app) == ""
 
 
 def test_each_try_is_waited_for_longer_up_to_half_an_hour() -> None:

@@ -69,6 +69,8 @@ _COLUMNS: dict[Noun, tuple[tuple[str, str, bool], ...]] = {
         ("NAMESPACES", "namespaces", True),
     ),
 }
+#: So many clusters are named in a status.
+_FEW = 2
 _LONGEST = 60
 #: Reasons stand last, or nearly so.
 _LONGEST_REASON = 160
@@ -84,13 +86,22 @@ def show_list(noun: Noun, items: Sequence[json.JsonObject], form: Form) -> None:
     if noun is Noun.CLUSTERS:
         items = [{**each, "reason": marks.reason(each)} for each in items]
     if noun is Noun.APPS:
-        items = [{**each, "reason": _standing(each)} for each in items]
+        items = [{**each, "status": _status(each), "reason": _standing(each)} for each in items]
     now = system_clock.SystemClock().now()
     rows += [[_cell(key, item.get(key), form, now) for _, key, _ in columns] for item in items]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         console.say("  ".join(padded).rstrip())
+
+
+def _status(application: json.JsonObject) -> str:
+    """Return the status of an application, with the clusters that miss what it has reached."""
+    status, lacking = str(application["status"]), list(application.get("missing") or ())
+    if status != "synced" or not lacking:
+        return status
+    who = ", ".join(lacking) if len(lacking) <= _FEW else f"{len(lacking)} clusters"
+    return f"{status} except {who}"
 
 
 def _standing(application: json.JsonObject) -> str:
@@ -203,6 +214,7 @@ def explain_run(run: json.JsonObject) -> None:
 
 def describe_application(found: json.JsonObject) -> None:
     """Write everything about an application."""
+    found = {**found, "status": _status(found)}
     for name in ("name", "status", "reason", "repository", "path", "branch", "head"):
         _pair(name, found[name])
     _pair("running", found["runningCommit"])

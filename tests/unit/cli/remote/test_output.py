@@ -63,6 +63,26 @@ def test_a_list_of_applications_says_what_the_next_run_waits_for(
     assert second.endswith("a file changed; paused by ana: lunch")
 
 
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        ({}, "synced"),
+        ({"eu": "it is unreachable"}, "synced except eu"),
+        (dict.fromkeys(("eu", "us", "asia"), "it is unreachable"), "synced except 3 clusters"),
+    ],
+)
+def test_who_misses_the_release_is_no_small_print(
+    capsys: pytest.CaptureFixture[str], missing: dict[str, str], said: str
+) -> None:
+    one: dict[str, Any] = {"name": "shop", "status": "synced", "reason": "done", "missing": missing}
+
+    output.show_list(output.Noun.APPS, [one, {**one, "status": "failed"}], output.Form.TEXT)
+    _, first, second = capsys.readouterr().out.splitlines()
+
+    assert f"  {said}  " in first
+    assert "  failed  " in second
+
+
 def test_a_run_names_the_workload_that_is_divided_as_people_do(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
