@@ -5,6 +5,8 @@ import re
 import textwrap
 from pathlib import Path
 
+import pytest
+
 from volary.config import application
 from volary.engine import feed
 
@@ -25,26 +27,17 @@ def test_every_event_is_documented() -> None:
     assert missing == set()
 
 
-def test_the_command_line_page_is_current() -> None:
-    """Else: ``python tools/write_cli_reference.py``."""
-    found = importlib.util.spec_from_file_location("write", ROOT / "tools/write_cli_reference.py")
+@pytest.mark.parametrize("name", ["cli", "api"])
+def test_a_generated_page_is_current(name: str) -> None:
+    """Else: ``python tools/write_cli_reference.py`` or ``write_api_reference.py``."""
+    tool = ROOT / f"tools/write_{name}_reference.py"
+    found = importlib.util.spec_from_file_location("write", tool)
     assert found is not None
     assert found.loader is not None
     writer = importlib.util.module_from_spec(found)
     found.loader.exec_module(writer)
 
-    assert (DOCS / "reference/cli.md").read_text() == writer.page()
-
-
-def test_the_api_page_is_current() -> None:
-    """Else: ``python tools/write_api_reference.py``."""
-    found = importlib.util.spec_from_file_location("write", ROOT / "tools/write_api_reference.py")
-    assert found is not None
-    assert found.loader is not None
-    writer = importlib.util.module_from_spec(found)
-    found.loader.exec_module(writer)
-
-    assert (DOCS / "reference/api.md").read_text() == writer.page()
+    assert (DOCS / f"reference/{name}.md").read_text() == writer.page()
 
 
 def test_the_application_file_of_the_readme_is_clean() -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from rich import console as rich_console
 
 from volary.cli import demo_release, demo_repository, performance, snapshots, stories
-from volary.clusters import pool
 from volary.engine import executor, state
 from volary.model import status as words
 from volary.sandbox import crds, fleet
@@ -21,15 +20,10 @@ _SPEED = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Stage:
+class _Stage(performance.Scene):
     """Where the story plays."""
 
     story: stories.Story
-    console: rich_console.Console
-    sandbox: fleet.Fleet
-    clusters: pool.Pool
-    repository: Path
-    users: snapshots.Users
 
 
 async def run(scenario: str, *, keep: bool) -> int:
@@ -49,7 +43,7 @@ async def _open(
     ):
         performance.spoil(sandbox, story.broken_images)
         users = snapshots.Users(story.service, sandbox.clusters)
-        yield _Stage(story, talk, sandbox, clusters, base / "git", users)
+        yield _Stage(talk, sandbox, clusters, base / "git", users, story)
 
 
 async def _tell(stage: _Stage) -> bool:

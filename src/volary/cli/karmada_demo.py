@@ -10,7 +10,6 @@ from rich import console as rich_console
 from rich import markup, table
 
 from volary.cli import demo_release, demo_repository, performance, placements, snapshots, stories
-from volary.clusters import pool
 from volary.controller import preparation, preview, preview_text, projects
 from volary.model import json
 from volary.model import status as words
@@ -40,14 +39,8 @@ _STORY = stories.Story(
 
 
 @dataclass(frozen=True, slots=True)
-class _Stage:
+class _Stage(performance.Scene):
     """Where the story plays."""
-
-    console: rich_console.Console
-    sandbox: fleet.Fleet
-    clusters: pool.Pool
-    repository: Path
-    users: snapshots.Users
 
     def find(self, cluster: str, kind: str) -> json.JsonObject | None:
         """Return the example's object of a kind."""

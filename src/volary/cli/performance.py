@@ -4,15 +4,29 @@ import asyncio
 import contextlib
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from rich import console as rich_console
 
-from volary.cli import closing, console, exits
+from volary.cli import closing, console, exits, snapshots
 from volary.clusters import breaker, pool, transport
 from volary.controller import projects, system_clock
 from volary.sandbox import fleet
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Where a story without real requests plays."""
+
+    console: rich_console.Console
+    sandbox: fleet.Fleet
+    clusters: pool.Pool
+    #: Of the story's files.
+    repository: Path
+    users: snapshots.Users
+
 
 Stage = TypeVar("Stage")
 #: Opens where the story plays, in an empty directory.

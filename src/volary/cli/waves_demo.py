@@ -35,14 +35,8 @@ _STORY = stories.Story(
 
 
 @dataclass(frozen=True, slots=True)
-class _Stage:
+class _Stage(performance.Scene):
     """Where the story plays."""
-
-    console: rich_console.Console
-    sandbox: fleet.Fleet
-    clusters: pool.Pool
-    repository: Path
-    users: snapshots.Users
 
     def lose(self, lost: str) -> None:
         """Cut the cluster off (``refuse``), or bring it back (empty)."""

@@ -1,5 +1,6 @@
 """Applications of a repository are read again when what they refer to changes."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pygit2
@@ -29,13 +30,14 @@ spec: {provider: {type: prometheus}, query: lost_total}
 """
 
 
-async def test_a_canary_is_found_and_follows_its_neighbours(tmp_path: Path) -> None:
-    made = pygit2.init_repository(str(tmp_path), initial_head="main")
-    finder = discovery.Discovery(controller.Repository("apps", str(tmp_path)))
+def looking_at(directory: Path) -> Callable[[dict[str, str]], Awaitable[discovery.Reading]]:
+    """Make a repository; what it returns commits files and says how its application reads."""
+    made = pygit2.init_repository(str(directory), initial_head="main")
+    finder = discovery.Discovery(controller.Repository("apps", str(directory)))
 
     async def look(files: dict[str, str]) -> discovery.Reading:
         for name, text in files.items():
-            path = tmp_path / name
+            path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         made.index.add_all()
@@ -43,9 +45,15 @@ async def test_a_canary_is_found_and_follows_its_neighbours(tmp_path: Path) -> N
         parents = [] if made.head_is_unborn else [made.head.target]
         tree = made.index.write_tree()
         commit = made.create_commit("HEAD", AUTHOR, AUTHOR, "Change it", tree, parents)
-        opened = await repository.open_repository(str(tmp_path))
+        opened = await repository.open_repository(str(directory))
         (found,) = finder.look(await opened.tree(str(commit))).readings
         return found
+
+    return look
+
+
+async def test_a_canary_is_found_and_follows_its_neighbours(tmp_path: Path) -> None:
+    look = looking_at(tmp_path)
 
     alone = await look({"shop/canary.yaml": CANARY})
 
@@ -71,21 +79,10 @@ spec:
 
 
 async def test_an_edited_policy_is_read_again(tmp_path: Path) -> None:
-    made = pygit2.init_repository(str(tmp_path), initial_head="main")
-    finder = discovery.Discovery(controller.Repository("apps", str(tmp_path)))
+    look = looking_at(tmp_path)
 
     async def targets(files: dict[str, str]) -> tuple[str, ...]:
-        for name, text in files.items():
-            path = tmp_path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        made.index.add_all()
-        made.index.write()
-        parents = [] if made.head_is_unborn else [made.head.target]
-        tree = made.index.write_tree()
-        commit = made.create_commit("HEAD", AUTHOR, AUTHOR, "Change it", tree, parents)
-        opened = await repository.open_repository(str(tmp_path))
-        (found,) = finder.look(await opened.tree(str(commit))).readings
+        found = await look(files)
         assert found.application is not None, found.problems
         return found.application.targets.names
 
