@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 INTERVAL = 10
 _PAGE = Path(__file__).with_name("progression.md")
 _METRICS = 3
-_TOGETHER = 10
+_TOGETHER = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Size:
     later: float = 0.0
 
 
-FULL = (Size(10, 10, 60), Size(100, 10, 60, later=300))
+FULL = (Size(10, 10, 60), Size(100, 10, 60, later=180))
 QUICK = (Size(4, 3, 20), Size(12, 3, 20))
 
 

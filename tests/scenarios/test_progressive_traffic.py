@@ -320,7 +320,7 @@ async def test_a_wait_with_traffic_on_canary_ends_when_canary_goes_down(
             planned = releases.planned([rollout, split, wait, *rest])
             running = group.create_task(releases.carry_out(planned))
             await releases.listener.until(
-                lambda: any("waiting for 0:05" in each for each in releases.listener.sentences)
+                lambda: any("waiting for 5m" in each for each in releases.listener.sentences)
             )
             await _scale_to_nothing(releases, "us", "shop-canary")
         run = running.result()

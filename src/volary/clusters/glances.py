@@ -4,6 +4,7 @@ Before each change of routes several questions are asked about the same pods and
 all is well, and that is nearly always, one list of each answers all of them.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from volary.clusters import client as clients
@@ -26,13 +27,23 @@ class Glance:
         Raises:
             cluster_errors.ClusterError: when it cannot be listed; nothing is kept of that.
         """
-        key = (f"{resource.title}", namespace, label_selector)
+        key = (resource.title, namespace, label_selector)
         if key not in self._seen:
             listed = await self.client.list(
                 resource, namespace=namespace, label_selector=label_selector
             )
             self._seen[key] = listed.items
         return self._seen[key]
+
+    def know(
+        self,
+        resource: discovery.Resource,
+        namespace: str,
+        label_selector: str,
+        items: Iterable[json.JsonObject],
+    ) -> None:
+        """Take what a watch knows of a collection at this moment."""
+        self._seen[resource.title, namespace, label_selector] = tuple(items)
 
     def forget(self) -> None:
         """The moment has passed: what is asked next is looked at anew."""

@@ -20,7 +20,7 @@ from volary.model import clock as clocks
 from volary.stages import judging, work
 
 #: Looks that each have a verdict made, and then one of so many.
-_EVERY_LOOK, _NOW_AND_THEN = 30, 10
+_EVERY_LOOK, _NOW_AND_THEN = 10, 10
 
 
 class Result(IntEnum):

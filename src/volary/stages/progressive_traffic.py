@@ -322,7 +322,10 @@ class Journey:
         self.doing.context.weights(f"moving: {done.sentence}", wanted.shares, {})
         if self.options.scale_canary and wanted.canary:
             await scaling.follow(self.doing, self.source, wanted.canary)
-        observed = await routes.divide(self.doing, self.source, wanted, known=self._carrier)
+        glance = await self.watch.glance()
+        observed = await routes.divide(
+            self.doing, self.source, wanted, known=self._carrier, glance=glance
+        )
         self.watch.has_traffic = self.position.weight > 0
         self.doing.context.log(f"advance: {done.sentence}")
         self.doing.context.weights(done.sentence, wanted.shares, observed.shares)

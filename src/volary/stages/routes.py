@@ -64,6 +64,7 @@ async def divide(
     wanted: division.Division,
     *,
     known: carrying.Carrier | None = None,
+    glance: glances.Glance | None = None,
 ) -> division.Observed:
     """Divide the application's traffic on this cluster, and return what was read back.
 
@@ -76,6 +77,7 @@ async def divide(
         wanted: How the traffic is wanted.
         known: What `look` returned a moment ago. Whoever changed the object since then is not
             overwritten: the cluster refuses, and it is read again.
+        glance: What is known of pods and endpoints at this moment.
 
     Raises:
         UserError: when the router cannot divide traffic like this, or the manifests lack
@@ -97,7 +99,7 @@ async def divide(
         if found is None:
             return division.Observed(primary=division.ALL)
         carrier = found
-    glance = glances.Glance(work.context.client)
+    glance = glance or glances.Glance(work.context.client)
     change, after = await move(
         work, carrier, lambda now: _change(router, now, wanted, application), source, glance
     )

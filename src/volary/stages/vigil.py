@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
-from volary.clusters import discovery, readiness, selectors, watching
+from volary.clusters import discovery, glances, readiness, selectors, watching
 from volary.manifests import health, objects, pod_counts, service_targets, tracking, workloads
 from volary.model import errors, json, manifest, variant
 from volary.stages import beside, routes, work
@@ -135,12 +135,10 @@ class Vigil:
 
     async def _look_behind(self) -> Sight:
         """Say whether enough of the pods are ready that a Service, rolled out itself, leads to."""
-        application = self.doing.context.application
-        labels = pods.labels(self.source, application, variant.Variant.CANARY)
         listed = await self.doing.context.client.list(
             await self._kind("", "Pod"),
             namespace=self.namespace,
-            label_selector=selectors.exact(labels),
+            label_selector=selectors.exact(self._labels),
         )
         live = [each for each in listed.items if _counts(each)]
         ready = sum(readiness.is_ready_pod(each) for each in live)
@@ -159,6 +157,14 @@ class Vigil:
         if now - self._short_since >= self.deadline.total_seconds():
             seconds = f"{self.deadline.total_seconds():g}"
             raise work.StageFailedError(f"{sentence}, for {seconds} seconds now")
+
+    async def glance(self) -> glances.Glance:
+        """Return a look at the cluster that knows canary's pods, if they are watched."""
+        glance = glances.Glance(self.doing.context.client)
+        if self._listed and self._error is None:
+            kind, labels = await self._kind("", "Pod"), self._labels
+            glance.know(kind, self.namespace, selectors.exact(labels), self._pods.values())
+        return glance
 
     async def rest(self, duration: timedelta) -> None:
         """Do nothing for a while, but notice when canary goes down.
@@ -206,6 +212,11 @@ class Vigil:
             await self._until_changed(left)
 
     @property
+    def _labels(self) -> dict[str, str]:
+        application = self.doing.context.application
+        return dict(pods.labels(self.source, application, variant.Variant.CANARY))
+
+    @property
     def _ready(self) -> int:
         return sum(readiness.is_ready_pod(each) for each in self._pods.values())
 
@@ -223,13 +234,11 @@ class Vigil:
             return False
 
         try:
-            application = self.doing.context.application
-            labels = pods.labels(self.source, application, variant.Variant.CANARY)
             source = watching.Source(
                 await self._kind("", "Pod"),
                 self.namespace,
                 watching.keep_by_name(self._pods),
-                label_selector=selectors.exact(labels),
+                label_selector=selectors.exact(self._labels),
             )
             await watching.watch_until(
                 client,

@@ -68,4 +68,4 @@ def test_a_verdict_is_made_of_the_first_looks_then_now_and_then_and_of_every_cha
         if not metrics._is_only_shown(IN_RANGE, own):
             made.append(metrics.round)
 
-    assert made == [*range(1, 31), 40, 50, 55, 56, 60, 70, 80, 90, 100]
+    assert made == [*range(1, 11), 20, 30, 40, 50, 55, 56, 60, 70, 80, 90, 100]
