@@ -1,6 +1,7 @@
 """Measures by the providers of the settings: a question becomes queries, answers a measurement."""
 
 import asyncio
+import sys
 from dataclasses import dataclass
 
 from volary.analysis import queries
@@ -38,7 +39,7 @@ class ProviderMeter:
         some, all_of_them = await asyncio.gather(
             self._ask(question, texts.query), self._ask(question, texts.total)
         )
-        shown = f"{texts.query} of {texts.total}"
+        shown = sys.intern(f"{texts.query} of {texts.total}")
         if all_of_them.reading is not analysis.Reading.VALUES:
             return _measurement(question, shown, all_of_them)
         if some.reading is analysis.Reading.NO_DATA:
@@ -77,7 +78,8 @@ def _texts(question: meters.Question, settings: provider.Provider) -> queries.Te
     found = queries.for_rule(rule, method, settings, variant=question.side.value)
     values = _values(question)
     total = placeholders.fill(found.total, values) if found.total else ""
-    return queries.Text(placeholders.fill(found.query, values), total)
+    # A measurement bears its query. Every look has the same one, and each is kept until the end.
+    return queries.Text(sys.intern(placeholders.fill(found.query, values)), sys.intern(total))
 
 
 def _values(question: meters.Question) -> placeholders.Values:

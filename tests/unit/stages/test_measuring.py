@@ -89,6 +89,17 @@ async def test_a_built_in_query_is_that_of_the_router() -> None:
     assert "web-canary" in found.query
 
 
+async def test_looks_with_the_same_query_have_it_in_memory_once() -> None:
+    rule = replace(RULE, kind=analysis.Kind.PROPORTION, query="bad {{ target }}", total_query="all")
+    first, second = [await measured(rule, lambda query, time: 1.0) for _ in range(2)]
+    plain = replace(rule, kind=analysis.Kind.VALUE, total_query="")
+    third, fourth = [await measured(plain, lambda query, time: 1.0) for _ in range(2)]
+
+    assert first.query == "bad us of all"
+    assert first.query is second.query
+    assert third.query is fourth.query
+
+
 async def test_nobody_to_ask_is_an_answer() -> None:
     async with opening.open_providers((), clock=fixed_clock.FixedClock()) as providers:
         meter = measuring.ProviderMeter(providers)
