@@ -90,7 +90,9 @@ async def test_a_built_in_query_is_that_of_the_router() -> None:
 
 
 async def test_looks_with_the_same_query_have_it_in_memory_once() -> None:
-    rule = replace(RULE, kind=analysis.Kind.PROPORTION, query="bad {{ target }}", total_query="all")
+    rule = replace(
+        RULE, kind=analysis.Kind.PROPORTION, query="bad {{ cluster }}", total_query="all"
+    )
     first, second = [await measured(rule, lambda query, time: 1.0) for _ in range(2)]
     plain = replace(rule, kind=analysis.Kind.VALUE, total_query="")
     third, fourth = [await measured(plain, lambda query, time: 1.0) for _ in range(2)]
