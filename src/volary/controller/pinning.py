@@ -1,10 +1,11 @@
 """Whether anything of an application may begin to move: a pause pins all of it. Pure.
 
-A paused run starts nothing new, and a paused application no run either. Both mean more than
-rollouts: whatever would start a task or change a placement of the application (a commit, a
-command, catching up a cluster that came or came back, failover, a rebalance) asks `why` first and
-waits while it says something. The one exception is the way back: a failure, a cancel, or a commit
-that takes the run back are never held up.
+A paused run starts nothing new, and a paused application no run either; no more does one whose
+file holds it back, as a suspended policy of Karmada's does. All of them mean more than rollouts:
+whatever would start a task or change a placement of the application (a commit, a command,
+catching up a cluster that came or came back, failover, a rebalance) asks `why` first and waits
+while it says something. The one exception is the way back: a failure, a cancel, or a commit that
+takes the run back are never held up.
 
 Whoever wants something of their own offers it to the application's lane, which asks `why` before
 any want becomes a run; so a want of a new kind is pinned without doing anything. Whoever decides
@@ -24,6 +25,8 @@ def why(standing: standings.Standing, run: state.Run | None) -> str:
     """
     if standing.pause is not None:
         return f"the application is {said(standing.pause)}"
+    if standing.held:
+        return f"the application is held back in Git: {standing.held}"
     if run is not None and run.pause is not None and not run.is_final:
         return f"run {run.id} is {said(run.pause)}"
     return ""

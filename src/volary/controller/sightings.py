@@ -37,9 +37,12 @@ async def take(
         # What was looked at stays: the commit that mends the file is decided with this one's.
         reason = "; ".join(str(each).splitlines()[0] for each in found.problems) or "it has errors"
         status = standings.Status.BROKEN.value
+        if held := [str(each).splitlines()[0] for each in found.problems if each.holds]:
+            noted["held"] = held[0]
         await lane.change(noted, **columns, status=status, reason=reason)
         return
     columns["labels"] = dict(application.labels)
+    was_held, noted["held"] = bool(lane.standing.held), ""
     listed = {(seen.name, found.path), (seen.name, found.directory)} & tenure.rules.listed
     noted["targets"] = application.targets if listed else None
     noted["mentions"] = application.mentions
@@ -47,6 +50,8 @@ async def take(
     if lane.record.status in _MENDED:
         columns |= _mended(lane)
     await lane.change(noted, **columns)
+    if was_held:
+        lane.work()
     if lane.standing.looked_at == found.commit:
         return
     async with tenure.planners:

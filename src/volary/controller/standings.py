@@ -83,6 +83,8 @@ class Standing:
     catch_up: wants.Want | None = None
     #: Nothing of it begins to move (`pinning`); None: it may.
     pause: state.Pause | None = None
+    #: Why its file, as it was read last, holds it back, one sentence; empty: it does not.
+    held: str = ""
     #: Where its repository was when it was seen last, without what is secret in the address.
     address: str = ""
     #: How it stood before it was orphaned; None: it is at home.
@@ -162,6 +164,7 @@ def to_document(standing: Standing) -> json.JsonObject:
             "at": standing.pause.at.isoformat(),
             "reason": standing.pause.reason,
         },
+        "held": standing.held,
         "address": standing.address,
         "stood": None
         if standing.stood is None
@@ -215,6 +218,7 @@ def from_document(document: json.JsonObject) -> Standing:
         reached=reaching.from_document(document.get("reached")),
         catch_up=wants.from_document(catch_up) if catch_up else None,
         pause=_read_pause(document.get("pause")),
+        held=document.get("held", ""),
         address=document.get("address", ""),
         stood=_read_stood(document.get("stood")),
     )

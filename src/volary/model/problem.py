@@ -40,6 +40,8 @@ class Problem:
     #: What to do; empty when nothing better than the message can be said.
     hint: str = ""
     severity: Severity = Severity.ERROR
+    #: It is no mistake: somebody holds back what the file is about until this is removed.
+    holds: bool = False
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if str(self.where) else self.message

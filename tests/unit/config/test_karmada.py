@@ -175,6 +175,13 @@ def test_what_policies_hold_back_is_held_back_from_our_targets_too() -> None:
     assert [each.key for each in found.tolerations] == ["b", "a"]
 
 
+def test_a_suspended_policy_is_no_mistake_but_holds_back() -> None:
+    found = loaded(read(REFUSED / "suspended"))
+
+    assert [each.holds for each in found.problems] == [True]
+    assert not any(each.holds for each in loaded(read(REFUSED / "elsewhere")).problems)
+
+
 def test_clusters_of_overrides_are_named_where_they_are_written() -> None:
     found = loaded(read(CASES / "beside_our_placement"))
     members = fleet.Fleet((fleet.Cluster("us"), fleet.Cluster("eu")))

@@ -28,6 +28,15 @@ def test_a_paused_application_or_run_is_pinned_and_says_by_whom() -> None:
     assert pinning.why(standings.Standing(), replace(run, status=RunStatus.CANCELLED)) == ""
 
 
+def test_what_its_file_holds_back_is_pinned_until_it_does_not() -> None:
+    held = standings.Standing(held="policy.yaml:6: PropagationPolicy web is suspended")
+
+    assert pinning.why(held, None) == (
+        "the application is held back in Git: policy.yaml:6: PropagationPolicy web is suspended"
+    )
+    assert standings.from_document(standings.to_document(held)) == held
+
+
 def test_every_kind_of_want_waits_but_the_way_back() -> None:
     for kind in wants.Kind:
         paused = standings.Standing(want=want(kind), pause=PAUSE)

@@ -6,6 +6,7 @@ from typing import Any
 from volary.config import yaml
 from volary.config.dialects.flagger import draft
 from volary.config.dialects.karmada import affinities, claims, refusals, schema
+from volary.model import problem
 
 _TARGETS: yaml.Path = ("spec", "targets")
 _REPLICAS: yaml.Path = ("spec", "placement", "replicas")
@@ -60,7 +61,8 @@ def suspension(found: Sequence[claims.Propagation]) -> None:
         at: yaml.Path = ("spec", "suspension")
         if held.dispatching:
             message = f"{each.title} is suspended: nothing is dispatched"
-            each.reading.error((*at, "dispatching"), message, "remove it to release again")
+            where, hint = each.reading.where((*at, "dispatching")), "remove it to release again"
+            each.reading.problems.append(problem.Problem(message, where, hint, holds=True))
         names = _held(each)
         if names:
             message = f"not deployed to {', '.join(names)}: {each.title} suspends it"
