@@ -1,7 +1,13 @@
-"""A cluster without its share of the fleet's canary: no pods, no traffic, nothing measured."""
+"""A share of the whole fleet: what each cluster gets of it, and what all requests together meet.
 
+A cluster without its share of canary has no pods of it, no traffic goes there, nothing is measured.
+"""
+
+import asyncio
+from collections import Counter
 from datetime import timedelta
 
+import traffic_world
 from mesh_world import ISTIO, meshed
 from stage_world import (
     KEY,
@@ -9,7 +15,9 @@ from stage_world import (
     OLD,
     world,
 )
-from volary.model import stage
+from volary.controller import batching
+from volary.model import fleet, stage
+from volary.sandbox import crds
 
 Name = stage.StageName
 SHARE = stage.VariantRolloutOptions(
@@ -57,3 +65,35 @@ async def test_what_a_cluster_without_a_share_says_from_rollout_to_clean() -> No
             ended = await given.run(clean, stage.CleanOptions())
             assert {each.status for each in ended.values()} == {"succeeded"}
         assert [given.count(each, "Deployment") for each in given.names] == [1, 1]
+
+
+async def test_a_tenth_of_all_requests_of_the_fleet_meets_canary_and_none_is_lost() -> None:
+    """Three clusters with four pods each: two canaries carry a tenth of everything."""
+    names = ("us", "eu", "asia")
+    tenth = stage.VariantRolloutOptions(
+        stage.Replicas(10, is_percentage=True), of=stage.Scope.FLEET
+    )
+    wanted = stage.TrafficOptions(90, 10, of=stage.Scope.FLEET)
+    rollout, traffic = batching.pin(
+        ISTIO,
+        (stage.Stage(Name.CANARY_ROLLOUT, tenth), stage.Stage(Name.TRAFFIC_ROUTING, wanted)),
+        [fleet.Cluster(each) for each in names],
+        {each: {"Deployment shop": 4} for each in names},
+    )
+    settings = traffic_world.settings(crds=crds.istio())
+    async with world(*names, application=ISTIO, settings=settings) as given:
+        given.sources = {OLD: meshed("shop:v1", replicas=4), NEW: meshed("shop:v2", replicas=4)}
+        await given.deployed(OLD)
+        await given.run(rollout.name, rollout.options)
+        await given.run(traffic.name, traffic.options)
+
+        urls = [given.running.clusters[each].traffic.gateway for each in names]
+        tallies = await asyncio.gather(*(traffic_world.ask(url, 500) for url in urls))
+
+        assert [each.failed for each in tallies] == [0, 0, 0]
+        # One each; the third has none, and no request of its users meets canary.
+        without = [given.count(each, "Deployment") == 1 for each in names].index(True)
+        assert [given.count(each, "Deployment") for each in names].count(2) == 2
+        assert tallies[without].by_variant().keys() == {"primary"}
+        everything = sum((Counter(each.by_variant()) for each in tallies), Counter())
+        traffic_world.assert_shares(everything, {"primary": 0.9, "canary": 0.1})
