@@ -1,8 +1,10 @@
 """A repository that the settings call something else by now, or do not have any more."""
 
+import asyncio
 import contextlib
 import shutil
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,17 +13,24 @@ import command_world
 import git_feed
 from controller_world import ANA, SPEED, Controlled, controlled
 from volary.controller import refusals
+from volary.model import attendance
 from volary.model import controller as settings
 from volary.store import records
 
 V1, V2 = "example/simple:v1", "example/simple:v2"
+WATCHED = attendance.Rules(
+    interval=timedelta(seconds=0.2),
+    patience=timedelta(seconds=1),
+    failure_threshold=timedelta(seconds=0.2),
+    success_threshold=timedelta(seconds=0.2),
+)
 GONE = "its repository infra is no longer in the settings"
 LEFT = f"{GONE}; what runs stays as it is, and nothing is started for it"
 
 
 @contextlib.asynccontextmanager
 async def settled(
-    world: command_world.World, name: str, directory: Path | None = None
+    world: command_world.World, name: str, directory: Path | None = None, **more: object
 ) -> AsyncIterator[Controlled]:
     """A life of the controller whose settings have one repository, under this name."""
     where = directory or world.directory
@@ -31,6 +40,7 @@ async def settled(
         store=f"sqlite:{world.directory.parent / 'volary.db'}",
         parts={"repositories": feed, "watch": feed.watch},
         repositories=(settings.Repository(name, str(where)),),
+        **more,
     ) as given:
         given.feed = feed
         yield given
@@ -115,6 +125,36 @@ async def test_what_has_lost_its_repository_says_so_and_is_left_as_it_is(tmp_pat
     assert refused == [f"{GONE}, so nothing is started for it"] * 2
     assert ([each.id for each in runs], images) == ([before.run], f"{V1} 2/2")
     assert (again.status, again.reason) == (before.status, before.reason)
+
+
+async def test_nothing_is_caught_up_for_what_has_lost_its_repository(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A cluster that missed the release and could have it by now waits for the repository."""
+    async with command_world.world(tmp_path, "us", "eu", speed=SPEED) as world:
+        other = nothing_to_deploy(tmp_path)
+        async with settled(world, "other", other, cluster_health=WATCHED) as given:
+            await given.service.fleet.cordon("eu", ANA, reason="upgrade")
+        async with settled(world, "infra", cluster_health=WATCHED) as given:
+            await given.until_application(lambda each: each.status == "synced")
+        async with settled(world, "other", other, cluster_health=WATCHED) as given:
+            await looked(given)
+            await given.service.fleet.uncordon("eu", ANA, reason="done")
+            for _ in range(5):
+                await asyncio.sleep(WATCHED.interval.total_seconds())
+            lost, runs = await given.application(), await given.runs()
+            there = world.find("eu", "Deployment", "simple")
+        async with settled(world, "infra", cluster_health=WATCHED) as given:
+            async with asyncio.timeout(10):
+                while len(await given.runs()) < 2:
+                    await given.service.changed(0.1)
+            caught_up = (await given.runs())[0]
+            await given.ended(caught_up.id)
+
+        assert (lost.status, len(runs), there) == ("orphaned", 1, None)
+        assert "is not caught up now" not in caplog.text, "it is not even looked at"
+        assert caught_up.targets == ("eu",)
+        assert world.images("eu") == f"{V1} 2/2"
 
 
 @pytest.mark.parametrize("word", ["adopt", "forget"])

@@ -84,6 +84,11 @@ def one(request: requests.Request, view: object, *, status: int = 200) -> respon
     return answer(request, encode(plain(view)), status=status)
 
 
+def taken(request: requests.Request, view: object) -> responses.Response:
+    """Answer that a wish was taken, with what is known of it now."""
+    return one(request, view, status=202)
+
+
 def many(
     request: requests.Request, items: tuple[object, ...], cursor: str = ""
 ) -> responses.Response:

@@ -103,7 +103,7 @@ async def sync(
     asked = await service.sync(
         application, asker(request), commit=body.commit, strategy=body.strategy
     )
-    return encoding.one(request, asked, status=202)
+    return encoding.taken(request, asked)
 
 
 @router.post("/applications/{application}/plan", responses=answers.one(views.PlanView))
@@ -131,7 +131,7 @@ async def rollback(
     """Take the last change back, the last wave first; or go to a commit that ran before."""
     service = surroundings.of(request).service
     asked = await service.rollback(application, asker(request), to=body.to)
-    return encoding.one(request, asked, status=202)
+    return encoding.taken(request, asked)
 
 
 @router.post(
@@ -146,7 +146,7 @@ async def pause_application(
     """Have nothing of it begin to move, its run under way included, until resumed."""
     service = surroundings.of(request).service
     asked = await service.pause_application(application, asker(request), reason=body.reason)
-    return encoding.one(request, asked, status=202)
+    return encoding.taken(request, asked)
 
 
 @router.post(
@@ -159,7 +159,7 @@ async def resume_application(request: requests.Request, application: str) -> res
     """Go on after a pause, the run under way with what it is pinned to."""
     service = surroundings.of(request).service
     asked = await service.resume_application(application, asker(request))
-    return encoding.one(request, asked, status=202)
+    return encoding.taken(request, asked)
 
 
 def asker(request: requests.Request) -> views.Asker:

@@ -48,7 +48,9 @@ async def cordon(
 ) -> responses.Response:
     """Have nothing new begin in a cluster."""
     service = surroundings.of(request).service.fleet
-    return _taken(request, await service.cordon(cluster, asker(request), reason=body.reason))
+    return encoding.taken(
+        request, await service.cordon(cluster, asker(request), reason=body.reason)
+    )
 
 
 @router.post("/clusters/{cluster:path}/drain", status_code=202, responses=_TAKEN)
@@ -58,7 +60,7 @@ async def drain(
 ) -> responses.Response:
     """Have nothing new begin in a cluster, and what runs there moved where it may be."""
     service = surroundings.of(request).service.fleet
-    return _taken(request, await service.drain(cluster, asker(request), reason=body.reason))
+    return encoding.taken(request, await service.drain(cluster, asker(request), reason=body.reason))
 
 
 @router.post("/clusters/{cluster:path}/uncordon", status_code=202, responses=_TAKEN)
@@ -68,7 +70,9 @@ async def uncordon(
 ) -> responses.Response:
     """Let a cluster take part again; what it missed is caught up."""
     service = surroundings.of(request).service.fleet
-    return _taken(request, await service.uncordon(cluster, asker(request), reason=body.reason))
+    return encoding.taken(
+        request, await service.uncordon(cluster, asker(request), reason=body.reason)
+    )
 
 
 @router.post("/clusters/{cluster:path}/taint", status_code=202, responses=_TAKEN)
@@ -79,7 +83,7 @@ async def taint(
     """Mark a cluster, so that applications that do not tolerate it stay away."""
     mark = taints.Taint(body.key, body.value, taints.Effect(body.effect), reason=body.reason)
     service = surroundings.of(request).service.fleet
-    return _taken(request, await service.taint(cluster, asker(request), mark))
+    return encoding.taken(request, await service.taint(cluster, asker(request), mark))
 
 
 @router.post("/clusters/{cluster:path}/untaint", status_code=202, responses=_TAKEN)
@@ -91,8 +95,4 @@ async def untaint(
     changed = await surroundings.of(request).service.fleet.untaint(
         cluster, asker(request), key=body.key, effect=body.effect, reason=body.reason
     )
-    return _taken(request, changed)
-
-
-def _taken(request: requests.Request, found: cluster_views.ClusterView) -> responses.Response:
-    return encoding.one(request, found, status=202)
+    return encoding.taken(request, changed)

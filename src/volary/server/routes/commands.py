@@ -18,10 +18,6 @@ _DECISION, _PAUSE, _CANCEL, _RETRY = (
 )
 
 
-def _taken(request: requests.Request, asked: views.AskedView) -> responses.Response:
-    return encoding.one(request, asked, status=202)
-
-
 @router.post("/runs/{run}/approve", status_code=202, responses=_TAKEN)
 @access.needs(Permission.APPROVE, access.Scope.RUN, action="run.approve")
 async def approve(
@@ -29,7 +25,7 @@ async def approve(
 ) -> responses.Response:
     """Approve what the run waits for."""
     service = surroundings.of(request).service
-    return _taken(request, await service.approve(run, asker(request), comment=body.comment))
+    return encoding.taken(request, await service.approve(run, asker(request), comment=body.comment))
 
 
 @router.post("/runs/{run}/reject", status_code=202, responses=_TAKEN)
@@ -39,7 +35,7 @@ async def reject(
 ) -> responses.Response:
     """Reject what the run waits for; it ends."""
     service = surroundings.of(request).service
-    return _taken(request, await service.reject(run, asker(request), comment=body.comment))
+    return encoding.taken(request, await service.reject(run, asker(request), comment=body.comment))
 
 
 @router.post("/runs/{run}/withdraw", status_code=202, responses=_TAKEN)
@@ -49,7 +45,9 @@ async def withdraw(
 ) -> responses.Response:
     """Take your approval back, as long as nothing came of it."""
     service = surroundings.of(request).service
-    return _taken(request, await service.withdraw(run, asker(request), comment=body.comment))
+    return encoding.taken(
+        request, await service.withdraw(run, asker(request), comment=body.comment)
+    )
 
 
 @router.post("/runs/{run}/promote", status_code=202, responses=_TAKEN)
@@ -58,7 +56,7 @@ async def promote(request: requests.Request, run: str, body: bodies.Promote) -> 
     """End what the current wave waits for at its end: soak, webhook, analysis; never approvals."""
     service = surroundings.of(request).service
     asked = await service.promote(run, asker(request), reason=body.reason, wave=body.wave)
-    return _taken(request, asked)
+    return encoding.taken(request, asked)
 
 
 @router.post("/runs/{run}/unfreeze", status_code=202, responses=_TAKEN)
@@ -68,7 +66,7 @@ async def unfreeze(
 ) -> responses.Response:
     """Let the run change clusters whose windows are closed."""
     service = surroundings.of(request).service
-    return _taken(request, await service.unfreeze(run, asker(request), reason=body.reason))
+    return encoding.taken(request, await service.unfreeze(run, asker(request), reason=body.reason))
 
 
 @router.post("/runs/{run}/pause", status_code=202, responses=_TAKEN)
@@ -78,7 +76,7 @@ async def pause(
 ) -> responses.Response:
     """Start nothing new until resumed."""
     service = surroundings.of(request).service
-    return _taken(request, await service.pause(run, asker(request), reason=body.reason))
+    return encoding.taken(request, await service.pause(run, asker(request), reason=body.reason))
 
 
 @router.post("/runs/{run}/resume", status_code=202, responses=_TAKEN)
@@ -86,7 +84,7 @@ async def pause(
 async def resume(request: requests.Request, run: str) -> responses.Response:
     """Go on after a pause."""
     service = surroundings.of(request).service
-    return _taken(request, await service.resume(run, asker(request)))
+    return encoding.taken(request, await service.resume(run, asker(request)))
 
 
 @router.post("/runs/{run}/cancel", status_code=202, responses=_TAKEN)
@@ -99,7 +97,7 @@ async def cancel(
     asked = await service.cancel(
         run, asker(request), rollback=body.rollback, now=body.now, reason=body.reason
     )
-    return _taken(request, asked)
+    return encoding.taken(request, asked)
 
 
 @router.post("/runs/{run}/retry", status_code=202, responses=_TAKEN)
@@ -109,7 +107,7 @@ async def retry(
 ) -> responses.Response:
     """Try again what failed, everywhere or on some clusters."""
     service = surroundings.of(request).service
-    return _taken(request, await service.retry(run, asker(request), targets=body.targets))
+    return encoding.taken(request, await service.retry(run, asker(request), targets=body.targets))
 
 
 @router.post("/runs/{run}/skip", status_code=202, responses=_TAKEN)
@@ -120,4 +118,4 @@ async def skip(request: requests.Request, run: str, body: bodies.Skip) -> respon
     asked = await service.skip(
         run, body.target, asker(request), reason=body.reason, stage=body.stage
     )
-    return _taken(request, asked)
+    return encoding.taken(request, asked)

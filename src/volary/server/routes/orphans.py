@@ -21,7 +21,7 @@ async def adopt(
     asked = await surroundings.of(request).service.adopt_application(
         application, asker(request), repository=body.repository, reason=body.reason
     )
-    return encoding.one(request, asked, status=202)
+    return encoding.taken(request, asked)
 
 
 @router.post("/applications/{application}/forget", status_code=202, responses=_TAKEN)
@@ -32,4 +32,4 @@ async def forget(
     """Drop what is kept of an application that is gone; nothing changes in any cluster."""
     service = surroundings.of(request).service
     asked = await service.forget_application(application, asker(request), reason=body.reason)
-    return encoding.one(request, asked, status=202)
+    return encoding.taken(request, asked)

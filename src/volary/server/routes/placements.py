@@ -43,4 +43,4 @@ async def rebalance(request: requests.Request, application: str) -> responses.Re
     """Place an application anew: what moved away may come back, replicas are divided anew."""
     service = surroundings.of(request).service.placements
     asked = await service.rebalance(application, asker(request))
-    return encoding.one(request, asked, status=202)
+    return encoding.taken(request, asked)
