@@ -1,19 +1,14 @@
 """Traffic is divided in waves while a cluster is lost: what routes say adds up at every change."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import timedelta
 
 import pytest
 
-import release_world
-import stage_world
+from router_world import ROUTERS, Router, stages
 from stage_world import KEY, World
-from volary.model import application as applications
-from volary.model import json, manifest, placement, stage
+from volary.model import placement, stage
 from volary.model.status import RunStatus
-from volary.sandbox import crds, storage
+from volary.sandbox import storage
 from wave_watch import Allowed, watched
 from wave_world import NEW, OLD, Reacting, moved, starts, world
 
@@ -24,75 +19,6 @@ ONE_LOST = placement.Budget(unreachable=placement.Share(1))
 V1, V2 = "shop:v1 2/2", "shop:v2 2/2"
 #: When the second of two divisions begins in the second wave.
 SECOND = "wave-2/3-K8S_TRAFFIC_ROUTING"
-
-
-@dataclass(frozen=True)
-class Router:
-    """How traffic is divided, and in which two steps."""
-
-    application: applications.Application
-    manifests: Callable[[str], list[manifest.Manifest]]
-    kind: str
-    divisions: tuple[stage.TrafficOptions, stage.TrafficOptions]
-    definitions: tuple[json.JsonObject, ...] = ()
-
-
-def gateway(image: str) -> list[manifest.Manifest]:
-    route = {
-        "apiVersion": "gateway.networking.k8s.io/v1",
-        "kind": "HTTPRoute",
-        "metadata": {"name": "shop"},
-        "spec": {
-            "parentRefs": [{"group": "", "kind": "Service", "name": "shop"}],
-            "rules": [{"name": "main", "backendRefs": [{"name": "shop", "port": 80}]}],
-        },
-    }
-    return [*stage_world.shop(image), stage_world.made(route)]
-
-
-def application(method: applications.RoutingMethod) -> applications.Application:
-    return applications.Application(
-        name="shop",
-        service=applications.ObjectReference(name="shop"),
-        traffic_routing=applications.TrafficRouting(method=method),
-    )
-
-
-STEPS = (stage.TrafficOptions(70, canary=30), stage.TrafficOptions(40, canary=60))
-ROUTERS = {
-    "istio": Router(
-        release_world.ISTIO, release_world.meshed, "VirtualService", STEPS, crds.istio()
-    ),
-    "gateway": Router(
-        application(applications.RoutingMethod.GATEWAY_API),
-        gateway,
-        "HTTPRoute",
-        STEPS,
-        crds.gateway_api(),
-    ),
-    "podselector": Router(
-        application(applications.RoutingMethod.POD_SELECTOR),
-        stage_world.shop,
-        "Service",
-        # It cannot divide: back and forth.
-        (stage.TrafficOptions(0, canary=100), stage.TrafficOptions(100)),
-    ),
-}
-
-
-def stages(router: Router) -> tuple[stage.Stage, ...]:
-    """Canary, two divisions, promotion, back to primary, and clean."""
-    one = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
-    selects = router.application.quick_sync.add_variant_label_to_selector
-    promotion = stage.PrimaryRolloutOptions(add_variant_label_to_selector=selects)
-    steps: tuple[tuple[stage.StageName, stage.StageOptions], ...] = (
-        (Name.CANARY_ROLLOUT, one),
-        *((Name.TRAFFIC_ROUTING, each) for each in router.divisions),
-        (Name.PRIMARY_ROLLOUT, promotion),
-        (Name.TRAFFIC_ROUTING, stage.TrafficOptions(100)),
-        (Name.CANARY_CLEAN, stage.CleanOptions()),
-    )
-    return tuple(stage.Stage(*each, timeout=timedelta(seconds=20)) for each in steps)
 
 
 def waves(**rules: object) -> placement.Waves:

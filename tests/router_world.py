@@ -1,0 +1,80 @@
+"""Ways to divide traffic in two steps, for runs over clusters."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+import mesh_world
+import stage_world
+from volary.model import application as applications
+from volary.model import json, manifest, stage
+from volary.sandbox import crds
+
+Name = stage.StageName
+
+
+@dataclass(frozen=True)
+class Router:
+    """How traffic is divided, and in which two steps."""
+
+    application: applications.Application
+    manifests: Callable[[str], list[manifest.Manifest]]
+    kind: str
+    divisions: tuple[stage.TrafficOptions, stage.TrafficOptions]
+    definitions: tuple[json.JsonObject, ...] = ()
+
+
+def gateway(image: str) -> list[manifest.Manifest]:
+    route = {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "HTTPRoute",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "parentRefs": [{"group": "", "kind": "Service", "name": "shop"}],
+            "rules": [{"name": "main", "backendRefs": [{"name": "shop", "port": 80}]}],
+        },
+    }
+    return [*stage_world.shop(image), stage_world.made(route)]
+
+
+def application(method: applications.RoutingMethod) -> applications.Application:
+    return applications.Application(
+        name="shop",
+        service=applications.ObjectReference(name="shop"),
+        traffic_routing=applications.TrafficRouting(method=method),
+    )
+
+
+STEPS = (stage.TrafficOptions(70, canary=30), stage.TrafficOptions(40, canary=60))
+ROUTERS = {
+    "istio": Router(mesh_world.ISTIO, mesh_world.meshed, "VirtualService", STEPS, crds.istio()),
+    "gateway": Router(
+        application(applications.RoutingMethod.GATEWAY_API),
+        gateway,
+        "HTTPRoute",
+        STEPS,
+        crds.gateway_api(),
+    ),
+    "podselector": Router(
+        application(applications.RoutingMethod.POD_SELECTOR),
+        stage_world.shop,
+        "Service",
+        # It cannot divide: back and forth.
+        (stage.TrafficOptions(0, canary=100), stage.TrafficOptions(100)),
+    ),
+}
+
+
+def stages(router: Router, limit: float = 20) -> tuple[stage.Stage, ...]:
+    """Canary, two divisions, promotion, back to primary, and clean; each in `limit` seconds."""
+    one = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
+    selects = router.application.quick_sync.add_variant_label_to_selector
+    promotion = stage.PrimaryRolloutOptions(add_variant_label_to_selector=selects)
+    steps: tuple[tuple[stage.StageName, stage.StageOptions], ...] = (
+        (Name.CANARY_ROLLOUT, one),
+        *((Name.TRAFFIC_ROUTING, each) for each in router.divisions),
+        (Name.PRIMARY_ROLLOUT, promotion),
+        (Name.TRAFFIC_ROUTING, stage.TrafficOptions(100)),
+        (Name.CANARY_CLEAN, stage.CleanOptions()),
+    )
+    return tuple(stage.Stage(*each, timeout=timedelta(seconds=limit)) for each in steps)
