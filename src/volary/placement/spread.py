@@ -197,9 +197,13 @@ def _by_group(
     ]
     chosen = _stable(known, clusters, groups, held)
     if chosen is None:
-        return set(), (
-            f"no {groups.most or len(known)} groups by {groups.key} have {clusters.least} clusters"
+        many = min(groups.most or len(known), len(known))
+        who = (
+            f"no group by {groups.key} has"
+            if many == 1
+            else f"no {many} groups by {groups.key} have"
         )
+        return set(), f"{who} {clusters.least} clusters"
     first = [each.members[0] for each in chosen]
     rest = [name for each in chosen for name in each.members[1:]]
     order = {each.name: place for place, each in enumerate(ranked)}

@@ -104,6 +104,18 @@ def test_regions_with_more_clusters_weigh_more_and_each_gives_its_best_first() -
     assert found.left_out["eu-2"] == "at most 3 by cluster: eu-1, asia-1, asia-2 come first"
 
 
+@pytest.mark.parametrize(
+    ("names", "failure"),
+    [
+        (("eu-1",), "no group by region has 3 clusters"),
+        (("eu-1", "us-1"), "no 2 groups by region have 3 clusters"),
+        (("eu-1", "us-1", "asia-1"), "no 2 groups by region have 3 clusters"),
+    ],
+)
+def test_groups_that_are_too_small_are_said_to_be(names: tuple[str, ...], failure: str) -> None:
+    assert spread.choose(of(*names), [by(REGION, 1, 2), by_cluster(3)]).failure == failure
+
+
 def test_what_cannot_be_counted_is_left_out() -> None:
     clusters = [cluster("us", ring="a"), cluster("eu")]
 
