@@ -43,7 +43,11 @@ def what_next(run: state.Run) -> str:
         back = run.ending.rollback and run.touched
         return f"roll back {wording.names(run.touched)}" if back else ""
     rest = run.stages[run.position + 1 :]
-    return rest[0].stage.name.value if rest else "the run is done"
+    if not rest:
+        return "the run is done"
+    following = rest[0]
+    elsewhere = f" in wave {following.wave}" if following.wave != run.current.wave else ""
+    return f"{following.stage.name.value}{elsewhere}"
 
 
 def if_failed(run: state.Run) -> str:

@@ -96,6 +96,7 @@ def test_what_a_failure_leads_to_is_what_the_wave_says() -> None:
     run = machine.advance(plan.new_run("run", made, AT), events.Start(AT)).run
     done = outcome.Outcome(TaskStatus.SUCCEEDED, "done", touched=True)
     said = []
+    assert describe.what_next(run) == "K8S_SYNC in wave second"
     for name, each in (("us", "first"), ("eu", "second")):
         said.append(describe.if_failed(run))
         run = after(run, events.TaskFinished(AT, f"{each}/1-K8S_SYNC", name, 1, done))

@@ -183,7 +183,10 @@ def describe_run(run: json.JsonObject) -> None:
     for each in run.get("replicas", ()):  # a server of before has none
         _pair("replicas", f"{_workload(each['workload'])}: {each['reason']}")
     for stage in (*run["stages"], *([run["rollback"]] if run["rollback"] else [])):
-        data.print(f"[bold]{markup.escape(stage['name'])}[/]  {stage['status']}")
+        wave = f" in wave {stage['wave']}" if stage.get("wave") else ""
+        data.print(
+            f"[bold]{markup.escape(stage['name'])}[/]{markup.escape(wave)}  {stage['status']}"
+        )
         if stage.get("promoted"):
             data.print(f"  {stage['promoted']}", markup=False)
         for task in stage["tasks"]:

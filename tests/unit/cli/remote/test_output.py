@@ -83,6 +83,21 @@ def test_who_misses_the_release_is_no_small_print(
     assert "  failed  " in second
 
 
+def test_the_stages_of_a_run_in_waves_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    names = "id application status reason commit runningCommit subject by trigger finished"
+    said = dict.fromkeys(("plan", "whyWaiting", "whatNext", "ifFailed"), "")
+    stage: dict[str, Any] = {"name": "K8S_SYNC", "status": "succeeded", "tasks": []}
+    stages = [{**stage, "wave": "first"}, {**stage, "wave": ""}, stage]
+    run = {"summary": dict.fromkeys(names.split(), ""), **said, "stages": stages}
+    output.describe_run({**run, "rollback": None, "approvals": []})
+
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        "K8S_SYNC in wave first  succeeded",
+        "K8S_SYNC  succeeded",
+        "K8S_SYNC  succeeded",
+    ]
+
+
 def test_a_run_names_the_workload_that_is_divided_as_people_do(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
