@@ -35,6 +35,8 @@ class _Run:
     gates: dict[str, str] = field(default_factory=dict)
     #: Failed or unreachable, and not begun again.
     gone: dict[str, str] = field(default_factory=dict)
+    #: Found unreachable, and asked nothing since.
+    lost: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -52,6 +54,12 @@ class Told:
         said = feed.to_json(event) if isinstance(event, feed.RunEvent) else event
         run = self._runs.setdefault(str(said["run"]), _Run())
         match said["event"]:
+            case "task-started":
+                # A rollback asks, too.
+                run.lost.discard(said["target"])
+            case "task-finished" if said["status"] == UNREACHABLE:
+                run.lost.add(said["target"])
+        match said["event"]:
             case "run-started":
                 run.waves = dict(said["waves"])
                 run.left_out = set(said["leftOut"])
@@ -62,7 +70,7 @@ class Told:
 
     def is_unreachable(self, target: str) -> bool:
         """Some run takes the cluster for unreachable and asks nothing of it."""
-        return any(run.gone.get(target) == UNREACHABLE for run in self._runs.values())
+        return any(target in run.lost for run in self._runs.values())
 
     def is_excused(self, target: str) -> bool:
         """Some run goes on without the cluster, or waits for it; budgets count it."""

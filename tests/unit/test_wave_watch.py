@@ -131,6 +131,15 @@ def test_who_is_tried_again_is_not_gone() -> None:
     assert tale.told.broken == []
 
 
+def test_who_is_asked_to_go_back_is_not_taken_for_lost() -> None:
+    tale = Tale(Allowed())
+    tale.ends("first/1-K8S_SYNC", "eu", status=TaskStatus.UNREACHABLE)
+    tale.starts("rollback", "eu")
+    assert not tale.told.is_unreachable("eu")
+    tale.ends("rollback", "eu", status=TaskStatus.UNREACHABLE)
+    assert tale.told.is_unreachable("eu")
+
+
 def weighted(kind: str, *entries: tuple[str, object]) -> json.JsonObject:
     """A route of a kind that sends weights to Services, or to subsets."""
     named = [{"name": name, "weight": weight} for name, weight in entries]
