@@ -3,7 +3,16 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from volary.config import admission, differing, measured, shape, strategies, yaml
-from volary.model import application, fleet, placement, problem, provider, selection, stage
+from volary.model import (
+    application,
+    fleet,
+    overrides,
+    placement,
+    problem,
+    provider,
+    selection,
+    stage,
+)
 
 
 def against_fleet(
@@ -82,6 +91,7 @@ def _findings(
         return
     active = [each for each in targets if not admission.why_not(app, each)]
     yield from differing.findings(app, clusters, active)
+    yield from _nowhere_to_go(app)
     yield from _without_strategy(app, targets)
     yield from _empty_stages(app, clusters, targets, base)
 
@@ -177,6 +187,15 @@ def _tainted(app: application.Application, targets: Iterable[fleet.Cluster]) -> 
         reason = admission.why_not(app, each)
         if reason and not each.suspended:
             yield (), f"not deployed to {each.name}: {reason}", "", _WARNING
+
+
+def _nowhere_to_go(app: application.Application) -> Iterator[_Finding]:
+    """An application that is on all of its targets anyway cannot move to another one."""
+    is_divided = app.differences.replicas.division is overrides.Division.DIVIDED
+    if app.failover is not None and not app.spread and not is_divided:
+        text = "nothing can move: every cluster of the targets has all replicas"
+        hint = "add placement.spread, or write division: Divided under placement.replicas"
+        yield ("spec", "placement", "failover"), text, hint, _WARNING
 
 
 def _without_strategy(
