@@ -1,9 +1,13 @@
 """What holds for every run after whatever happened to it."""
 
-from hypothesis.stateful import invariant
+from datetime import timedelta
+
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, invariant
 
 import machine_play
-from volary.engine import abandoning, commands, events, limits, orders
+from machine_play import BEGINNING, GROUPS, STAGES, WINDOWS
+from volary.engine import abandoning, commands, events, limits, orders, plan, rules
 from volary.model.status import RunStatus, TaskStatus
 
 
@@ -124,3 +128,24 @@ class LawfulRun(machine_play.Play):
                 self.tick()
         assert self.run.is_final
         self.a_final_run_has_let_go_of_everything()
+
+
+class AnyConversation(LawfulRun):
+    """A run whose clusters move together."""
+
+    @initialize(
+        groups=st.sampled_from(GROUPS),
+        on_failure=st.sampled_from(rules.OnFailure),
+        on_unreachable=st.sampled_from(rules.OnUnreachable),
+        timeout=st.sampled_from((timedelta(minutes=15), timedelta(hours=6))),
+        windows=st.sampled_from(WINDOWS),
+    )
+    def planned(self, groups, on_failure, on_unreachable, timeout, windows) -> None:
+        policy = rules.Policy(
+            on_failure=on_failure,
+            on_unreachable=on_unreachable,
+            timeout=timeout,
+            grace=timedelta(minutes=2),
+        )
+        made = plan.Plan("shop", "new", groups, STAGES, "old", policy, windows=windows)
+        self.run = plan.new_run("run-1", made, BEGINNING)

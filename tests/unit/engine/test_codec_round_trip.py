@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
-from unit.engine import test_machine_invariants as invariants
+import machine_laws
+import machine_play
 from volary.engine import codec, events, machine, state, transitions
 from volary.model.status import TaskStatus
 from volary.store import records
@@ -31,7 +32,7 @@ def at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:
     raise AssertionError("the twin in memory must not wait")
 
 
-class StoredConversation(invariants.AnyConversation):
+class StoredConversation(machine_laws.AnyConversation):
     """The same conversations, with each step kept as it happens."""
 
     def __init__(self) -> None:
@@ -54,7 +55,7 @@ class StoredConversation(invariants.AnyConversation):
     @invariant()
     def everything_is_stored(self) -> None:
         if not self.version:
-            first = transitions.of_new(self.run, {}, invariants.BEGINNING)
+            first = transitions.of_new(self.run, {}, machine_play.BEGINNING)
             self.version = at_once(self.store.keep_transition(first, fence=None)).version
         stored = at_once(self.store.runs.load(self.run.id))
         assert codec.read_run(stored) == self.run
@@ -91,7 +92,7 @@ class ConversationInLots(StoredConversation):
             StoredConversation.everything_is_stored(self)
             self.before = self.run
         self.lot.append(event)
-        return invariants.AnyConversation.send(self, event)
+        return machine_laws.AnyConversation.send(self, event)
 
     def keep_the_lot(self) -> None:
         if self.before is None:
@@ -107,7 +108,7 @@ class ConversationInLots(StoredConversation):
         self.lot, self.before = [], None
 
     @precondition(lambda self: self.running)
-    @rule(statuses=st.lists(st.sampled_from(invariants.REPORTS), min_size=2, max_size=4))
+    @rule(statuses=st.lists(st.sampled_from(machine_play.REPORTS), min_size=2, max_size=4))
     def several_report(self, statuses: list[TaskStatus]) -> None:
         for status, key in zip(statuses, sorted(self.running), strict=False):
             if key in self.running:
