@@ -6,7 +6,7 @@ import pytest
 
 from stage_world import NEW, OLD, config, deployment, made, service, shop, world
 from volary.model import application as applications
-from volary.model import stage
+from volary.model import json, stage
 from volary.sandbox import storage, verbs
 
 Name = stage.StageName
@@ -265,20 +265,44 @@ async def test_a_namespace_outside_the_fleets_limits_is_refused() -> None:
         assert outcomes["eu"].status == "succeeded"
 
 
+AUTOSCALER = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "shop"},
+    "spec": {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"},
+        "minReplicas": 1,
+        "maxReplicas": 9,
+    },
+}
+
+
+async def test_a_workload_keeps_its_pods_when_git_leaves_them_to_a_new_autoscaler() -> None:
+    async with world("us") as given:
+        await given.deployed(OLD)
+        assert given.images("us") == "shop:v1 2/2"
+        bare = [
+            each.with_body({**each.body, "spec": _without_replicas(each.body["spec"])})
+            for each in given.sources[NEW]
+            if each.kind == "Deployment"
+        ]
+        others = [each for each in given.sources[NEW] if each.kind != "Deployment"]
+        given.sources[NEW] = [*bare, *others, made(AUTOSCALER)]
+
+        outcomes = await given.run(Name.SYNC, SYNC)
+
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert given.images("us") == "shop:v2 2/2"
+
+
+def _without_replicas(spec: json.JsonObject) -> json.JsonObject:
+    return {key: value for key, value in spec.items() if key != "replicas"}
+
+
 async def test_an_autoscalers_replicas_are_left_to_it() -> None:
-    autoscaler = {
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "shop"},
-        "spec": {
-            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"},
-            "minReplicas": 1,
-            "maxReplicas": 9,
-        },
-    }
     async with world("us") as given:
         for commit in (OLD, NEW):
-            given.sources[commit].append(made(autoscaler))
+            given.sources[commit].append(made(AUTOSCALER))
         await given.deployed(OLD)
         registry = given.running.clusters["us"].registry
         registry.patch(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from volary.clusters import client as clients
 from volary.clusters import errors as cluster_errors
 from volary.clusters import gathering, placing, scaling, selectors
-from volary.manifests import objects, workloads
+from volary.manifests import autoscalers, objects, workloads
 from volary.model import errors, json, resource
 
 Live = dict[resource.ResourceKey, json.JsonObject]
@@ -76,14 +76,19 @@ async def get(client: clients.Client, placed: placing.Placed) -> json.JsonObject
 async def leave_to_autoscalers(
     client: clients.Client, placed: Sequence[placing.Placed], live: Live, *, manager: str
 ) -> list[placing.Placed]:
-    """Return `placed` without the replicas that a live autoscaler decides.
+    """Return `placed` without the replicas that an autoscaler decides, live or among `placed`.
 
-    Costs a request per namespace with live workloads that name their replicas, none on
-    a first deployment.
+    Costs a request per namespace with live workloads that name their replicas or did so
+    until now, none on a first deployment.
     """
-    scaled = [each for each in placed if _names_replicas(each) and each.item.key in live]
+    scaled = [each for each in placed if _is_scaled_here(each, live, manager)]
     names = sorted({each.item.namespace for each in scaled})
-    targets = await _autoscaled(client, names)
+    coming = [each.item for each in placed if each.item.kind in autoscalers.KINDS]
+    targets = await _autoscaled(client, names) | {
+        (each.item.namespace, each.item.kind, each.item.name)
+        for each in scaled
+        if autoscalers.of(each.item, coming)
+    }
 
     def left(each: placing.Placed) -> placing.Placed:
         if (each.item.namespace, each.item.kind, each.item.name) not in targets:
@@ -94,8 +99,13 @@ async def leave_to_autoscalers(
     return [left(each) for each in placed] if targets else list(placed)
 
 
-def _names_replicas(each: placing.Placed) -> bool:
-    return workloads.has_replicas(each.item) and "replicas" in each.item.body.get("spec", {})
+def _is_scaled_here(each: placing.Placed, live: Live, manager: str) -> bool:
+    """Say whether applying a live workload decides how many pods it has."""
+    known = live.get(each.item.key)
+    if known is None or not workloads.has_replicas(each.item):
+        return False
+    named = "replicas" in each.item.body.get("spec", {})
+    return named or scaling.owns_replicas(known, manager=manager)
 
 
 async def _autoscaled(

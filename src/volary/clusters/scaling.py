@@ -27,21 +27,25 @@ def leave_replicas(
 
     A field that a manager stops naming goes back to its default when nobody else owns
     it, and the default of replicas is one pod. So while `manager` is still an owner the
-    live number is repeated; the autoscaler's first change takes the field over. A
-    workload that is not live yet starts with the number in Git.
+    live number is repeated, also when Git has just stopped naming one; the autoscaler's
+    first change takes the field over. A workload that is not live yet starts with the
+    number in Git.
     """
-    if live is None or "replicas" not in body.get("spec", {}):
+    if live is None:
         return body
-    spec = dict(body["spec"])
-    if _owns_replicas(live, manager) and "replicas" in live.get("spec", {}):
+    spec = dict(body.get("spec", {}))
+    if owns_replicas(live, manager=manager):
         spec["replicas"] = live["spec"]["replicas"]
-    else:
+    elif "replicas" in spec:
         del spec["replicas"]
+    else:
+        return body
     return {**body, "spec": spec}
 
 
-def _owns_replicas(live: json.JsonObject, manager: str) -> bool:
-    return any(
+def owns_replicas(live: json.JsonObject, *, manager: str) -> bool:
+    """Say whether `live` would go back to one pod if `manager` stopped naming its replicas."""
+    return "replicas" in live.get("spec", {}) and any(
         entry.get("manager") == manager
         and entry.get("operation") == "Apply"
         and "f:replicas" in entry.get("fieldsV1", {}).get("f:spec", {})

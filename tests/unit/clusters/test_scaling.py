@@ -36,6 +36,16 @@ def test_a_field_the_autoscaler_took_over_is_left_out() -> None:
     assert left["spec"] == {"paused": False}
 
 
+def test_a_number_that_git_stops_naming_stays_as_it_is() -> None:
+    """Or the first release after Git left it to the autoscaler would leave one pod."""
+    bare: json.JsonObject = {"metadata": {"name": "shop"}, "spec": {"paused": False}}
+    ours, others = workload(7, owner="volary"), workload(7, owner="autoscaler")
+
+    left = scaling.leave_replicas(bare, ours, manager="volary")
+    assert left["spec"] == {"replicas": 7, "paused": False}
+    assert scaling.leave_replicas(bare, others, manager="volary") == bare
+
+
 def test_a_new_workload_starts_with_the_number_in_git() -> None:
     assert scaling.leave_replicas(BODY, None, manager="volary") == BODY
 
