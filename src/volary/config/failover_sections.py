@@ -24,22 +24,29 @@ class Failover(section.Section):
         default=30, description="One application off one cluster is one move; 0: none."
     )
     slow_at_percent: _Percent = Field(
-        default=25, description="From this share of the fleet that looks lost on, it goes slower."
+        default=25,
+        description="From this share of the fleet that looks lost on, it goes slower; left out: "
+        "at most `stopAtPercent`.",
     )
-    slow_moves_per_minute: _Moves = Field(default=6, description="How many moves then.")
+    slow_moves_per_minute: _Moves = Field(
+        default=6, description="How many moves then; left out: at most `movesPerMinute`."
+    )
 
 
 def convert(reading: shape.Reading, read: Failover) -> failover.Limits:
-    """Return the limits; problems are noted."""
-    if read.slow_at_percent > read.stop_at_percent:
+    """Return the limits; problems are noted.
+
+    What is not written is never more than what is: who writes `movesPerMinute: 0` means both.
+    """
+    slow_share, slow_moves = read.slow_at_percent, read.slow_moves_per_minute
+    if "slow_at_percent" not in read.model_fields_set:
+        slow_share = min(slow_share, read.stop_at_percent)
+    if "slow_moves_per_minute" not in read.model_fields_set:
+        slow_moves = min(slow_moves, read.moves_per_minute)
+    if slow_share > read.stop_at_percent:
         message = f"nothing is moved from {read.stop_at_percent} % on, so it never goes slower"
         reading.error((*_PATH, "slowAtPercent"), message, "write a smaller share")
-    if read.slow_moves_per_minute > read.moves_per_minute:
+    if slow_moves > read.moves_per_minute:
         message = "it would go faster when more is lost"
         reading.error((*_PATH, "slowMovesPerMinute"), message, "write fewer moves")
-    return failover.Limits(
-        read.stop_at_percent,
-        read.moves_per_minute,
-        read.slow_at_percent,
-        read.slow_moves_per_minute,
-    )
+    return failover.Limits(read.stop_at_percent, read.moves_per_minute, slow_share, slow_moves)

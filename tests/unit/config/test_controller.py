@@ -233,6 +233,20 @@ def test_wrong_values_are_refused(line: str, message: str) -> None:
     assert found.where.line == 7
 
 
+@pytest.mark.parametrize(
+    ("line", "slow"),
+    [
+        ("failover: {movesPerMinute: 0}", (25, 0)),
+        ("failover: {stopAtPercent: 20}", (20, 6)),
+        ("failover: {}", (25, 6)),
+    ],
+)
+def test_limits_that_are_not_written_follow_those_that_are(line: str, slow: object) -> None:
+    limits = controller.parse(SHORTEST + line, file="c.yaml").require().failover
+
+    assert (limits.slow_share, limits.slow_per_minute) == slow
+
+
 def test_a_secret_in_the_file_is_refused_and_not_repeated() -> None:
     text = SHORTEST.rstrip().removesuffix("}") + ", credentials: {token: hunter2}}"
     loaded = controller.parse(text, file="c.yaml")
