@@ -51,7 +51,7 @@ def test_what_came_later_is_empty() -> None:
     fresh = standings.Standing()
 
     later = ("alerts", "assigned", "assigned_before", "pinned", "placed", "move", "reached")
-    later += ("catch_up", "pause")
+    later += ("catch_up", "pause", "address", "stood")
     assert {name: getattr(read, name) for name in later} == {
         name: getattr(fresh, name) for name in later
     }
@@ -62,3 +62,10 @@ def test_what_came_later_is_empty() -> None:
 def test_an_empty_document_is_a_fresh_standing() -> None:
     """An application that was registered and never looked at has an empty document."""
     assert standings.from_document({}) == standings.Standing()
+
+
+def test_how_an_orphaned_application_stood_is_kept() -> None:
+    stood = standings.Stood("failed", "web did not become ready")
+    standing = standings.Standing(address="https://git.example.com/shop.git", stood=stood)
+
+    assert standings.from_document(standings.to_document(standing)) == standing
