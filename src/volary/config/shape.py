@@ -159,6 +159,10 @@ class Reading:
 
     def _note(self, detail: typing.Any, path: yaml.Path) -> None:
         location = (*path, *(step for step in detail["loc"] if step != "[key]"))
+        above = self.written(location[:-1])
+        if above is not None and not isinstance(above, Mapping | list):
+            # Below what is no object there are only names of the forms that it may have.
+            location = location[:-1]
         message, hint = _explain(detail)
         self.error(location, message, hint)
 

@@ -28,7 +28,7 @@ def duration(read: source.Source, text: str, written: yaml.Path) -> timedelta | 
 
 
 def webhooks(
-    read: source.Source, step: steps.Step, elsewhere: Container[webhook.WebhookType | str]
+    read: source.Source, step: steps.Step, elsewhere: Container[webhook.WebhookType]
 ) -> None:
     """Write the webhooks that the stage asks; those `elsewhere` have stages of their own."""
     assert read.analysis is not None
@@ -52,7 +52,7 @@ def call(each: schema.Webhook) -> dict[str, Any]:
     """Return a webhook as our own dialect writes it, without defaults."""
     written: dict[str, Any] = {
         "name": each.name,
-        "type": str(each.type) or webhook.WebhookType.ROLLOUT.value,
+        "type": each.type.value,
         "url": each.url,
         "timeout": each.timeout,
         "retries": each.retries,

@@ -10,6 +10,11 @@ from volary.model import webhook
 
 API_VERSION = "flagger.app/v1beta1"
 
+#: An empty type is the same as none.
+HookType = Annotated[
+    webhook.WebhookType,
+    pydantic.BeforeValidator(lambda text: text or webhook.WebhookType.ROLLOUT),
+]
 Percent = Annotated[int, Field(ge=0, le=100, strict=True)]
 Count = Annotated[int, Field(strict=True)]
 
@@ -134,9 +139,7 @@ class Webhook(sections.Section):
     """An address that is asked or told."""
 
     name: sections.Text = Field(description="Name.")
-    type: webhook.WebhookType | Literal[""] = Field(
-        default=webhook.WebhookType.ROLLOUT, description="When it is called."
-    )
+    type: HookType = Field(default=webhook.WebhookType.ROLLOUT, description="When it is called.")
     url: sections.Text = Field(description="Address.")
     timeout: str = Field(default="", description="How long an answer may take.")
     retries: Count = Field(default=0, description="Of a call.")
