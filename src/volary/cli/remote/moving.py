@@ -1,7 +1,10 @@
 """Commands about where a server's applications are."""
 
+from collections.abc import Iterator
+
 from volary.cli import console, exits
 from volary.cli.remote import client, login, output
+from volary.model import json
 
 
 async def show(target: login.Target, application: str, form: output.Form) -> int:
@@ -11,15 +14,26 @@ async def show(target: login.Target, application: str, form: output.Form) -> int
     if form in (output.Form.JSON, output.Form.YAML):
         output.show(found, form)
         return exits.Exit.DONE
-    console.say(f"on {', '.join(found['clusters']) or 'no cluster'}")
+    for line in lines(found):
+        console.say(line)
+    return exits.Exit.DONE
+
+
+def lines(found: json.JsonObject) -> Iterator[str]:
+    """Yield where an application is; evidence that was given once is not said again."""
+    yield f"on {', '.join(found['clusters']) or 'no cluster'}"
+    told: dict[str, str] = {}
     for each in found["leaving"]:
         done = "replaced" if each["replaced"] else "not replaced yet"
-        console.say(f"leaving {each['cluster']} ({done}): {each['reason']}")
+        told[each["cluster"]] = each["reason"]
+        yield f"leaving {each['cluster']} ({done}): {each['reason']}"
     for each in found["away"]:
-        console.say(f"away from {each['cluster']} until a rebalance: {each['reason']}")
+        why = "" if told.get(each["cluster"]) == each["reason"] else f": {each['reason']}"
+        yield f"away from {each['cluster']} until a rebalance{why}"
     for each in found["waiting"]:
-        console.say(f"waiting, {each['cluster']}: {each['reason']}")
-    return exits.Exit.DONE
+        known = told.get(each["cluster"])
+        reason = each["reason"].removeprefix(f"{known}; ") if known else each["reason"]
+        yield f"waiting, {each['cluster']}: {reason}"
 
 
 async def plan(target: login.Target, application: str) -> int:
