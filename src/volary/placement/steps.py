@@ -6,14 +6,15 @@ what users get, because that is what a wave shall prove.
 
 After its last such stage, a wave proves itself: first its clusters are seen to run this
 release, healthy for the whole soak, then they are measured and judged, then its webhook is asked,
-then people. An empty wave has its gates all the same.
+then people. An empty wave has its gates all the same: there is nothing in it to see or measure, its
+people are asked, and its webhook is asked by the clusters of the wave before it.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from volary.model import placement, stage
+from volary.model import errors, placement, stage
 from volary.placement import waves
 
 #: Stages after which users get the new version.
@@ -22,6 +23,8 @@ PROMOTING = frozenset(
 )
 #: What the check of a wave may take besides the soak, and its analysis besides measuring.
 _MARGIN = timedelta(hours=1)
+#: Stages at the end of a wave: its proof, analysis, webhook and approval.
+_MOST_GATES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +51,10 @@ def sequence(
 
 
 def _by_wave(stages: Sequence[stage.Stage], planned: Sequence[waves.PlannedWave]) -> Iterator[Step]:
-    for wave in planned:
+    for place, wave in enumerate(planned):
         for each in stages:
             yield Step(each, wave)
-        yield from _gates(wave, len(stages))
+        yield from _gates(planned, place, len(stages))
 
 
 def _by_stage(
@@ -60,15 +63,36 @@ def _by_stage(
     promoting = [each.index for each in stages if each.name in PROMOTING]
     last = promoting[-1] if promoting else stages[-1].index
     for each in stages:
-        for wave in planned:
+        for place, wave in enumerate(planned):
             yield Step(each, wave)
             if each.index == last:
-                yield from _gates(wave, len(stages))
+                yield from _gates(planned, place, len(stages))
 
 
-def _gates(wave: waves.PlannedWave, first: int) -> Iterator[Step]:
-    for place, each in enumerate(_gate_stages(wave.wave)):
-        yield Step(replace(each, index=first + place), wave, is_gate=True)
+def _gates(planned: Sequence[waves.PlannedWave], wave: int, first: int) -> Iterator[Step]:
+    for place, each in enumerate(_gate_stages(planned[wave].wave)):
+        at = first + place
+        by = wave if each.name is not stage.StageName.WEBHOOK_GATE else _asking(planned, wave)
+        if by != wave:
+            # Behind the gates that the wave which asks has of its own.
+            at = first + _MOST_GATES + wave
+        yield Step(replace(each, index=at), planned[by], is_gate=True)
+
+
+def _asking(planned: Sequence[waves.PlannedWave], wave: int) -> int:
+    """Return the wave whose clusters ask the webhook of a wave: the last that has some.
+
+    Raises:
+        UserError: There is none, and what nobody asks would be passed over in silence.
+    """
+    found = next((place for place in range(wave, -1, -1) if planned[place].targets), None)
+    if found is None:
+        raise errors.user_error(
+            f"wave {planned[wave].wave.name} has no cluster, and no wave before it has one: nobody"
+            " would ask its webhook",
+            hint="give it a cluster, or take the webhook away",
+        )
+    return found
 
 
 def _gate_stages(wave: placement.Wave) -> Iterator[stage.Stage]:
