@@ -118,7 +118,7 @@ def lint(
         Output, typer.Option("--output", "-o", help="json: a list of problems.")
     ] = Output.TEXT,
 ) -> None:
-    """Check application and fleet files; show all problems at once."""
+    """Check application, fleet and settings files; show all problems at once."""
     from volary.cli import linting
 
     raise typer.Exit(
