@@ -126,7 +126,8 @@ class StageEntry(section.Section):
     name: Text = Field(description="Name of the stage; `K8S_MULTI_*` means the same as `K8S_*`.")
     desc: str = Field(default="", description="Shown beside the stage.")
     timeout: values.Duration = Field(
-        default=timedelta(hours=6), description="Limit of the stage on each cluster."
+        default=timedelta(hours=6),
+        description="Limit of the stage, on all clusters of its wave together.",
     )
     with_: dict[str, object] = Field(
         default_factory=dict, alias="with", description="Options of the stage."
