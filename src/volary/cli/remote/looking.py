@@ -1,20 +1,27 @@
 """Commands that only look: get, describe, explain, watch, logs, status."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from rich import console as rich_console
 
 from volary.cli import console, exits, matrix, views, whole
 from volary.cli.remote import client, feeds, login, output
-from volary.controller import system_clock
-from volary.model import errors, json
+from volary.config import shape
+from volary.controller import standings, system_clock
+from volary.model import attendance, errors, json
 from volary.model import status as words
 
 _PATHS = {
     output.Noun.APPS: "applications",
     output.Noun.RUNS: "runs",
     output.Noun.CLUSTERS: "clusters",
+}
+_STATUSES: Mapping[output.Noun, type[StrEnum]] = {
+    output.Noun.APPS: standings.Status,
+    output.Noun.RUNS: words.RunStatus,
+    output.Noun.CLUSTERS: attendance.ClusterState,
 }
 _ENDED = (
     words.RunStatus.SUCCEEDED,
@@ -24,10 +31,22 @@ _ENDED = (
 )
 
 
+def _check_status(noun: output.Noun, status: str) -> None:
+    known = list(_STATUSES[noun])
+    if status and status not in known:
+        hint = shape.did_you_mean(status, known)
+        raise errors.user_error(f"{status} is no status of {noun.value}", hint=hint)
+
+
 async def get(
     target: login.Target, noun: output.Noun, app: str, status: str, most: int, form: output.Form
 ) -> int:
-    """Show a list."""
+    """Show a list.
+
+    Raises:
+        errors.UserError: Nothing of the kind can have this status.
+    """
+    _check_status(noun, status)
     query: dict[str, str | int] = {"status": status}
     if noun is output.Noun.RUNS:
         query["application"] = app
