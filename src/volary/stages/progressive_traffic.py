@@ -20,7 +20,7 @@ from volary.model import errors, json, manifest, outcome, stage, webhook
 from volary.planner import stepping
 from volary.stages import carrying, checking, council, inquiries, routes, scaling, vigil, work
 from volary.stages import context as contexts
-from volary.stages.routing import division, interface
+from volary.stages.routing import division, interface, pods
 
 _Hook = webhook.WebhookType
 _STARTED = "started"
@@ -61,6 +61,8 @@ def plan(
     for each in ways:
         wanted = divided(options, each)
         router.check(wanted, application)
+        for which in wanted.needed:
+            pods.labels(source, application, which)
         router.routed(item, wanted, application)
 
 

@@ -9,7 +9,7 @@ from volary.model import application as applications
 from volary.model import manifest, outcome, stage
 from volary.stages import context as contexts
 from volary.stages import routes, work
-from volary.stages.routing import division, interface, weights
+from volary.stages.routing import division, interface, pods, weights
 
 
 def plan(
@@ -25,6 +25,8 @@ def plan(
     """
     router, wanted = interface.choose(application), division.of(options)
     router.check(wanted, application)
+    for which in wanted.needed:
+        pods.labels(source, application, which)
     return router.routed(interface.find(source, application), wanted, application)
 
 

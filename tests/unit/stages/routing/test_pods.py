@@ -3,7 +3,8 @@
 import pytest
 
 from volary.model import application as applications
-from volary.model import errors, manifest, variant
+from volary.model import errors, manifest, stage, variant
+from volary.stages import progressive_traffic, traffic_routing
 from volary.stages.routing import pods
 
 KEY = "pipecd.dev/variant"
@@ -67,3 +68,20 @@ def test_without_a_subset_the_variant_label_chooses() -> None:
 def test_a_service_that_excludes_the_subset_is_an_error() -> None:
     with pytest.raises(errors.UserError, match="has no pods"):
         pods.labels([service(**{KEY: "primary"})], ISTIO, variant.Variant.CANARY)
+
+
+def test_it_is_found_out_before_anything_is_written() -> None:
+    route = {"destination": {"host": "shop", "subset": "primary"}}
+    entry = {
+        "apiVersion": "networking.istio.io/v1",
+        "kind": "VirtualService",
+        "metadata": {"name": "shop"},
+        "spec": {"hosts": ["shop"], "http": [{"name": "main", "route": [route]}]},
+    }
+    source = [service(**{KEY: "primary"}), manifest.Manifest(entry)]
+
+    with pytest.raises(errors.UserError, match="has no pods"):
+        traffic_routing.plan(source, ISTIO, stage.TrafficOptions(primary=80, canary=20))
+    steps = stage.ProgressiveTrafficOptions(step_weight=20)
+    with pytest.raises(errors.UserError, match="has no pods"):
+        progressive_traffic.plan(source, ISTIO, steps)
