@@ -123,7 +123,7 @@ def parse(
             repository, and in its own for a Canary, or where Karmada's policies are.
     """
     try:
-        documents = yaml.load_all(text, file)
+        documents = karmada_policies.expanded(yaml.load_all(text, file))
     except errors.UserError as error:
         return Loaded(None, error.problems)
     beside = {
@@ -216,7 +216,7 @@ def readable(neighbours: Mapping[str, str]) -> list[yaml.Document]:
             found += yaml.load_all(text, file)
         except errors.UserError:
             continue
-    return found
+    return karmada_policies.expanded(found)
 
 
 def _sorted(problems: Iterable[problem.Problem]) -> tuple[problem.Problem, ...]:

@@ -206,3 +206,16 @@ def test_a_suspended_cluster_that_nobody_knows_is_named_where_it_is_suspended() 
 
     (unknown,) = [each for each in wrong if each.message.startswith("unknown target eu")]
     assert unknown.where.path == "spec.suspension.dispatchingOnClusters.clusterNames"
+
+
+def test_policies_in_a_list_are_read_as_any_others() -> None:
+    files = read(CASES / "suspended_clusters")
+    inside = "".join(f"    {line}\n" for line in files["policy.yaml"].splitlines())
+    listed = "apiVersion: v1\nkind: List\nitems:\n  -\n" + inside
+    assert policies.places(listed)
+
+    found = loaded({**files, "policy.yaml": listed})
+
+    assert found.require().targets == loaded(files).require().targets
+    first, again = loaded(files).problems[0].where, found.problems[0].where
+    assert (again.file, again.line, again.path) == (first.file, first.line + 4, first.path)

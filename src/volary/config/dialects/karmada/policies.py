@@ -18,6 +18,11 @@ _OVERRIDE = ("OverridePolicy", "ClusterOverridePolicy")
 
 _NAMES = re.compile(r".*(policy|policies|propagation|karmada).*\.ya?ml", re.IGNORECASE)
 _KIND = re.compile(r"^kind\s*:\s*[\"']?(Cluster)?PropagationPolicy\b", re.MULTILINE)
+#: As ``kubectl get -o yaml`` writes several.
+_LIST = re.compile(r"^kind\s*:\s*[\"']?List\b", re.MULTILINE)
+_IN_LIST = re.compile(r"^[ -]+kind\s*:\s*[\"']?(Cluster)?PropagationPolicy\b", re.MULTILINE)
+
+_OF_LISTS = ("v1", "List")
 
 P = TypeVar("P", schema.PropagationPolicy, schema.OverridePolicy)
 
@@ -73,7 +78,10 @@ def is_looked_into(path: str) -> bool:
 
 def places(text: str) -> bool:
     """Say whether a file's text has a propagation policy in it, at a glance."""
-    return GROUP in text and _KIND.search(text) is not None
+    if GROUP not in text:
+        return False
+    in_list = _LIST.search(text) is not None and _IN_LIST.search(text) is not None
+    return in_list or _KIND.search(text) is not None
 
 
 def may_be_in(text: str) -> bool:
@@ -91,6 +99,26 @@ def unreadable(files: Mapping[str, str]) -> tuple[problem.Problem, ...]:
         except errors.UserError as error:
             found += error.problems
     return tuple(found)
+
+
+def expanded(documents: Iterable[yaml.Document]) -> list[yaml.Document]:
+    """Return the documents with the items of Lists in place of the Lists."""
+    return [item for each in documents for item in _items(each)]
+
+
+def _items(document: yaml.Document) -> Iterable[yaml.Document]:
+    value = document.value
+    items = value.get("items") if isinstance(value, dict) else None
+    if not isinstance(items, list) or (value.get("apiVersion"), value.get("kind")) != _OF_LISTS:
+        return [document]
+    written = document.mark.entries.get("items")
+    # Items that an alias stands for have no places of their own.
+    marks = written.items if written else []
+    marks = marks if len(marks) == len(items) else [document.mark] * len(items)
+    return [
+        yaml.Document(item, document.file, mark.line, mark)
+        for item, mark in zip(items, marks, strict=True)
+    ]
 
 
 def is_policy(document: yaml.Document) -> bool:
