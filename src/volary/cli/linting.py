@@ -4,7 +4,14 @@ import json as text
 import os
 from pathlib import Path
 
-from volary.cli import console, exits, linting_placement, linting_replicas, shared_routes
+from volary.cli import (
+    console,
+    exits,
+    linting_overrides,
+    linting_placement,
+    linting_replicas,
+    shared_routes,
+)
 from volary.config import application, lint, templates
 from volary.config import fleet as fleet_files
 from volary.config.dialects.karmada import policies
@@ -32,6 +39,7 @@ def run(path: str, *, fleet: str, contexts: str, as_json: bool) -> int:
     root = "" if Path(path).is_file() else path
     found = (*found, *shared_routes.check(Path(path), members))
     found = (*found, *linting_replicas.findings(root, files))
+    found = (*found, *linting_overrides.findings(root, files))
     if as_json:
         console.write(text.dumps([_to_json(each) for each in found], indent=2))
     else:

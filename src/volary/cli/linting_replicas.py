@@ -25,7 +25,7 @@ def findings(root: str, files: Mapping[str, str]) -> Iterator[problem.Problem]:
 
 
 def _of(described: applications.Application, root: str, place: str) -> Iterator[problem.Problem]:
-    manifests = _plain(described, root, place)
+    manifests = plain_manifests(described, root, place)
     yield from dividing.left_alone(manifests, described.differences.replicas)
     try:
         dividing.check(manifests, described.differences.replicas)
@@ -33,7 +33,9 @@ def _of(described: applications.Application, root: str, place: str) -> Iterator[
         yield from error.problems
 
 
-def _plain(described: applications.Application, root: str, place: str) -> list[manifest.Manifest]:
+def plain_manifests(
+    described: applications.Application, root: str, place: str
+) -> list[manifest.Manifest]:
     """Return the plain manifests; none where they are rendered, or cannot be read."""
     files = directory.DirectoryTree(Path(root, place))
     given = described.input
