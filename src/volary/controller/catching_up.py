@@ -137,6 +137,7 @@ class CatchingUp:
             await self._begin_with(lane, commit)
             standing = lane.standing
         await self._learn_identities(lane)
+        await self._forget_leavers(lane)
         app = await self._application(lane, commit)
         names = self._where(app, standing)
         missing = reaching.missing(standing.reached, names, self.tenure.register.identity)
@@ -199,6 +200,12 @@ class CatchingUp:
                     reached=replace(now.reached, clusters={**now.reached.clusters, **learned}),
                 )
             )
+
+    async def _forget_leavers(self, lane: lanes.Lane) -> None:
+        """Have nothing wait for clusters that left the fleet; who comes back is a newcomer."""
+        names = self.tenure.desk.clusters.fleet.names
+        if reaching.among(lane.standing.reached, names) != lane.standing.reached:
+            await lane.amend(lambda now: replace(now, reached=reaching.among(now.reached, names)))
 
     def _where(
         self, app: applications.Application, standing: standings.Standing

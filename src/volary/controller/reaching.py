@@ -6,7 +6,7 @@ back or was built anew gets it: never a release that stopped half-way, and never
 Git.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from volary.engine import state
@@ -102,6 +102,13 @@ def missing(reached: Reached, names: Iterable[str], identity: Identity) -> dict[
         elif had and now and had != now:
             found[name] = "it was built anew"
     return found
+
+
+def among(reached: Reached, names: Collection[str]) -> Reached:
+    """Return what is known without the clusters that left the fleet missing anything."""
+    behind = tuple(name for name in reached.behind if name in names)
+    waiting = {name: why for name, why in reached.waiting.items() if name in names}
+    return replace(reached, behind=behind, waiting=waiting)
 
 
 def told(reached: Reached) -> dict[str, str]:

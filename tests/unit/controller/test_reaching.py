@@ -150,3 +150,13 @@ def test_catching_up_comes_after_everything_else() -> None:
 
     assert standings.Standing(catch_up=catch_up).next_want == catch_up
     assert standings.Standing(catch_up=catch_up, want=commit).next_want == commit
+
+
+def test_a_cluster_that_left_the_fleet_misses_nothing() -> None:
+    reached = reaching.Reached("abc", {"us": ""}, ("eu", "asia"), waiting={"eu": "it is lost"})
+
+    left = reaching.among(reached, ("us", "asia"))
+
+    assert reaching.told(left) == {"asia": "the release went on without it"}
+    assert reaching.missing(left, ("us",), lambda _: "") == {}
+    assert reaching.among(left, ("us", "asia")) == left
