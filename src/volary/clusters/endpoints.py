@@ -94,15 +94,30 @@ async def wait_serving(
         if is_serving():
             return ""
         glance.forget()
-        if await client.get(services, service, namespace=namespace) is None:
+        body = await client.get(services, service, namespace=namespace)
+        if body is None:
             return f"there is no Service {service}"
         await watching.watch_until(client, [listed, chosen], is_serving, timeout=timeout, stop=stop)
     except cluster_errors.Forbidden:
         return ""
     if is_serving():
         return ""
-    title = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
-    return f"the Service {service} has no ready endpoint among the pods {title}"
+    others = contradicting(objects.mapping(body, "spec", "selector"), labels)
+    hint = (
+        f": in the cluster it selects {_title(others)}; if Git's selector is another one, a quick"
+        " sync brings it"
+    )
+    missing = f"the Service {service} has no ready endpoint among the pods {_title(labels)}"
+    return missing + (hint if others else "")
+
+
+def contradicting(selector: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the part of a selector that leaves out all pods with `labels`, for ever."""
+    return {key: value for key, value in selector.items() if labels.get(key, value) != value}
+
+
+def _title(labels: Mapping[str, str]) -> str:
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
 
 
 async def _look(glance: glances.Glance, *sources: watching.Source) -> None:

@@ -29,6 +29,7 @@ async def require_pods(
         StageFailedError: when none of its pods is ready in time.
     """
     labels = await _labels(work, carrier, source, which)
+    work.context.progress(f"waiting for a ready pod of {which.value}")
     ready = await cluster_pods.wait_ready(
         work.context.client,
         carrier.item.namespace,

@@ -36,3 +36,13 @@ def test_pods_that_leave_do_not_count_and_unknown_readiness_does() -> None:
 
 def test_no_endpoint_at_all_is_not_there_yet() -> None:
     assert endpoints.missing({"x": piece()}, PODS) == "it has no ready endpoint"
+
+
+def test_a_selector_that_can_never_lead_to_such_pods_is_told_apart() -> None:
+    canary = {"app": "shop", "variant": "canary"}
+
+    assert endpoints.contradicting({"app": "shop", "variant": "primary"}, canary) == {
+        "variant": "primary"
+    }
+    assert endpoints.contradicting({"app": "shop"}, canary) == {}
+    assert endpoints.contradicting({"app": "shop", "tier": "web"}, canary) == {}, "may be there too"
