@@ -97,7 +97,7 @@ def show_list(noun: Noun, items: Sequence[json.JsonObject], form: Form) -> None:
 
 def _status(application: json.JsonObject) -> str:
     """Return the status of an application, with the clusters that miss what it has reached."""
-    status, lacking = str(application["status"]), list(application.get("missing") or ())
+    status, lacking = str(application.get("status") or ""), list(application.get("missing") or ())
     if status != "synced" or not lacking:
         return status
     who = ", ".join(lacking) if len(lacking) <= _FEW else f"{len(lacking)} clusters"
