@@ -12,7 +12,17 @@ from datetime import timedelta
 
 from rich import console as rich_console
 
-from volary.cli import announcement, approving, console, exits, previewing, refusals, summary, views
+from volary.cli import (
+    announcement,
+    approving,
+    commander,
+    console,
+    exits,
+    previewing,
+    refusals,
+    summary,
+    views,
+)
 from volary.clusters import pool
 from volary.config import remotes
 from volary.controller import (
@@ -174,7 +184,7 @@ async def carry_out(
             allow_mass_deletion=prepared.wish.allow_mass_deletion, image_grace=chosen.image_grace
         ),
         circumstances.Circumstances(
-            commander=chosen.approve_as or os.environ.get("USER", ""),
+            commander=chosen.approve_as or commander.name(os.environ),
             repository=remotes.mask(prepared.project.source.repository),
             summary=prepared.plan.summary,
             checkout=prepared.rendering.checkout,
