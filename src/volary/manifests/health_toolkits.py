@@ -3,6 +3,8 @@
 from volary.manifests import conditions, health_customs, objects
 from volary.model import health, json, status
 
+#: What Go reads as false.
+_FALSE = ("0", "f", "F", "false", "FALSE", "False")
 #: Argo CD's words for the health of an Application.
 _ARGO = {
     "Progressing": conditions.progressing,
@@ -31,9 +33,8 @@ def scaled(body: json.JsonObject) -> health.Health:
     """Judge a ScaledObject or ScaledJob (KEDA); one without load is healthy and not active."""
     if waiting := conditions.unobserved(body):
         return waiting
-    paused = conditions.find(body, "Paused")
-    if paused and paused.is_true:
-        return conditions.suspended(paused.explain("paused"))
+    if pause := _pause(body):
+        return conditions.suspended(pause)
     fallback = conditions.find(body, "Fallback")
     if fallback and fallback.is_true:
         return conditions.degraded(fallback.explain())
@@ -42,6 +43,22 @@ def scaled(body: json.JsonObject) -> health.Health:
     if active is None or judged.status is not status.HealthStatus.HEALTHY:
         return judged
     return conditions.healthy("ready, active" if active.is_true else "ready, not active")
+
+
+def _pause(body: json.JsonObject) -> str:
+    """Say that it is paused; empty: it is not.
+
+    Its annotations count too: older versions of KEDA write no condition, and newer ones only
+    after they have looked. What is no boolean pauses as well (KEDA: NeedToBePausedByAnnotation).
+    """
+    found = conditions.find(body, "Paused")
+    if found and found.is_true:
+        return found.explain("paused")
+    annotations = objects.mapping(body, "metadata", "annotations")
+    if replicas := annotations.get("autoscaling.keda.sh/paused-replicas"):
+        return f"paused at {replicas} replicas"
+    word = annotations.get("autoscaling.keda.sh/paused")
+    return "" if word is None or word in _FALSE else "paused"
 
 
 def argo_application(body: json.JsonObject) -> health.Health:
