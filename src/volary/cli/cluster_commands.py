@@ -36,7 +36,8 @@ def list_clusters(
 
     target = remote_commands.target_of(server)
     form = forms.Form(output.value)
-    remote_commands.finish(looking.get(target, forms.Noun.CLUSTERS, "", status, 100_000, form))
+    sought = looking.Sought(forms.Noun.CLUSTERS, status=status)
+    remote_commands.finish(looking.get(target, sought, 100_000, form))
 
 
 @app.command()

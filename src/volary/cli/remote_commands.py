@@ -155,6 +155,9 @@ def get(
     ] = "",
     app_name: Annotated[str, typer.Option("--app", metavar="NAME", help="Of one only.")] = "",
     status: Annotated[str, typer.Option(metavar="WORD", help="With this status only.")] = "",
+    removed: Annotated[
+        bool, typer.Option("--removed", help="Of `apps`: also those whose file went away.")
+    ] = False,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many.")] = 100,
     fleet: Annotated[
         str, typer.Option("--fleet", metavar="FILE", help="Of `app`: ask these clusters directly.")
@@ -171,13 +174,16 @@ def get(
     from volary.cli.remote import output as forms
 
     form = forms.Form(output.value)
+    if removed and noun is not Noun.APPS:
+        raise typer.BadParameter("--removed belongs to `get apps`")
     if noun is Noun.APP:
         asked = looking.Asked(name, app_name, fleet, contexts)
         finish(looking.get_app(lambda: target_of(server), asked, form))
     if name or fleet or contexts:
         raise typer.BadParameter("a name, --fleet and --contexts belong to `get app`")
     wanted = forms.Noun(noun.value)
-    finish(looking.get(target_of(server), wanted, app_name, status, limit, form))
+    sought = looking.Sought(wanted, app_name, status, removed)
+    finish(looking.get(target_of(server), sought, limit, form))
 
 
 @app.command()

@@ -38,18 +38,32 @@ def _check_status(noun: output.Noun, status: str) -> None:
         raise errors.user_error(f"{status} is no status of {noun.value}", hint=hint)
 
 
-async def get(
-    target: login.Target, noun: output.Noun, app: str, status: str, most: int, form: output.Form
-) -> int:
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What a list is to show."""
+
+    noun: output.Noun
+    #: Of this application only; empty: of all.
+    app: str = ""
+    #: With this status only; empty: with any.
+    status: str = ""
+    #: Of applications: also those whose file went away.
+    with_removed: bool = False
+
+
+async def get(target: login.Target, sought: Sought, most: int, form: output.Form) -> int:
     """Show a list.
 
     Raises:
         errors.UserError: Nothing of the kind can have this status.
     """
-    _check_status(noun, status)
-    query: dict[str, str | int] = {"status": status}
+    noun, app = sought.noun, sought.app
+    _check_status(noun, sought.status)
+    query: dict[str, str | int] = {"status": sought.status}
     if noun is output.Noun.RUNS:
         query["application"] = app
+    if sought.with_removed:
+        query["removed"] = "true"
     async with client.Client.open(target) as server:
         items = await server.pages(_PATHS[noun], most=most, **query)
     if app and noun is output.Noun.APPS:

@@ -5,7 +5,7 @@ from typing import Annotated
 import fastapi
 from starlette import requests, responses
 
-from volary.controller import status_views, views
+from volary.controller import standings, status_views, views
 from volary.model import errors
 from volary.server import access, authentication, bodies, encoding, paging, sight, surroundings
 from volary.server.permissions import Permission
@@ -32,9 +32,10 @@ async def list_applications(
     cursor: paging.Cursor = "",
     limit: paging.Limit = 50,
 ) -> responses.Response:
-    """List applications by name."""
+    """List applications by name; those whose file went away when asked for, also by status."""
     seen, service = sight.of(request), surroundings.of(request).service
-    wanted = records.ApplicationFilter(read_labels(label), status, repository, removed)
+    with_removed = removed or status == standings.Status.REMOVED
+    wanted = records.ApplicationFilter(read_labels(label), status, repository, with_removed)
     while True:
         page = await service.applications(wanted, cursor=cursor, limit=limit)
         items = page.items

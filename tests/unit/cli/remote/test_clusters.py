@@ -37,9 +37,9 @@ async def test_clusters_are_listed_shown_and_marked(
         tainted = capsys.readouterr().out
         await clusters.taint(target, EU, ["x-", "maintenance:NoExecute-"], "")
         untainted = capsys.readouterr().out
-        await looking.get(target, noun, "", "", 100, text)
+        await looking.get(target, looking.Sought(noun), 100, text)
         listed = capsys.readouterr().out
-        await looking.get(target, noun, "", "suspended", 100, text)
+        await looking.get(target, looking.Sought(noun, status="suspended"), 100, text)
         suspended = capsys.readouterr().out
         await clusters.get(target, "us", text)
         shown = capsys.readouterr().out
