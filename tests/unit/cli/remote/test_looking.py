@@ -33,8 +33,8 @@ async def test_a_status_that_nothing_can_have_is_refused(
 @pytest.mark.parametrize(
     ("sought", "names"),
     [
-        (looking.Sought(output.Noun.APPS), ["shop", "web"]),
-        (looking.Sought(output.Noun.APPS, with_removed=True), ["pay", "shop", "web"]),
+        (looking.Sought(output.Noun.APPS), ["web"]),
+        (looking.Sought(output.Noun.APPS, with_removed=True), ["pay", "web"]),
         (looking.Sought(output.Noun.APPS, status="removed"), ["pay"]),
     ],
 )
