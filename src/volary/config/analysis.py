@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Generic, TypeVar
 from urllib import parse
 
-from volary.config import metrics, placeholders, shape, yaml
+from volary.config import http_queries, metrics, placeholders, shape, yaml
 from volary.model import analysis, stage
 
 #: Queries that Volary brings along; the last one counts failed requests among all.
@@ -115,6 +115,8 @@ def rules(
             reading.error((*path, i, "strategy"), message, "write it into the wave's gate.analysis")
         for name, wrong in placeholders.of_rule(rule):
             place.reading.error((*place.path, name), wrong.message, wrong.hint)
+        for name, fault in http_queries.never_asked(rule):
+            place.reading.error((*place.path, name), fault.message, fault.hint)
         found.append(rule)
     return tuple(found)
 

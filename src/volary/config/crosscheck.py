@@ -47,10 +47,10 @@ def against_providers(
     *,
     document: yaml.Document | None = None,
 ) -> tuple[problem.Problem, ...]:
-    """Return which metrics find nothing at the systems that would be asked; warnings only."""
+    """Return which metrics find nothing at the systems that would be asked."""
     return tuple(
         problem.Problem(text, _where(document, path), hint, severity)
-        for path, text, hint, severity in measured.scrapes(app, providers)
+        for path, text, hint, severity in measured.of_providers(app, providers)
     )
 
 

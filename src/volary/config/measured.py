@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
-from volary.config import shape, strategies, values, yaml
+from volary.config import http_queries, shape, strategies, values, yaml
 from volary.model import analysis, application, fleet, problem, provider, stage
 
 Finding = tuple[yaml.Path, str, str, problem.Severity]
@@ -33,16 +33,38 @@ def findings(app: application.Application, clusters: fleet.Fleet) -> Iterator[Fi
         if found is not None:
             message, hint, severity = found
             yield (*where, "provider"), f"{rule.name}: {message}", hint, severity
-    yield from scrapes(app, clusters.providers)
+    yield from of_providers(app, clusters.providers)
 
 
-def scrapes(
+def of_providers(
+    app: application.Application, providers: Sequence[provider.Provider]
+) -> Iterator[Finding]:
+    """Yield what the systems that are asked would not, or hardly, answer."""
+    yield from _scrapes(app, providers)
+    for where, rule in _all_rules(app):
+        for asked in _asked(rule, providers):
+            options = asked.options
+            if not isinstance(options, provider.HttpOptions):
+                continue
+            for name, fault in http_queries.not_allowed(rule, may_post=options.may_post):
+                message = f"{rule.name}: {asked.name} is not asked: {fault.message}"
+                yield (*where, name), message, fault.hint, _ERROR
+
+
+def _asked(
+    rule: analysis.Rule, providers: Sequence[provider.Provider]
+) -> Sequence[provider.Provider]:
+    """Return the system that is asked; nothing where that cannot be said."""
+    found = [one for one in providers if rule.provider in ("", one.name)]
+    return found[:1] if rule.provider or len(providers) == 1 else ()
+
+
+def _scrapes(
     app: application.Application, providers: Sequence[provider.Provider]
 ) -> Iterator[Finding]:
     """Yield every metric whose range is too short for how often its Prometheus looks at pods."""
     for where, rule in _all_rules(app):
-        asked = [one for one in providers if rule.provider in ("", one.name)]
-        for one in asked[:1] if rule.provider or len(providers) == 1 else ():
+        for one in _asked(rule, providers):
             if message := _too_short(rule, one):
                 yield (*where, "interval"), f"{rule.name}: {message}", _LONGER, _WARNING
 

@@ -92,6 +92,11 @@ def fill(text: str, values: Values) -> str:
     return _PLACEHOLDER.sub(lambda found: _replacement(found[1].strip(), values), text)
 
 
+def blanked(text: str, by: str = "x") -> str:
+    """Return the text with something in place of every placeholder, to look at its form."""
+    return _PLACEHOLDER.sub(lambda _: by, text)
+
+
 def findings(
     text: str, arguments: Collection[str], variant_arguments: Collection[str]
 ) -> Iterator[Finding]:

@@ -9,14 +9,6 @@ from volary.model import provider
 from volary.stages import measuring, meters
 
 
-def merged(
-    first: Iterable[provider.Provider], second: Iterable[provider.Provider]
-) -> tuple[provider.Provider, ...]:
-    """Return both; of the same name the first counts."""
-    by_name = {each.name: each for each in second} | {each.name: each for each in first}
-    return tuple(by_name.values())
-
-
 @asynccontextmanager
 async def open_meter(
     providers: Iterable[provider.Provider],

@@ -31,7 +31,7 @@ from volary.controller import (
     surveys,
 )
 from volary.model import clock as clocks
-from volary.model import controller, fleet, record
+from volary.model import controller, fleet, provider, record
 from volary.notifying import notifier as notifiers
 from volary.notifying import senders
 from volary.stages import circumstances, meters, webhooks
@@ -201,7 +201,7 @@ async def open_controller(settings: controller.Settings, parts: Parts) -> AsyncI
         errors.TemporaryError: The database cannot be reached now.
     """
     secrets = secrecy.Secrets(parts.rules.secrets)
-    providers = metering.merged(settings.providers, parts.members.providers)
+    providers = provider.merged(settings.providers, parts.members.providers)
     async with (
         metering.open_meter(providers, clock=parts.clock, learn=secrets.learn) as meter,
         opening.open_store(settings.store, clock=parts.clock, limits=parts.limits) as store,

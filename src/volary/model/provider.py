@@ -3,7 +3,7 @@
 Secrets are named here and read by whoever needs them, so that none lies in a settings object.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -195,3 +195,9 @@ class Provider:
     concurrency: int = 8
     #: How long answers are shared by those who ask the same.
     share: timedelta = timedelta(seconds=5)
+
+
+def merged(first: Iterable[Provider], second: Iterable[Provider]) -> tuple[Provider, ...]:
+    """Return both; of the same name the first counts (a server's settings before a fleet's)."""
+    by_name = {each.name: each for each in second} | {each.name: each for each in first}
+    return tuple(by_name.values())

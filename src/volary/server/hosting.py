@@ -12,10 +12,10 @@ from pathlib import Path
 
 from volary.config import controller as settings_files
 from volary.config import fleet as fleet_files
-from volary.controller import inputs, metering, server_loop
+from volary.controller import inputs, server_loop
 from volary.gitops import repositories, watcher, webhooks
 from volary.model import clock as clocks
-from volary.model import controller, errors, fleet
+from volary.model import controller, errors, fleet, provider
 from volary.server import app, authentication, fleet_watch, serving, tokens
 from volary.sources import mirrors
 from volary.store import records
@@ -45,7 +45,7 @@ def read_fleet(settings: controller.Settings) -> fleet.Fleet:
     found = fleet_files.parse(
         _read(file, "fleet"), file=file, directory=str(Path(file).parent)
     ).require()
-    return replace(found, providers=metering.merged(settings.providers, found.providers))
+    return replace(found, providers=provider.merged(settings.providers, found.providers))
 
 
 def _read(file: str, what: str) -> str:

@@ -1,24 +1,17 @@
-"""Any system that answers with JSON over HTTP.
+"""Any system that answers with JSON over HTTP; `config.http_queries` says what a query is.
 
-The query is a request: its first line is the path with parameters, with `POST` before it where
-that is allowed; a line that begins with `$` says where the numbers are in the answer; whatever
-else there is, is the body. `${START}` and `${END}` stand for the time it is about, in seconds
-since 1970.
+`${START}` and `${END}` stand for the time it is about, in seconds since 1970.
 """
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from urllib import parse
 
 from volary.analysis.providers import dialect, query
-from volary.config import jsonpath
+from volary.config import http_queries, jsonpath
 from volary.model import provider
 
-_GET, _POST = "GET", "POST"
-_FIRST_LINE = re.compile(r"(?:(?P<method>[A-Z]+)\s+)?(?P<path>[/?]\S*)")
-_START, _END = "${START}", "${END}"
 _JSON = {"Content-Type": "application/json"}
 
 
@@ -32,42 +25,28 @@ class Generic:
 
     def request(self, reveal: dialect.Reveal, now: datetime) -> dialect.Request:
         """See `dialect.Dialect.request`."""
-        if self.asked.is_earlier and _START not in self.asked.text and _END not in self.asked.text:
-            raise dialect.AnswerError(
-                f"cannot be asked about an earlier time: the query has neither {_START} nor {_END}"
-            )
-        first, body = self._lines()
-        method = first["method"] or _GET
-        if method not in (_GET, _POST):
-            raise dialect.AnswerError(f"is not asked: {method} is neither {_GET} nor {_POST}")
-        if not self.options.may_post and (method != _GET or body):
-            raise dialect.AnswerError(
-                "is not asked: only GET without a body is allowed; allowPost: true in its settings"
-                " lets queries post"
-            )
-        address = parse.urlsplit(first["path"])
-        if ".." in parse.unquote(address.path).split("/"):
-            raise dialect.AnswerError("is not asked: its path leads out of the provider's address")
+        text = self.asked.text
+        if self.asked.is_earlier:
+            for each in http_queries.timeless(text):
+                raise dialect.AnswerError(each.message)
+        found = http_queries.read(self._dated(text))
+        _refuse(http_queries.faults(found))
+        if not self.options.may_post:
+            for each in http_queries.forbidden(found):
+                raise dialect.AnswerError(f"is not asked: {each.message}; {each.hint}")
+        address = parse.urlsplit(found.path)
         parameters = tuple(parse.parse_qsl(address.query, keep_blank_values=True))
+        headers = _JSON if found.body else {}
         return dialect.Request(
-            address.path, parameters, method, _JSON if body else {}, body.encode() or None
+            address.path, parameters, found.method, headers, found.body.encode() or None
         )
 
-    def _lines(self) -> tuple[re.Match[str], str]:
-        filled = self.asked.text.replace(_START, str(int(self.asked.start.timestamp())))
-        filled = filled.replace(_END, str(int(self.asked.end.timestamp())))
-        lines = [each for each in filled.strip().splitlines() if not each.lstrip().startswith("$")]
-        first = _FIRST_LINE.fullmatch(lines[0].strip()) if lines else None
-        if first is None or first["path"].startswith("//"):
-            raise dialect.AnswerError(
-                "is not asked: the first line of its query has to be a path, such as"
-                " /api/errors?app=shop"
-            )
-        return first, "\n".join(lines[1:]).strip()
+    def _dated(self, text: str) -> str:
+        filled = text.replace(http_queries.START, str(int(self.asked.start.timestamp())))
+        return filled.replace(http_queries.END, str(int(self.asked.end.timestamp())))
 
     def _path(self) -> jsonpath.Path:
-        lines = self.asked.text.splitlines()
-        written = [each.strip() for each in lines if each.lstrip().startswith("$")]
+        written = http_queries.read(self._dated(self.asked.text)).numbers
         try:
             return jsonpath.parse(written[0] if written else self.options.path)
         except ValueError as error:
@@ -87,3 +66,8 @@ class Generic:
     def explain(self, body: bytes) -> str:
         """See `dialect.Dialect.explain`."""
         return dialect.words_at(body, ("error",), ("message",), ("error", "message"))
+
+
+def _refuse(faults: Iterable[http_queries.Fault]) -> None:
+    for each in faults:
+        raise dialect.AnswerError(f"is not asked: {each.message}")
