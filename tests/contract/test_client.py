@@ -8,6 +8,7 @@ import asyncio
 import os
 import time
 import uuid
+from asyncio import sslproto
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -17,8 +18,8 @@ from typing import Any
 import pytest
 
 from sandbox_fixtures import FleetFactory
+from volary.clusters import buffers, discovery, kubeconfig, requests, settings, transport
 from volary.clusters import client as clients
-from volary.clusters import discovery, kubeconfig, requests, settings, transport
 from volary.clusters import errors as cluster_errors
 from volary.model import fleet
 
@@ -421,3 +422,15 @@ async def test_an_answer_beyond_the_limit(api: Api) -> None:
         with pytest.raises(cluster_errors.TooLarge):
             await frugal.get(api.configmaps, "a", namespace=api.namespace)
         assert await frugal.version()
+
+
+async def test_a_large_object_comes_whole_through_small_buffers(api: Api) -> None:
+    large = "0123456789abcdef" * 50_000
+    buffers.shrink()
+    async with clients.open_client(api.connection, clock=WallClock()) as client:
+        await client.create(api.configmaps, api.configmap("large", text=large))
+        found = await client.get(api.configmaps, "large", namespace=api.namespace)
+
+    assert sslproto.SSLProtocol.max_size == buffers.SIZE
+    assert found is not None
+    assert found["data"]["text"] == large

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
+from volary.clusters import buffers, kubeconfig, settings, transport
 from volary.clusters import client as clients
-from volary.clusters import kubeconfig, settings, transport
 from volary.model import clock as clocks
 from volary.model import errors, fleet, problem
 
@@ -186,6 +186,7 @@ async def open_pool(
 
     Without `limits` the clusters share what this process can do (`concurrency`).
     """
+    buffers.shrink()
     shared = transport.Limits(concurrency=concurrency(len(members.clusters)))
     opened = Pool(
         members, clock=clock, limits=limits or shared, environment=environment, chance=chance
