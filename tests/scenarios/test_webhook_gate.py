@@ -9,7 +9,8 @@ from aiohttp import web
 
 import release_world
 import stage_world
-from volary.model import stage, webhook
+import wave_world
+from volary.model import placement, stage, webhook
 from volary.model.status import RunStatus, TaskStatus
 from volary.stages import circumstances, webhooks
 
@@ -186,3 +187,30 @@ async def test_a_gate_keeps_to_the_server_s_reach() -> None:
         run = await releases.carry_out(releases.planned([gated(f"{gate.url}/gate", limit=2)]))
         assert gate.asked == []
     assert run.status is not RunStatus.SUCCEEDED
+
+
+async def test_a_wave_that_may_lose_its_cluster_does_not_go_on_without_a_yes() -> None:
+    """Its only cluster asks; the budget is for clusters that fail, and none does."""
+    waves = placement.Waves(
+        tuple(
+            placement.Wave(
+                name,
+                placement.ClusterSelector(names=(cluster,)),
+                budget=placement.Budget(failures=placement.Share(1)),
+                on_failure=placement.OnWaveFailure.STOP,
+            )
+            for name, cluster in (("first", "us"), ("rest", "eu"))
+        )
+    )
+    async with release_world.gate() as gate, stage_world.world("us", "eu") as world:
+        await world.deployed()
+        gate.answers["/gate"] = 403
+        stages = (*wave_world.SYNC, gated(f"{gate.url}/gate", limit=2))
+
+        story = await wave_world.moved(world, waves, stages=stages)
+
+        images = {name: world.images(name) for name in world.names}
+    assert story.run is not None
+    assert story.run.status is RunStatus.FAILED
+    assert "us: gate did not agree in time: it answered 403" in story.run.reason
+    assert images == {"us": "shop:v2 2/2", "eu": "shop:v1 2/2"}

@@ -4,6 +4,9 @@ A cluster that fails within the budget of its wave and of the run is left out of
 the run, and taken back at once: within the same stage, so that a bad version does not wait
 for the end of the run. The stage ends when that is over. Its failure counts for good, also
 when the way back is proven, so a wave never fails more clusters than its budget says.
+
+A gate that says no is no cluster's failure: it is said of the release, so the stage fails
+whatever the budgets are.
 """
 
 from collections.abc import Sequence
@@ -20,7 +23,9 @@ def tolerate(run: state.Run, now: datetime) -> state.Run:
         return run
     for task in failures.of_stage(run):
         wave = run.wave_of(task.target)
-        if wave is not None and _is_allowed(run, wave, _kind(wave, task)):
+        if wave is None or task.refused:
+            continue
+        if _is_allowed(run, wave, _kind(wave, task)):
             run = _go_without(run, wave, task, now)
     return run
 
@@ -55,7 +60,7 @@ def exceeded(run: state.Run, failed: Sequence[state.TaskState]) -> str:
     rule = _current_wave(run)
     if rule is None or run.rollback or not (rule.unreachable or rule.failures):
         return ""
-    kinds = [_kind(rule, task) for task in failed]
+    kinds = [_kind(rule, task) for task in failed if not task.refused]
     told = (_beyond(run, rule, kind, kinds.count(kind)) for kind in dict.fromkeys(kinds))
     return "; ".join(filter(None, told))
 

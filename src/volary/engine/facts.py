@@ -56,6 +56,7 @@ def conclude(run: state.Run, task: state.TaskState, event: events.TaskFinished) 
         finished=event.at,
         deadline=None,
         returning="",
+        refused=_is_refusal(run, task, outcome),
     )
     limit = update.waited_until(run.current, ended)
     if _is_waited_for(run, ended) and (limit is None or event.at < limit):
@@ -71,6 +72,14 @@ def conclude(run: state.Run, task: state.TaskState, event: events.TaskFinished) 
     if outcome.touched and not task.returning:
         run = update.touch(run, task.target)
     return _go_without(run, ended)
+
+
+def _is_refusal(run: state.Run, task: state.TaskState, outcome: outcomes.Outcome) -> bool:
+    """Say whether the release was refused: by a no, or because nobody agreed in time."""
+    if task.returning or outcome.status is not words.TaskStatus.FAILED:
+        return False
+    asks = run.current.stage.name is stages.StageName.WEBHOOK_GATE
+    return outcome.refused or (asks and task.stop_cause is state.StopCause.TIMEOUT)
 
 
 def _is_waited_for(run: state.Run, task: state.TaskState) -> bool:

@@ -123,6 +123,8 @@ class TaskState:
     details: tuple[str, ...] = ()
     #: It failed for this reason, the budget allows for it, and its cluster is being taken back.
     returning: str = ""
+    #: A gate said no to the release; no budget for clusters that fail allows for that.
+    refused: bool = False
 
     @property
     def is_final(self) -> bool:

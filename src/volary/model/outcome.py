@@ -16,3 +16,5 @@ class Outcome:
     details: tuple[str, ...] = ()
     #: The task wrote something to its cluster, so a rollback has to visit it.
     touched: bool = False
+    #: It is not the cluster that failed: whoever was asked about the release said no to it.
+    refused: bool = False

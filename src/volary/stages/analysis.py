@@ -88,12 +88,19 @@ async def _conclude(
     )
     failed = failed or next(undecided, None)
     if failed is not None:
-        raise work.StageFailedError(failed.sentence)
+        raise _failure(failed, follower.judge.rules)
     name = judging.remembered_as(doing.context)
     started = follower.judge.frame.started
     await doing.context.memory.keep(name, {_STARTED: started.isoformat()})
     looks = sum(each.numbers.looks for each in found)
     return f"All analyses were successful: {_names(follower.judge.rules)}, {looks} looks"
+
+
+def _failure(failed: analysis.Verdict, rules: Iterable[analysis.Rule]) -> work.StageFailedError:
+    """Return what fails the stage: a verdict over all clusters is not one cluster's failure."""
+    deciders = (each.decider for each in rules if each.name == failed.metric)
+    pooled = not failed.target or next(deciders, None) is analysis.Decider.POOLED
+    return (work.RefusedError if pooled else work.StageFailedError)(failed.sentence)
 
 
 def note(doing: work.Work, found: analysis.Verdict) -> None:

@@ -1,8 +1,9 @@
 """``K8S_WEBHOOK_GATE``: nothing goes on until a webhook agrees.
 
 A refusal and no answer are the same: it is asked again after the interval, until the stage's
-timeout. Safety is not suspended meanwhile: where canary gets traffic its pods are watched, and
-when they go down the stage fails, whatever the webhook says.
+timeout. Then the release was refused, and no cluster has failed: the stage fails whatever the
+budget for clusters is. Safety is not suspended meanwhile: where canary gets traffic its pods are
+watched, and when they go down the stage fails, whatever the webhook says.
 """
 
 from collections.abc import Sequence
@@ -56,7 +57,7 @@ async def _ask(
     """Ask until it agrees.
 
     Raises:
-        StageFailedError: when it does not in time.
+        RefusedError: when it does not in time.
         StoppedError: when asked to stop.
     """
     context, hook = doing.context, options.webhook
@@ -73,5 +74,5 @@ async def _ask(
             told = answer.reason
         context.progress(f"waiting for {hook.name}: it {answer.reason}")
         if doing.remaining <= options.interval:
-            raise work.StageFailedError(f"{hook.name} did not agree in time: it {answer.reason}")
+            raise work.RefusedError(f"{hook.name} did not agree in time: it {answer.reason}")
         await doing.pause(options.interval)

@@ -8,7 +8,7 @@ in one place, together with what had been done by then.
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeVar
 
@@ -26,6 +26,10 @@ _MOST_LINES = 25
 
 class StageFailedError(errors.PermanentError):
     """The stage did what it could and the wished-for state was not reached."""
+
+
+class RefusedError(StageFailedError):
+    """Whoever was asked about the release, on all clusters, did not agree to it."""
 
 
 class StoppedError(errors.VolaryError):
@@ -295,7 +299,8 @@ def _failed(work: Work, error: errors.VolaryError) -> outcome.Outcome:
     problems = error.problems if isinstance(error, errors.UserError | apply.ApplyError) else ()
     for each in problems:
         work.lines.extend(_lines(each, alone=len(problems) == 1))
-    return _outcome(work, status.TaskStatus.FAILED, _reason(error, problems))
+    failed = _outcome(work, status.TaskStatus.FAILED, _reason(error, problems))
+    return replace(failed, refused=isinstance(error, RefusedError))
 
 
 def _reason(error: errors.VolaryError, problems: Sequence[problem.Problem]) -> str:

@@ -144,6 +144,25 @@ async def test_the_clusters_of_a_wave_are_judged_together_and_the_outlier_is_nam
     ended, _, _ = await judged(errors, wave, pooled)
     assert {each.status for each in ended.values()} == {status.TaskStatus.FAILED}
     assert all("eu differs from the other clusters" in each.reason for each in ended.values())
+    assert all(each.refused for each in ended.values()), "said of the release, not of a cluster"
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    ("decider", "refused"),
+    [
+        (analysis.Decider.POOLED, True),
+        (analysis.Decider.BOTH, False),
+        (analysis.Decider.PER_CLUSTER, False),
+    ],
+)
+async def test_a_verdict_over_all_clusters_is_a_refusal_also_where_one_is_all(
+    decider: analysis.Decider, refused: bool
+) -> None:
+    rule = replace(RULE, decider=decider)
+    ended, _, _ = await judged({"us": 200.0, "eu": 10.0}, {"us": ("eu",)}, rule)
+    assert ended["us"].status is status.TaskStatus.FAILED
+    assert ended["us"].refused is refused
 
 
 @pytest.mark.looptime
