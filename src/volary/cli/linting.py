@@ -10,6 +10,7 @@ from volary.cli import (
     linting_overrides,
     linting_placement,
     linting_replicas,
+    linting_routes,
     shared_routes,
 )
 from volary.config import application, lint, templates
@@ -40,6 +41,7 @@ def run(path: str, *, fleet: str, contexts: str, as_json: bool) -> int:
     found = (*found, *shared_routes.check(Path(path), members))
     found = (*found, *linting_replicas.findings(root, files))
     found = (*found, *linting_overrides.findings(root, files))
+    found = (*found, *linting_routes.findings(root, files))
     if as_json:
         console.write(text.dumps([_to_json(each) for each in found], indent=2))
     else:

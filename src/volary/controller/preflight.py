@@ -22,9 +22,8 @@ from volary.stages import (
     blue_green,
     canary_rollout,
     primary_rollout,
-    progressive_traffic,
     rendering,
-    traffic_routing,
+    traffic_checks,
 )
 
 #: How long a cluster may take to say what it serves before it counts as unreachable.
@@ -251,12 +250,7 @@ def _of_stage(prepared: preparation.Prepared, each: stage.Stage, target: str) ->
     match rendering.variant_of(each.name):
         case None:
             # What the router cannot do with these manifests shows before anything starts.
-            if isinstance(options, stage.TrafficOptions):
-                traffic_routing.plan(source, application, options.on(target))
-            elif isinstance(options, stage.ProgressiveTrafficOptions | stage.BlueGreenOptions):
-                traffic_routing.plan(source, application, stage.TrafficOptions(100))
-            if isinstance(options, stage.ProgressiveTrafficOptions):
-                progressive_traffic.plan(source, application, options)
+            traffic_checks.check(source, application, options, target)
             if isinstance(options, stage.BlueGreenOptions):
                 return _Rollout(blue_green.plan(source, application, options, commit=commit))
             return _Rollout()

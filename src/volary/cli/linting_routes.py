@@ -1,0 +1,78 @@
+"""What ``volary lint`` says of the objects that carry the routes, as far as plain files tell.
+
+A run refuses to begin when its router cannot do what the stages want: the HTTPRoute, the
+VirtualService or the TrafficSplit is missing, `editableRoutes` names a route that it does not
+have, no rule leads to the application. The same questions are asked here, of the manifests
+that are plain files; what kustomize or Helm would build is not known before it is built.
+"""
+
+import asyncio
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from volary.cli import linting_replicas
+from volary.config import application as application_files
+from volary.config import lint
+from volary.model import application as applications
+from volary.model import errors, manifest, problem
+from volary.sources import directory, programs, render
+from volary.stages import traffic_checks
+
+
+def findings(root: str, files: Mapping[str, str]) -> Iterator[problem.Problem]:
+    """Yield why the stages of an application could not move its traffic.
+
+    Applications are passed over whose manifests differ by cluster: what a cluster gets may
+    have what the files lack.
+
+    Args:
+        root: What `files` are relative to.
+        files: The text of application files, and of what is beside them where that counts.
+    """
+    for path, loaded in lint.loaded(files).items():
+        described = loaded.application
+        if described is None or described.differences.rules or described.input.multi_targets:
+            continue
+        place = posixpath.dirname(path)
+        if linting_replicas.plain_manifests(described, root, place):
+            yield from _of(loaded, described, root, place)
+
+
+def _of(
+    loaded: application_files.Loaded, described: applications.Application, root: str, place: str
+) -> Iterator[problem.Problem]:
+    found: list[problem.Problem] = []
+    manifests = _made(described, root, place)
+    for each in described.pipeline if manifests else ():
+        try:
+            traffic_checks.check(manifests, described, each.options, "")
+        except errors.UserError as error:
+            found += error.problems
+    prefix = f"{place}/" if place else ""
+    for told in dict.fromkeys(found):
+        if told.where.file:
+            where = replace(told.where, file=f"{prefix}{told.where.file}")
+        else:
+            where = _setting(loaded)
+        yield replace(told, where=where)
+
+
+def _made(
+    described: applications.Application, root: str, place: str
+) -> Sequence[manifest.Manifest]:
+    """Return what a run would begin with: the files, and the objects that are made to them."""
+    renderer = render.Renderer(render.Settings(tools=programs.Programs()))
+    files = directory.DirectoryTree(Path(root, place))
+    try:
+        made = asyncio.run(renderer.undivided(files, described, directory="", target=""))
+    except errors.UserError:
+        return ()
+    return made.manifests
+
+
+def _setting(loaded: application_files.Loaded) -> problem.Location:
+    if loaded.document is None:
+        return problem.NOWHERE
+    return loaded.document.where((*loaded.base, "trafficRouting"))
