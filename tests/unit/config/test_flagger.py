@@ -202,3 +202,40 @@ def test_whatever_a_canary_says_is_carried_over_or_refused(spec: dict[str, Any])
     assert again.application == dataclasses.replace(
         found.application, dialect=applications.Dialect.VOLARY
     )
+
+
+CANARY = """\
+apiVersion: flagger.app/v1beta1
+kind: Canary
+metadata: {name: shop}
+spec:
+  provider: istio
+  targetRef: {kind: Deployment, name: shop}
+  autoscalerRef: {kind: HorizontalPodAutoscaler, name: shop}
+  service: {port: 80}
+  analysis: {interval: 1m, threshold: 3, stepWeight: 50}
+"""
+WORKLOAD = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: shop}\n"
+SCALER = "---\napiVersion: autoscaling/v2\nkind: %s\nmetadata: {name: %s}\n"
+
+
+@pytest.mark.parametrize(
+    ("beside", "is_told"),
+    [
+        ({"app.yaml": WORKLOAD}, True),
+        ({"app.yaml": WORKLOAD + SCALER % ("HorizontalPodAutoscaler", "other")}, True),
+        ({"app.yaml": WORKLOAD + SCALER % ("HorizontalPodAutoscaler", "shop")}, False),
+        # What kustomize makes is not known before it is built, and what is elsewhere never.
+        ({"app.yaml": WORKLOAD, "kustomization.yaml": "resources: [app.yaml, hpa/]\n"}, False),
+        ({}, False),
+    ],
+)
+def test_a_scaler_that_is_not_beside_the_canary_is_a_warning(
+    beside: dict[str, str], is_told: bool
+) -> None:
+    found = loaded({"canary.yaml": CANARY, **beside}).problems
+
+    told = [each for each in found if "there is no HorizontalPodAutoscaler shop" in each.message]
+    assert bool(told) is is_told
+    assert all(each.severity is problem.Severity.WARNING for each in told)
+    assert all(each.where.line == 7 for each in told)

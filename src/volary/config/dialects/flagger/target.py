@@ -51,6 +51,13 @@ def _scaler(read: source.Source) -> None:
         read.reading.error(
             (*at, "kind"), message, "write HorizontalPodAutoscaler, or KEDA's ScaledObject"
         )
+    elif _is_missing(read, scaler.kind, scaler.name):
+        message = (
+            f"there is no {scaler.kind} {scaler.name} beside the Canary: canary and primary keep"
+            " the replicas that they are given, unless it is in the clusters already"
+        )
+        hint = f"add {scaler.name} to the directory, or remove autoscalerRef"
+        read.reading.warn((*at, "name"), message, hint)
     given = {
         "primaryScalerQueries": scaler.primary_scaler_queries,
         "primaryScalerReplicas": scaler.primary_scaler_replicas,
@@ -69,6 +76,15 @@ def _scaler(read: source.Source) -> None:
             f"{workload.file} sets spec.replicas, so every release undoes what {scaler.name} did",
             "remove spec.replicas from the Deployment",
         )
+
+
+def _is_missing(read: source.Source, kind: str, name: str) -> bool:
+    """Say whether plain manifests lack an object; what kustomize builds is not known here."""
+    values = [(each.file, each.value) for each in read.neighbours if isinstance(each.value, dict)]
+    if any(_is_kustomization(file, value) for file, value in values):
+        return False
+    is_plain = any(not source.is_flaggers(each) for each in read.neighbours)
+    return is_plain and read.find(kind, name) is None
 
 
 def _clusters(read: source.Source) -> None:
