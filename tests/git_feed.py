@@ -50,7 +50,11 @@ class Feed:
         for each in found_files.find(files):
             text = files.read(each.path).decode()
             loaded = application_files.parse(
-                text, file=each.path, default_name="app", directory=each.directory
+                text,
+                file=each.path,
+                default_name="app",
+                directory=each.directory,
+                neighbours=found_files.neighbours(files, each.path),
             )
             name = loaded.application.name if loaded.application else "app"
             found.append(

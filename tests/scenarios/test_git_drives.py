@@ -1,5 +1,6 @@
 """Git drives: a commit becomes a run, newer ones wait or take over, a revert takes it back."""
 
+import textwrap
 from pathlib import Path
 
 import command_world
@@ -134,6 +135,40 @@ async def test_a_broken_file_breaks_only_its_application_and_says_so(tmp_path: P
             assert broken.status == "broken"
             assert "K8S_NO_SUCH" in broken.reason
             assert broken.path == "b/app.pipecd.yaml"
+
+
+async def test_a_policy_that_is_suspended_suspends_its_application_until_it_goes_on(
+    tmp_path: Path,
+) -> None:
+    """Nothing is broken: somebody holds it back, in Git."""
+    policy = """
+        apiVersion: policy.karmada.io/v1alpha1
+        kind: PropagationPolicy
+        metadata: {name: simple}
+        spec:
+          resourceSelectors:
+          - {apiVersion: apps/v1, kind: Deployment}
+          - {apiVersion: v1, kind: Service}
+          - {apiVersion: v1, kind: ConfigMap}
+    """
+    async with command_world.world(tmp_path, "us", speed=SPEED) as world:
+        (world.directory / "app.pipecd.yaml").unlink()
+        ours = "apiVersion: volary.dev/v1\nkind: Application\nmetadata: {name: simple}\nspec: {}\n"
+        files = {"volary.yaml": ours, "policy.yaml": textwrap.dedent(policy)}
+        world.write(files, message="Placed by a policy")
+        async with controlled(world) as given:
+            await given.until_application(lambda each: each.status == "synced")
+            held = textwrap.dedent(policy) + "  suspension: {dispatching: true}\n"
+            world.write({"policy.yaml": held}, message="Hold it")
+
+            suspended = await given.until_application(lambda each: each.status != "synced")
+            seen = await given.service.statuses.get("simple")
+            world.write({"policy.yaml": textwrap.dedent(policy)}, message="Go on")
+            again = await given.until_application(lambda each: each.status != "suspended")
+
+    assert suspended.status == seen.status == "suspended", suspended.reason
+    assert "PropagationPolicy simple is suspended" in suspended.reason
+    assert again.status != "broken"
 
 
 async def test_a_secret_in_a_commits_title_is_kept_nowhere_while_it_waits(tmp_path: Path) -> None:

@@ -5,12 +5,13 @@ from volary.controller import lanes, standings, wants
 from volary.gitops import seen as sights
 from volary.gitops import triggers
 from volary.model import application as applications
-from volary.model import errors
+from volary.model import errors, problem
 from volary.sources import repository as repositories
 
 #: Status words that a file which can be read puts an end to.
 _MENDED = (
     standings.Status.BROKEN,
+    standings.Status.SUSPENDED,
     standings.Status.REMOVED,
     standings.Status.ORPHANED,
     "",
@@ -35,11 +36,15 @@ async def take(
     noted: dict[str, object] = {"head": found.commit, "address": address, "stood": None}
     if application is None:
         # What was looked at stays: the commit that mends the file is decided with this one's.
-        reason = "; ".join(str(each).splitlines()[0] for each in found.problems) or "it has errors"
-        status = standings.Status.BROKEN.value
-        if held := [str(each).splitlines()[0] for each in found.problems if each.holds]:
-            noted["held"] = held[0]
-        await lane.change(noted, **columns, status=status, reason=reason)
+        faults = [each for each in found.problems if each.severity is problem.Severity.ERROR]
+        reason = "; ".join(str(each).splitlines()[0] for each in faults) or "it has errors"
+        holding = [each for each in faults if each.holds]
+        if holding:
+            noted["held"] = str(holding[0]).splitlines()[0]
+        # Nothing but that somebody holds it back is no mistake.
+        only = bool(holding) and len(holding) == len(faults)
+        status = standings.Status.SUSPENDED if only else standings.Status.BROKEN
+        await lane.change(noted, **columns, status=status.value, reason=reason)
         return
     columns["labels"] = dict(application.labels)
     was_held, noted["held"] = bool(lane.standing.held), ""

@@ -30,6 +30,8 @@ class Status(StrEnum):
     CANCELLED = "cancelled"
     #: Its file has errors.
     BROKEN = "broken"
+    #: Its file holds it back, as a suspended policy does: nothing of it begins.
+    SUSPENDED = "suspended"
     #: Its file went away.
     REMOVED = "removed"
     #: The settings do not have its repository any more (`homes`).

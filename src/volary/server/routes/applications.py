@@ -15,6 +15,13 @@ from volary.store import records
 router = answers.router("applications")
 _SYNC, _PLAN, _BACK = bodies.Sync(), bodies.PlanWish(), bodies.RollbackTo()
 _PAUSE = bodies.Pause()
+Status = Annotated[
+    paging.Word,
+    fastapi.Query(
+        description=f"{', '.join(f'``{each}``' for each in standings.Status)}."
+        " ``suspended``: its file holds it back, as a suspended policy does."
+    ),
+]
 Label = Annotated[
     list[Annotated[str, fastapi.Path(max_length=320, pattern=r"^[^\x00-\x1f\x7f]*$")]],
     fastapi.Query(max_length=20, description="``key=value``; all must be there."),
@@ -26,7 +33,7 @@ Label = Annotated[
 async def list_applications(
     request: requests.Request,
     label: Label = [],  # noqa: B006 - read only
-    status: paging.Word = "",
+    status: Status = "",
     repository: paging.Word = "",
     removed: bool = False,
     cursor: paging.Cursor = "",
