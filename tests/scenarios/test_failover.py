@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -148,6 +149,10 @@ async def test_a_lost_cluster_is_replaced_and_cleaned_up_when_it_is_back(tmp_pat
         assert list(after.away) == ["eu"]
         assert [each.status for each in runs] == ["succeeded"] * 3
         assert runs[0].trigger.startswith("eu answers again: what moved away at ")
+        standing = await given.application()
+        assert standing.status == "synced"
+        assert standing.reason.startswith(f"moved by run {runs[0].id}; eu carries example.com/dead")
+        assert standing.reason.endswith("it is on asia and sa")
         assert "eu carries example.com/dead:NoExecute (ana: flood)" in runs[1].trigger
 
 
@@ -221,10 +226,17 @@ async def test_a_move_interrupts_a_run_that_waits_and_its_commit_goes_on_after_i
         running = await given.until_application(lambda each: each.status == "running")
         world.running.clusters["eu"].faults.change({"lost": "refuse"})
         await given.service.fleet.taint("eu", ANA, DEAD)
+        told = await given.until_run(running.run, lambda each: bool(each.move))
         ended = await given.ended(running.run)
         await given.synced(commit)
         runs = await given.runs()
 
+        assert re.search(
+            rf"^eu: eu carries example.com/dead.*run {running.run} has to end first;"
+            r" it is interrupted at \d\d:\d\d:\d\d$",
+            told.move,
+        ), told.move
+        assert (await given.service.run(running.run)).move == ""
         assert ended.status == "cancelled"
         assert "interrupted by a move: eu carries example.com/dead" in ended.reason
         assert runs[1].trigger.startswith("eu carries example.com/dead")

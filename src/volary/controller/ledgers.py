@@ -34,6 +34,7 @@ _REMEMBERED = 4
 #: Status words that the end of a run does not change.
 _STAYING = (
     standings.Status.BROKEN.value,
+    standings.Status.SUSPENDED.value,
     standings.Status.REMOVED.value,
     standings.Status.ORPHANED.value,
 )
@@ -170,8 +171,11 @@ class Ledger:
         """Write down how a run ended, for the application and its commit."""
         if moves.is_move(run):
             identity = self._tenure.register.identity
-            shift = moves.shift_of(run)
-            await self.keep(moves.concluded(self.standing, run, shift, identity))
+            after = moves.concluded(self.standing, run, moves.shift_of(run), identity)
+            # How a release failed stays said; where one that succeeded is now is news.
+            synced = self.record.status == standings.Status.SYNCED.value
+            told = {"reason": moves.told(self.standing, run)} if synced else {}
+            await self.keep(after, **told)
             return
         if missing.is_catch_up(self.standing, run):
             await self._conclude_catch_up(run)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from volary.controller import pinning, reaching, standings, wants
-from volary.engine import state
+from volary.engine import state, wording
 from volary.model import failover as moving
 from volary.model import stage
 from volary.model import status as words
@@ -134,6 +134,32 @@ def held_up(standing: standings.Standing, reason: str) -> standings.Standing:
     told = {each.cluster: f"{each.reason}; {reason}" for each in leaving or standing.placed.leaving}
     placed = replace(standing.placed, waiting={**standing.placed.waiting, **told})
     return replace(standing, placed=placed)
+
+
+def waiting_for(standing: standings.Standing, run_id: str) -> str:
+    """Return what waits to move once a run has ended, or interrupts it; empty: nothing does."""
+    if standing.move is None or standing.run != run_id or not standing.under_way:
+        return ""
+    waiting = standing.placed.waiting
+    leaving = (each.cluster for each in standing.placed.leaving)
+    told = (f"{name}: {waiting[name]}" for name in leaving if name in waiting)
+    return "; ".join(told) or standing.move.reason
+
+
+def told(standing: standings.Standing, run: state.Run) -> str:
+    """Return what a move that has ended came to, one sentence.
+
+    Args:
+        standing: How the application stood when it ended.
+        run: The run of the move.
+    """
+    if run.status is not words.RunStatus.SUCCEEDED:
+        return f"move {run.id} has ended {run.status.value}: {run.reason}"
+    placed, concerned = standing.placed, shift_of(run).clusters
+    causes = (each.reason for each in placed.leaving if each.cluster in concerned)
+    why = "; ".join(dict.fromkeys(causes))
+    where = f"it is on {wording.names(placed.chosen)}" if placed.chosen else run.reason
+    return "; ".join(filter(None, (f"moved by run {run.id}", why, where)))
 
 
 def joined(standing: standings.Standing, names: Sequence[str]) -> standings.Standing:

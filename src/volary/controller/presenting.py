@@ -1,6 +1,7 @@
 """From what is kept to what people see. Pure."""
 
 from volary.controller import (
+    moves,
     origins,
     pinning,
     preview,
@@ -75,8 +76,18 @@ def _summary(head: record.RunHead, version: int, origin: origins.Origin) -> view
     )
 
 
-def of_run(stored: record.StoredRun, approvals: tuple[record.ApprovalRecord, ...]) -> views.RunView:
-    """Return a whole run with what it waits for and what comes next."""
+def of_run(
+    stored: record.StoredRun,
+    approvals: tuple[record.ApprovalRecord, ...],
+    known: records.ApplicationRecord | None = None,
+) -> views.RunView:
+    """Return a whole run with what it waits for and what comes next.
+
+    Args:
+        stored: The run.
+        approvals: Who agreed and who did not.
+        known: Its application, for what waits for the run; None: nothing is said about that.
+    """
     run, origin = codec.read_run(stored), origins.from_document(stored.origin)
     return views.RunView(
         summary=_summary(stored.head, stored.version, origin),
@@ -100,6 +111,7 @@ def of_run(stored: record.StoredRun, approvals: tuple[record.ApprovalRecord, ...
         why_waiting=describe.why_waiting(run),
         what_next=describe.what_next(run),
         if_failed="" if run.is_final else describe.if_failed(run),
+        move=moves.waiting_for(standings.from_document(known.document), run.id) if known else "",
         last_event=stored.last_event,
         replicas=_all_divided(origin.assigned),
     )

@@ -87,7 +87,8 @@ class Service:
             refusals.NotFound: There is none of that id.
         """
         stored = await self._run(run_id)
-        return presenting.of_run(stored, await self.store.runs.approvals(run_id))
+        known = await self.store.applications.get(stored.head.application)
+        return presenting.of_run(stored, await self.store.runs.approvals(run_id), known)
 
     async def events(
         self, run_id: str, after: int = 0, *, limit: int = 500

@@ -48,7 +48,8 @@ class ApplicationView:
     path: str
     branch: str
     labels: Mapping[str, str]
-    #: ``synced``, ``running``, ``waiting``, ``failed``, ``broken`` or ``unknown``.
+    #: ``synced``, ``running``, ``waiting``, ``failed``, ``rolled_back``, ``cancelled``, ``broken``,
+    #: ``suspended``, ``removed``, ``orphaned`` or ``unknown``.
     status: str
     reason: str
     #: The last commit that succeeded; empty: none did.
@@ -218,6 +219,8 @@ class RunView:
     why_waiting: str
     what_next: str
     if_failed: str
+    #: What moves to another cluster after it, why, and when it interrupts the run; may be empty.
+    move: str
     #: Number of the last event of its feed.
     last_event: int
     #: Of what is divided over the clusters: what it is pinned to.

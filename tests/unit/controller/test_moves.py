@@ -178,3 +178,26 @@ def test_a_standing_with_a_move_survives_being_written() -> None:
     written = standings.to_document(replace(STANDING, placed=timed))
 
     assert standings.from_document(written) == replace(STANDING, placed=timed)
+
+
+def test_a_run_says_what_moves_after_it_and_when_that_interrupts_it() -> None:
+    told = moves.room(STANDING, release(), MOVE, NOW, PATIENCE).reason
+    waiting = replace(moves.held_up(STANDING, told), run="r")
+
+    assert moves.waiting_for(waiting, "r") == (
+        "us: us is flooded; run r has to end first; it is interrupted at 12:05:00"
+    )
+    assert moves.waiting_for(replace(STANDING, run="r"), "r") == "us is flooded"
+    assert moves.waiting_for(waiting, "another") == ""
+    assert moves.waiting_for(replace(waiting, under_way=False), "r") == ""
+    assert moves.waiting_for(replace(waiting, move=None), "r") == ""
+
+
+def test_a_move_that_has_ended_says_why_and_where_the_application_is() -> None:
+    done = moved(us=status.TaskStatus.SUCCEEDED, asia=status.TaskStatus.SUCCEEDED)
+
+    assert moves.told(STANDING, replace(done, status=status.RunStatus.SUCCEEDED)) == (
+        "moved by run m; us is flooded; it is on eu and asia"
+    )
+    failed = replace(done, status=status.RunStatus.FAILED, reason="asia: no room")
+    assert moves.told(STANDING, failed) == "move m has ended failed: asia: no room"

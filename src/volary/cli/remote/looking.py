@@ -153,8 +153,9 @@ async def explain(target: login.Target, run: str, form: output.Form) -> int:
     async with client.Client.open(target) as server:
         found = await run_of(server, run)
     if form in (output.Form.JSON, output.Form.YAML):
-        keys = ("plan", "whyWaiting", "whatNext", "ifFailed")
-        output.show({"summary": found["summary"]} | {key: found[key] for key in keys}, form)
+        keys = ("plan", "whyWaiting", "whatNext", "ifFailed", "move")
+        shown = {key: found[key] for key in keys if key in found}
+        output.show({"summary": found["summary"]} | shown, form)
     else:
         output.explain_run(found)
     return exits.Exit.DONE

@@ -212,6 +212,7 @@ def explain_run(run: json.JsonObject) -> None:
     if not summary["finished"]:
         _pair("waits", run["whyWaiting"])
     _pair("next", run["whatNext"])
+    _pair("move", run.get("move"))  # a server of before says nothing about it
     _pair("if it fails", run["ifFailed"])
 
 

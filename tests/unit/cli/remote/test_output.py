@@ -114,3 +114,11 @@ def test_a_run_names_the_workload_that_is_divided_as_people_do(
     told = capsys.readouterr().out
     assert "Deployment div: by weight" in told
     assert "StatefulSet shop/db: by weight" in told
+
+
+def test_a_run_says_what_moves_after_it(capsys: pytest.CaptureFixture[str]) -> None:
+    told_of = dict.fromkeys(("status", "reason", "by", "trigger", "finished"), "")
+    said = dict.fromkeys(("plan", "whyWaiting", "whatNext", "ifFailed"), "")
+    output.explain_run({"summary": told_of, **said, "move": "eu: eu is flooded; it is interrupted"})
+
+    assert "move:          eu: eu is flooded; it is interrupted" in capsys.readouterr().out
