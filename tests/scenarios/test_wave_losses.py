@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import re
+import time
 from datetime import timedelta
 
 import stage_world
@@ -116,18 +117,24 @@ async def test_five_of_ten_are_lost_at_once_and_the_budget_stops_the_run() -> No
 
 
 async def test_forty_nine_do_not_wait_for_a_slow_fiftieth_beyond_the_deadline() -> None:
-    """Thirty seconds a call: its wave goes on without it when its time is over."""
+    """No call ends in time: its wave goes on without it when its time is over.
+
+    How long that is follows from how long this machine takes for fifty quick ones just now.
+    """
     names = tuple(f"c-{number:02}" for number in range(50))
     slow = "c-17"
-    given_waves = waves(names, progress_deadline=timedelta(seconds=6))
     async with world(*names) as given:
+        begin = time.monotonic()
         await given.deployed(OLD)
+        deadline = max(3.0, 4 * (time.monotonic() - begin))
+        stages = (dataclasses.replace(QUICK[0], timeout=timedelta(seconds=4 * deadline)),)
+        given_waves = waves(names, progress_deadline=timedelta(seconds=deadline))
         faults = given.running.clusters[slow].faults
-        faults.change({"latency": "30s"})
+        faults.change({"latency": f"{10 * deadline:.0f}s"})
         story = Story()
 
         with watched(given, story, allowed=ONE_UNREACHABLE):
-            await moved(given, given_waves, stages=QUICK, story=story)
+            await moved(given, given_waves, stages=stages, story=story)
 
         assert story.run is not None
         assert [each.name for each in story.run.clusters if each.left_out] == [slow]
@@ -136,7 +143,8 @@ async def test_forty_nine_do_not_wait_for_a_slow_fiftieth_beyond_the_deadline() 
         await asyncio.sleep(0.1)
         assert {given.images(name) for name in names if name != slow} == {"shop:v2 2/2"}
         others = [seconds(story, "wave-1/1-K8S_SYNC", name) for name in names if name != slow]
-        assert max(others) < 6 <= seconds(story, "wave-1/1-K8S_SYNC", slow) < 12
+        waited = seconds(story, "wave-1/1-K8S_SYNC", slow)
+        assert max(others) < waited < 2 * deadline
 
 
 async def test_an_application_does_not_wait_for_a_cluster_that_only_another_one_is_on() -> None:
