@@ -35,6 +35,29 @@ async def test_what_git_no_longer_has_goes() -> None:
         assert given.find("us", "ConfigMap", "settings") is not None
 
 
+async def test_a_route_goes_some_time_before_the_service_that_it_leads_to() -> None:
+    """Proxies follow late: without the Service they would answer requests with an error."""
+    route = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "Ingress",
+        "metadata": {"name": "front"},
+        "spec": {"defaultBackend": {"service": {"name": "front", "port": {"number": 80}}}},
+    }
+    front = {**service(), "metadata": {"name": "front"}}
+    async with world("us") as given:
+        given.sources = {OLD: [*BASE, made(front), made(route)], NEW: BASE}
+        await given.deployed(OLD)
+
+        outcomes = await given.run(Name.SYNC, SYNC)
+
+        told = [each for each in outcomes["us"].details if each.startswith("deleted")]
+        assert told == ["deleted Ingress default/front", "deleted Service default/front"]
+        waited = [
+            each for each in given.reports["us"].progress_said if "proxies have" in each.message
+        ]
+        assert waited, "the Service went before proxies could follow"
+
+
 async def test_copies_and_owned_objects_of_others_stay() -> None:
     async with world("us") as given:
         given.sources = {OLD: BASE, NEW: BASE}

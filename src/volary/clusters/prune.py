@@ -57,6 +57,7 @@ async def prune(
     *,
     timeout: timedelta,
     check: removal.Check = anything,
+    followed: removal.Followed = removal.at_once,
 ) -> PruneResult:
     """Delete the application's live objects that are not in `desired`, and wait for it.
 
@@ -66,6 +67,7 @@ async def prune(
         scope: Whose objects are looked at.
         timeout: How long deleted objects may take to go.
         check: A further reason for which an object stays; empty text: none.
+        followed: Awaited between routes that were deleted and what they led to.
 
     Raises:
         VolaryError: when a list failed for another reason than missing permission; then
@@ -75,7 +77,7 @@ async def prune(
     if isinstance(decided, PruneResult):
         return decided
     found, decision, stays = decided
-    return await _delete(client, found, decision, stays, timeout)
+    return await _delete(client, found, decision, stays, timeout, followed)
 
 
 async def foresee(
@@ -167,6 +169,7 @@ async def _delete(
     decision: ownership.Pruning,
     stays: removal.Check,
     timeout: timedelta,
+    followed: removal.Followed = removal.at_once,
 ) -> PruneResult:
     catalog = await client.discover()
     doomed = [
@@ -174,7 +177,7 @@ async def _delete(
         for item in decision.delete
         if (kind := catalog.find(item.group, item.kind, item.api_version.rpartition("/")[2]))
     ]
-    removed = await removal.remove(client, doomed, stays, timeout=timeout)
+    removed = await removal.remove(client, doomed, stays, timeout=timeout, followed=followed)
     gone = [each.key for each in removed.changes if each.action is change.Action.DELETED]
     await inventories.forget(client, found.inventory, found.inventory.without(gone))
     return PruneResult(

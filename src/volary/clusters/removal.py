@@ -5,7 +5,7 @@ in its place. So each is read again, its evidence judged again, and deleted only
 exactly what was read: its uid and resource version are preconditions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -17,10 +17,15 @@ from volary.model import change, errors, json, manifest
 
 #: Objects that controllers write to change all the time; so often is looked again.
 _TRIES = 5
-_WORKLOAD_RANK = 1
 
 #: Why an object must stay; empty: it may go.
 Check = Callable[[json.JsonObject], str]
+#: Waits until proxies have followed routes that were deleted.
+Followed = Callable[[], Awaitable[None]]
+
+
+async def at_once() -> None:
+    """Wait for no proxy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,7 @@ async def remove(
     check: Check,
     *,
     timeout: timedelta,
+    followed: Followed = at_once,
 ) -> Removed:
     """Delete live objects in the order of deleting, and wait until they are gone.
 
@@ -46,12 +52,17 @@ async def remove(
         doomed: The live objects as they were listed.
         check: Judges each object again, as it is right before its delete.
         timeout: How long they may take to go.
+        followed: Awaited between routes that were deleted and what they led to.
     """
     changes: list[change.Change] = []
     failures: list[str] = []
     by_key = {each.item.key: each for each in doomed}
     going: list[tuple[placing.Placed, str]] = []
+    last = -1
     for rank in order.deletion_ranks([each.item for each in doomed]):
+        if last == order.ROUTE and going:
+            await followed()
+        last = order.deletion_rank(rank[0].key)
         group = [by_key[item.key] for item in rank]
         answers = await gathering.each(group, lambda each: _remove_one(client, each, check))
         for each, answer in zip(group, answers, strict=True):
@@ -98,7 +109,7 @@ async def _remove_one(
 
 def _propagation(item: manifest.Manifest) -> str:
     """A workload is gone when its pods are."""
-    is_workload = order.deletion_rank(item.key) == _WORKLOAD_RANK
+    is_workload = order.deletion_rank(item.key) == order.WORKLOAD
     return "Foreground" if is_workload else "Background"
 
 

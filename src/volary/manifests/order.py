@@ -59,6 +59,24 @@ _WORKLOAD_RANK = _KIND_RANKS.index(())
 _KNOWN_GROUPS = ("", "apps", "batch", "policy", "autoscaling")
 _KNOWN_GROUP_ENDS = (".k8s.io", ".istio.io", "keda.sh")
 
+#: Places in the order of deleting.
+ROUTE, SERVICE, WORKLOAD, _REST, _OF_CLUSTER, _DEFINITION, _NAMESPACE = range(7)
+#: What proxies are told by, and what leads to Services by their names.
+_ROUTES = frozenset(
+    {
+        ("networking.istio.io", "VirtualService"),
+        ("gateway.networking.k8s.io", "HTTPRoute"),
+        ("gateway.networking.k8s.io", "GRPCRoute"),
+        ("gateway.networking.k8s.io", "TCPRoute"),
+        ("gateway.networking.k8s.io", "TLSRoute"),
+        ("policy.linkerd.io", "HTTPRoute"),
+        ("split.smi-spec.io", "TrafficSplit"),
+        ("traefik.io", "IngressRoute"),
+        ("traefik.io", "TraefikService"),
+        ("networking.k8s.io", "Ingress"),
+    }
+)
+
 _WORKLOAD_GROUPS = ("apps", "batch")
 _WORKLOAD_CORE_KINDS = ("Pod", "ReplicationController")
 
@@ -110,19 +128,22 @@ def deletion_ranks(manifests: Sequence[manifest.Manifest]) -> list[list[manifest
 def deletion_rank(key: resource.ResourceKey) -> int:
     """Return the place in the order of deleting, counted from 0.
 
-    Services first so that nobody is sent to pods that go, then workloads, then the rest
-    (PipeCD: delete a variant). Definitions and namespaces come last, because they take
-    everything inside with them, whatever order was meant for it.
+    Routes before the Services they lead to, and Services before pods, so that nobody is sent
+    to what has gone; then workloads, then the rest (PipeCD: delete a variant). Definitions
+    and namespaces come last, because they take everything inside with them, whatever order
+    was meant for it.
     """
+    if (key.group, key.kind) in _ROUTES:
+        return ROUTE
     if key.kind == "Service" and not key.group:
-        return 0
+        return SERVICE
     if key.group in _WORKLOAD_GROUPS or (not key.group and key.kind in _WORKLOAD_CORE_KINDS):
-        return 1
+        return WORKLOAD
     if key.kind == "CustomResourceDefinition":
-        return 4
+        return _DEFINITION
     if key.kind == "Namespace" and not key.group:
-        return 5
-    return 3 if not key.namespace and _is_cluster_scoped(key) else 2
+        return _NAMESPACE
+    return _OF_CLUSTER if not key.namespace and _is_cluster_scoped(key) else _REST
 
 
 def _is_cluster_scoped(key: resource.ResourceKey) -> bool:

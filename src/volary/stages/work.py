@@ -226,10 +226,20 @@ class Work:
             StageFailedError: when something that should have gone has not.
         """
         result = await prune.prune(
-            self.context.client, desired, scope, timeout=self.remaining, check=check
+            self.context.client,
+            desired,
+            scope,
+            timeout=self.remaining,
+            check=check,
+            followed=self._followed,
         )
         self.record_removal(result)
         return result
+
+    async def _followed(self) -> None:
+        """Wait until proxies have followed routes that were deleted just now, or to stop."""
+        self.context.settling.note()
+        await self.settle()
 
     async def remove_brought(self, check: removal.Check) -> prune.PruneResult:
         """Delete every object of the application that `check` does not keep.

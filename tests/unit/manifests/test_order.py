@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,6 +34,22 @@ def test_what_others_need_comes_first() -> None:
     assert [item.kind for item in found] == list(reversed(kinds))
 
 
+@pytest.mark.parametrize(
+    ("group", "kind"),
+    [
+        ("networking.istio.io", "VirtualService"),
+        ("gateway.networking.k8s.io", "HTTPRoute"),
+        ("split.smi-spec.io", "TrafficSplit"),
+        ("traefik.io", "TraefikService"),
+        ("networking.k8s.io", "Ingress"),
+    ],
+)
+def test_routes_go_before_the_services_that_they_lead_to(group: str, kind: str) -> None:
+    route = order.deletion_rank(resource.ResourceKey(group, kind, "x", "a"))
+
+    assert route < order.deletion_rank(resource.ResourceKey("", "Service", "x", "a"))
+
+
 def test_the_annotation_decides_before_the_kind() -> None:
     found = order.sort(
         [
@@ -64,9 +81,10 @@ def test_services_go_first_then_workloads_then_the_rest() -> None:
 
 def test_a_knative_service_is_not_deleted_as_a_service() -> None:
     assert (
-        order.deletion_rank(resource.ResourceKey("serving.knative.dev", "Service", "x", "a")) == 2
+        order.deletion_rank(resource.ResourceKey("serving.knative.dev", "Service", "x", "a"))
+        > order.WORKLOAD
     )
-    assert order.deletion_rank(resource.ResourceKey("", "Service", "x", "a")) == 0
+    assert order.deletion_rank(resource.ResourceKey("", "Service", "x", "a")) == order.SERVICE
 
 
 @settings(deadline=None)
