@@ -53,7 +53,7 @@ async def test_a_route_goes_some_time_before_the_service_that_it_leads_to() -> N
         told = [each for each in outcomes["us"].details if each.startswith("deleted")]
         assert told == ["deleted Ingress default/front", "deleted Service default/front"]
         waited = [
-            each for each in given.reports["us"].progress_said if "proxies have" in each.message
+            each for each in given.reports["us"].progress_said if "proxies have" in each.sentence
         ]
         assert waited, "the Service went before proxies could follow"
 
