@@ -114,6 +114,12 @@ def lint(
     ] = ".",
     fleet: FleetFile = "",
     contexts: Contexts = "",
+    config: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE", help="Settings of a server: its analysisProviders, and its fleet."
+        ),
+    ] = "",
     output: Annotated[
         Output, typer.Option("--output", "-o", help="json: a list of problems.")
     ] = Output.TEXT,
@@ -122,7 +128,13 @@ def lint(
     from volary.cli import linting
 
     raise typer.Exit(
-        linting.run(path, fleet=fleet, contexts=contexts, as_json=output is Output.JSON)
+        linting.run(
+            path,
+            fleet=fleet,
+            contexts=contexts,
+            config=config,
+            as_json=output is Output.JSON,
+        )
     )
 
 

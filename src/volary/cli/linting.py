@@ -2,6 +2,7 @@
 
 import json as text
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from volary.cli import (
@@ -13,11 +14,12 @@ from volary.cli import (
     linting_routes,
     shared_routes,
 )
-from volary.config import application, lint, templates
+from volary.config import application, controller, lint, templates
 from volary.config import fleet as fleet_files
 from volary.config.dialects.karmada import policies
 from volary.controller import projects
-from volary.model import errors, problem
+from volary.model import errors, problem, provider
+from volary.model import fleet as fleets
 
 #: Files that are larger are no application files; `config.yaml` refuses them anyway.
 _LARGEST = 16 << 20
@@ -28,9 +30,9 @@ _NAMES = (
 )
 
 
-def run(path: str, *, fleet: str, contexts: str, as_json: bool) -> int:
+def run(path: str, *, fleet: str, contexts: str, config: str = "", as_json: bool) -> int:
     """Lint `path` and return the exit code: 2 when something has to be mended."""
-    members = projects.load_fleet(fleet, contexts) if fleet or contexts else None
+    members = _members(fleet, contexts, config)
     files = _collect(Path(path))
     if Path(path).is_file() and not lint.looks_at(Path(path).as_posix(), files):
         raise errors.user_error(f"{path} is none of the files that are checked", hint=_NAMES)
@@ -49,6 +51,21 @@ def run(path: str, *, fleet: str, contexts: str, as_json: bool) -> int:
         _summarize(files, found)
     wrong = any(each.severity is problem.Severity.ERROR for each in found)
     return exits.Exit.USAGE if wrong else exits.Exit.DONE
+
+
+def _members(fleet: str, contexts: str, config: str) -> fleets.Fleet | None:
+    """Return the fleet, with the systems to ask that a server's settings add; None: not known.
+
+    Without a fleet of its own it is that of the settings.
+    """
+    if not config:
+        return projects.load_fleet(fleet, contexts) if fleet or contexts else None
+    directory = str(Path(config).absolute().parent)
+    loaded = controller.parse(_read(Path(config)), file=config, directory=directory)
+    settings = loaded.require()
+    named = fleet or ("" if contexts else settings.fleet)
+    members = projects.load_fleet(named, contexts)
+    return replace(members, providers=provider.merged(settings.providers, members.providers))
 
 
 def _collect(path: Path) -> dict[str, str]:

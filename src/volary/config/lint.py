@@ -3,7 +3,6 @@
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from volary.config import application, controller, crosscheck, fleet, templates
 from volary.config.dialects.karmada import policies
@@ -30,9 +29,6 @@ def check(
     found: list[problem.Problem] = []
     described = _described(files)
     providers = _providers(files)
-    if clusters is not None:
-        own = provider.merged(_of_settings(files), clusters.providers)
-        clusters = replace(clusters, providers=own)
     for path, text in files.items():
         if path in described:
             found += _application(path, files, clusters, providers, anchored=anchored)
@@ -89,24 +85,9 @@ def _unnamed(
 
 
 def _providers(files: Mapping[str, str]) -> tuple[provider.Provider, ...]:
-    """Return the providers of the tree's fleet file and settings, which count before it.
-
-    None of a kind of file that there is not just one of: nobody knows whose they are.
-    """
-    return provider.merged(_of_settings(files), _of_fleet(files))
-
-
-def _of_fleet(files: Mapping[str, str]) -> tuple[provider.Provider, ...]:
+    """Return the providers of the tree's fleet file; none when there is not just one."""
     named = [path for path in files if fleet.is_file_name(path)]
     found = fleet.parse(files[named[0]], file=named[0]).fleet if len(named) == 1 else None
-    return found.providers if found else ()
-
-
-def _of_settings(files: Mapping[str, str]) -> tuple[provider.Provider, ...]:
-    named = [path for path, text in files.items() if _is_of_kind("Controller", text)]
-    if len(named) != 1:
-        return ()
-    found = controller.parse(files[named[0]], file=named[0]).settings
     return found.providers if found else ()
 
 

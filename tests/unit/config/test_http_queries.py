@@ -25,10 +25,6 @@ EXPECTED = "          expected: {max: 1}\n"
 FLEET = "apiVersion: volary.dev/v1\nkind: Fleet\nclusters: [{name: us}]\n%s"
 OWN = "analysisProviders: [{name: own, type: http, config: {address: 'https://own'%s}}]\n"
 PROMETHEUS = "analysisProviders: [{name: own, type: prometheus, config: {address: 'https://p'}}]\n"
-SETTINGS = (
-    "apiVersion: volary.dev/v1\nkind: Controller\nfleet: fleet.yaml\n"
-    "repositories: [{name: shop, url: 'https://git.example/shop.git'}]\n" + OWN % ""
-)
 
 
 def written(query: str, strategy: str = "THRESHOLD") -> str:
@@ -38,9 +34,8 @@ def written(query: str, strategy: str = "THRESHOLD") -> str:
 
 def told(query: str, strategy: str = "THRESHOLD", **beside: str) -> list[problem.Problem]:
     """What lint says of the query, with other files of the directory."""
-    names = {"fleet": "fleet.yaml", "settings": "controller.yaml"}
     files = {"volary.yaml": written(query, strategy)}
-    files |= {names[kind]: text for kind, text in beside.items()}
+    files |= {f"{kind}.yaml": text for kind, text in beside.items()}
     found = lint.check(files)
     return [each for each in found if each.where.path.endswith(".query")]
 
@@ -93,13 +88,6 @@ def test_posting_is_told_where_the_settings_do_not_allow_it(query: str) -> None:
     assert found.message == "errors: own is not asked: only GET without a body is allowed"
     assert "allowPost" in found.hint
     assert told(query, fleet=FLEET % (OWN % ", allowPost: true")) == []
-
-
-def test_settings_of_a_server_in_the_tree_count() -> None:
-    (found,) = told("POST /search", settings=SETTINGS)
-    assert "only GET" in found.message
-    (found,) = told("POST /search", settings=SETTINGS, fleet=FLEET % (OWN % ", allowPost: true"))
-    assert "only GET" in found.message, "the settings count before the fleet file"
 
 
 def test_planning_says_the_same_and_knows_that_plain_words_are_no_path() -> None:
