@@ -155,11 +155,15 @@ def told(standing: standings.Standing, run: state.Run) -> str:
     """
     if run.status is not words.RunStatus.SUCCEEDED:
         return f"move {run.id} has ended {run.status.value}: {run.reason}"
-    placed, concerned = standing.placed, shift_of(run).clusters
-    causes = (each.reason for each in placed.leaving if each.cluster in concerned)
+    placed, concerned = standing.placed, {*shift_of(run).clusters}
+    causes = (
+        each.reason
+        for each in placed.leaving
+        if concerned.intersection((each.cluster, *each.replacements))
+    )
     why = "; ".join(dict.fromkeys(causes))
     where = f"it is on {wording.names(placed.chosen)}" if placed.chosen else run.reason
-    return "; ".join(filter(None, (f"moved by run {run.id}", why, where)))
+    return f"{where} since move {run.id}{': ' * bool(why)}{why}"
 
 
 def joined(standing: standings.Standing, names: Sequence[str]) -> standings.Standing:

@@ -196,8 +196,11 @@ def test_a_run_says_what_moves_after_it_and_when_that_interrupts_it() -> None:
 def test_a_move_that_has_ended_says_why_and_where_the_application_is() -> None:
     done = moved(us=status.TaskStatus.SUCCEEDED, asia=status.TaskStatus.SUCCEEDED)
 
-    assert moves.told(STANDING, replace(done, status=status.RunStatus.SUCCEEDED)) == (
-        "moved by run m; us is flooded; it is on eu and asia"
-    )
+    ended = replace(done, status=status.RunStatus.SUCCEEDED)
+    assert moves.told(STANDING, ended) == "it is on eu and asia since move m: us is flooded"
+    stages = tuple(each for each in ended.stages if each.task("us") is None)
+    assert moves.told(STANDING, replace(ended, stages=stages)) == (
+        "it is on eu and asia since move m: us is flooded"
+    ), "that it is replaced is why, also where what it leaves does not answer"
     failed = replace(done, status=status.RunStatus.FAILED, reason="asia: no room")
     assert moves.told(STANDING, failed) == "move m has ended failed: asia: no room"
