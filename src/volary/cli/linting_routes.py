@@ -15,6 +15,7 @@ from pathlib import Path
 from volary.cli import linting_replicas
 from volary.config import application as application_files
 from volary.config import lint
+from volary.manifests import made_routes, variants
 from volary.model import application as applications
 from volary.model import errors, manifest, problem
 from volary.sources import directory, programs, render
@@ -50,6 +51,10 @@ def _of(
             traffic_checks.check(manifests, described, each.options, "")
         except errors.UserError as error:
             found += error.problems
+    try:
+        made_routes.check_primary(_applied(manifests, described), described)
+    except errors.UserError as error:
+        found += error.problems
     prefix = f"{place}/" if place else ""
     for told in dict.fromkeys(found):
         if told.where.file:
@@ -70,6 +75,13 @@ def _made(
     except errors.UserError:
         return ()
     return made.manifests
+
+
+def _applied(
+    manifests: Sequence[manifest.Manifest], described: applications.Application
+) -> Sequence[manifest.Manifest]:
+    """Return the manifests as a sync applies them."""
+    return variants.primary(manifests, described, described.quick_sync)
 
 
 def _setting(loaded: application_files.Loaded) -> problem.Location:

@@ -239,6 +239,39 @@ def _primary_service(
     return [manifest.Manifest(named(copy, app, variant.Variant.PRIMARY).body, _ORIGIN)]
 
 
+def check_primary(manifests: Sequence[manifest.Manifest], app: application.Application) -> None:
+    """Refuse a made Service for primary that none of primary's pods would be behind.
+
+    All traffic goes by it, so the application would answer nobody.
+
+    Args:
+        manifests: As they are applied, labels of the variant included.
+        app: The application.
+
+    Raises:
+        UserError: The Service's other labels choose a workload, and its variant label nothing.
+    """
+    label = app.variant_label
+    for item in manifests:
+        if item.kind != "Service" or item.origin != _ORIGIN or service_targets.is_target(app):
+            continue
+        selector = objects.mapping(item.body, "spec", "selector")
+        others = {key: value for key, value in selector.items() if key != label.key}
+        pods = [
+            objects.mapping(each.body, "spec", "template", "metadata", "labels")
+            for each in manifests
+            if each.group == "apps"
+        ]
+        meant = [each for each in pods if others.items() <= each.items()]
+        if meant and not any(selector.items() <= each.items() for each in meant):
+            raise errors.user_error(
+                f"Service {item.name}, by which the routes reach primary, would lead to no pod:"
+                f" it selects {label.key}={label.primary_value}",
+                hint="write variantLabel: {onPods: true}, or that label into the pods' template",
+                where=_ORIGIN,
+            )
+
+
 def _port(service: manifest.Manifest) -> int:
     ports = list(objects.mappings(service.body, "spec", "ports"))
     if not ports:

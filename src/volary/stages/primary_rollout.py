@@ -9,7 +9,7 @@ last. A sync does the same, and prunes variants that were left over as well.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from volary.manifests import objects, service_targets, workloads
+from volary.manifests import made_routes, objects, service_targets, workloads
 from volary.model import application as applications
 from volary.model import errors, manifest, outcome, problem, stage, variant
 from volary.stages import carrying, promotion, rendering, routes, switching, work
@@ -44,6 +44,7 @@ def plan(
     """
     is_sync = isinstance(options, stage.SyncOptions)
     rendered = rendering.primary(source, application, options, commit=commit)
+    made_routes.check_primary(rendered, application)
     if not is_sync:
         _check_selectors(rendered, application)
     return Plan(

@@ -116,6 +116,20 @@ def test_what_a_run_can_do_is_fine(tmp_path: Path, routing: str, route: str) -> 
     assert found(tmp_path, routing, route) == []
 
 
+def test_a_made_service_that_no_pod_is_behind_is_an_error(tmp_path: Path) -> None:
+    bare = MANIFESTS.replace(PRIMARY, "").replace("%s", "")
+    (tmp_path / "volary.yaml").write_text("")
+    (tmp_path / "app.yaml").write_text(bare)
+    made = APPLICATION % "{method: gatewayapi, create: true}"
+
+    [told] = linting_routes.findings(str(tmp_path), {"volary.yaml": made})
+    labelled = made + "  variantLabel: {onPods: true}\n"
+
+    assert "Service shop-primary, by which the routes reach primary" in told.message
+    assert (told.where.file, told.where.line) == ("volary.yaml", 6)
+    assert list(linting_routes.findings(str(tmp_path), {"volary.yaml": labelled})) == []
+
+
 def test_what_is_rendered_is_not_guessed_at(tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop/kustomization.yaml").write_text("resources: [app.yaml]\n")
