@@ -1,5 +1,7 @@
 """``volary analysis RUN``: what was measured, how it was judged, and why it failed."""
 
+from collections.abc import Mapping
+
 from volary.cli import console, exits, judgements
 from volary.cli.remote import client, login, looking, output
 
@@ -30,10 +32,17 @@ async def show(
         console.say(str(summary["reason"]))
     judged = judgements.read(found)
     if not judged:
-        console.say("nothing was measured in this run")
+        console.say(_nothing({"stage": stage, "cluster": cluster, "metric": metric}))
     for name in dict.fromkeys(each.stage for each in judged):
         _show_stage(name, [each for each in judged if each.stage == name], form)
     return exits.Exit.DONE
+
+
+def _nothing(asked: Mapping[str, str]) -> str:
+    """Say that nothing was found; with limits that is no news of the run."""
+    named = ", ".join(f"{name} {value}" for name, value in asked.items() if value)
+    said = "nothing was measured in this run"
+    return f"{said} for {named}" if named else said
 
 
 def _show_stage(name: str, judged: list[judgements.Judged], form: output.Form) -> None:

@@ -80,6 +80,8 @@ async def test_one_command_says_why_it_failed(
         plain = json.loads(capsys.readouterr().out)
         await judging.show(target, "run-pay", "", "", "", output.Form.TEXT)
         empty = capsys.readouterr().out
+        await judging.show(target, "run-web", "", "mars", "errors", output.Form.TEXT)
+        elsewhere = capsys.readouterr().out
 
     assert "fail: errors on eu: too many" in shown
     assert "errors  us       canary   3" in shown
@@ -87,4 +89,5 @@ async def test_one_command_says_why_it_failed(
     assert "errors (canary): q" in wide
     assert " us " not in wide
     assert len(plain["findings"]) == 3
-    assert "nothing was measured in this run" in empty
+    assert "nothing was measured in this run\n" in empty
+    assert "nothing was measured in this run for cluster mars, metric errors" in elsewhere
