@@ -118,7 +118,7 @@ class Nginx(section.Section):
     ingress: Ingress = Field(
         default_factory=Ingress, description="The Ingress that gets a canary beside it."
     )
-    annotation_prefix: section.Text = Field(
+    annotation_prefix: values.AnnotationPrefix = Field(
         default="nginx.ingress.kubernetes.io", description="Prefix of the controller's annotations."
     )
     class_name: section.Text = Field(

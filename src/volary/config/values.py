@@ -121,6 +121,13 @@ def leaves(directory: str, path: str) -> bool:
     return joined == ".." or joined.startswith(("../", "/"))
 
 
+def annotation_prefix(value: str) -> str:
+    """Check what is before the slash of an annotation's name (Kubernetes: a DNS subdomain)."""
+    if len(value) > 253 or not _DNS_SUBDOMAIN.fullmatch(value):
+        raise ValueError("must be a DNS name without a slash, such as nginx.ingress.kubernetes.io")
+    return value
+
+
 def dns_label(value: str) -> str:
     """Check a namespace or a name suffix: lower case letters, digits, dashes, at most 63."""
     if value and (len(value) > 63 or not _DNS_LABEL.fullmatch(value)):
@@ -199,6 +206,7 @@ Percentage = Annotated[
 ]
 RelativePath = Annotated[str, pydantic.AfterValidator(relative_path)]
 DnsLabel = Annotated[str, pydantic.AfterValidator(dns_label)]
+AnnotationPrefix = Annotated[str, pydantic.AfterValidator(annotation_prefix)]
 LabelValue = Annotated[str, pydantic.AfterValidator(label_value)]
 LabelKey = Annotated[str, pydantic.AfterValidator(label_key)]
 ClusterName = Annotated[str, pydantic.AfterValidator(cluster_name)]

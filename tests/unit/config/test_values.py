@@ -84,3 +84,13 @@ def test_other_percentages_are_refused(written: object) -> None:
 )
 def test_paths_out_of_the_repository_are_told(directory: str, path: str, leaves: bool) -> None:
     assert values.leaves(directory, path) is leaves
+
+
+@pytest.mark.parametrize("prefix", ["", "nginx.example/", "Not A Prefix", "a/b", f"{'a' * 254}"])
+def test_no_annotation_could_be_named_with_such_a_prefix(prefix: str) -> None:
+    with pytest.raises(ValueError, match="without a slash"):
+        values.annotation_prefix(prefix)
+
+
+def test_a_prefix_of_annotations_is_a_dns_name() -> None:
+    assert values.annotation_prefix("nginx.org") == "nginx.org"
