@@ -256,3 +256,16 @@ def test_what_routers_cannot_do_is_refused_where_they_are_asked() -> None:
         smi.ROUTER.check(division.Division(match=(match,)), app(Method.SMI))
     with pytest.raises(errors.UserError, match="add up to 90"):
         traefik.ROUTER.check(division.Division(90), app(Method.TRAEFIK))
+
+
+def test_another_prefix_of_annotations_is_the_only_one_that_is_written() -> None:
+    own = applications.NginxRouting(annotation_prefix="nginx.corp.example")
+    described = app(Method.NGINX, nginx=own)
+    plain = nginx.find([ingress(("/", "shop"))], described)
+
+    found = nginx.routed(plain, division.Division(75, 25), described).item
+
+    written = [each for each in found.annotations if "/canary" in each]
+    assert sorted(written) == ["nginx.corp.example/canary", "nginx.corp.example/canary-weight"]
+    assert nginx.read(found.body, described)[0].shares == {V.PRIMARY: 75, V.CANARY: 25}
+    assert nginx.read(found.body, app(Method.NGINX))[0].shares == {V.PRIMARY: 100}
