@@ -1,9 +1,7 @@
 """Progressive traffic on sandbox clusters: up while checks pass, back at once when they fail."""
 
 import asyncio
-import contextlib
 import time
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -12,41 +10,13 @@ from aiohttp import web
 
 import release_world
 import stage_world
-from release_world import ISTIO, hook, live, meshed, reason_of, weights
+from progressive_world import FAST, Hook, Name, Options, given, pipeline
+from release_world import hook, live, reason_of, weights
 from volary.clusters import client as clients
 from volary.model import stage, traffic, webhook
 from volary.model.status import RunStatus, TaskStatus
 from volary.sandbox import faults as sandbox_faults
 from volary.stages import vigil
-
-Name = stage.StageName
-Options = stage.ProgressiveTrafficOptions
-Hook = webhook.WebhookType
-FAST = timedelta(seconds=0.15)
-
-
-@contextlib.asynccontextmanager
-async def given(*names: str) -> AsyncIterator[release_world.Releases]:
-    """The old version runs everywhere behind a VirtualService."""
-    async with stage_world.world(*names, application=ISTIO, istio=True) as world:
-        world.sources = {
-            stage_world.OLD: meshed("shop:v1"),
-            stage_world.NEW: meshed("shop:v2"),
-        }
-        await world.deployed()
-        yield release_world.Releases(world)
-
-
-def pipeline(options: Options, *, limit: float = 40, canaries: int = 1) -> list[stage.Stage]:
-    replicas = stage.VariantRolloutOptions(replicas=stage.Replicas(canaries))
-    return [
-        release_world.step(Name.CANARY_ROLLOUT, replicas),
-        release_world.step(Name.PROGRESSIVE_TRAFFIC, options, timeout=timedelta(seconds=limit)),
-        release_world.step(
-            Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(add_variant_label_to_selector=True)
-        ),
-        release_world.step(Name.CANARY_CLEAN, stage.CleanOptions()),
-    ]
 
 
 async def test_traffic_goes_up_step_by_step_and_back_with_the_promotion() -> None:
@@ -103,118 +73,6 @@ async def test_the_loop_fails_one_interval_after_the_last_check_unless_told_othe
             )
             await releases.carry_out(releases.planned(pipeline(options)))
             assert len(gate.of("/x")) == checks
-
-
-async def test_what_the_webhooks_are_asked_and_when() -> None:
-    async with release_world.gate() as gate, given("us") as releases:
-        kinds = [each for each in Hook if each is not Hook.ROLLBACK]
-        hooks = [hook(f"{gate.url}/{each.value}", each) for each in kinds]
-        hooks.append(hook(f"{gate.url}/rollback", Hook.ROLLBACK))
-        gate.answers["/rollback"] = 403
-        options = Options(interval=FAST, step_weight=50, webhooks=tuple(hooks))
-        run = await releases.carry_out(releases.planned(pipeline(options)))
-        assert run.status is RunStatus.SUCCEEDED, run.reason
-        asked = [each for each in gate.paths if each not in ("/rollback", "/event")]
-        assert asked == [
-            "/confirm-rollout",
-            "/pre-rollout",
-            "/confirm-traffic-increase",
-            "/rollout",
-            "/confirm-traffic-increase",
-            "/rollout",
-            "/confirm-promotion",
-            "/post-rollout",
-        ]
-        assert gate.paths.count("/rollback") == 3
-        (first, *_) = gate.of("/rollout")
-        assert (first["phase"], first["canaryWeight"]) == ("Progressing", 50)
-        assert gate.of("/confirm-rollout")[0]["phase"] == "Waiting"
-        assert gate.of("/post-rollout")[0]["phase"] == "Succeeded"
-        told = [each["metadata"]["eventMessage"] for each in gate.of("/event")]  # type: ignore[index]
-        assert told[:2] == ["Advance shop: canary weight 50", "Advance shop: canary weight 100"]
-        kind = gate.of("/event")[0]["metadata"]
-        assert kind["eventType"] == "Normal"  # type: ignore[index]
-        assert int(kind["timestamp"]) > 1_600_000_000_000  # type: ignore[index]
-
-
-async def test_a_refused_increase_holds_the_weight_without_a_failed_check() -> None:
-    async with release_world.gate() as gate, given("us") as releases:
-        gate.answers["/x"] = 403
-        asked = hook(f"{gate.url}/x", Hook.CONFIRM_TRAFFIC_INCREASE)
-        options = Options(interval=FAST, step_weight=50, webhooks=(asked,))
-        async with asyncio.TaskGroup() as group:
-            running = group.create_task(releases.carry_out(releases.planned(pipeline(options))))
-            await gate.until("/x", 4)
-            assert live(releases, "us") == 0
-            gate.answers["/x"] = 200
-        assert running.result().status is RunStatus.SUCCEEDED
-        assert all(each["failedChecks"] == 0 for each in gate.of("/x"))
-
-
-async def test_a_shut_gate_never_suspends_the_checks() -> None:
-    async with release_world.gate() as gate, given("us") as releases:
-        gate.answers["/promote"] = 403
-        options = Options(
-            interval=FAST,
-            step_weight=100,
-            webhooks=(
-                hook(f"{gate.url}/promote", Hook.CONFIRM_PROMOTION),
-                hook(f"{gate.url}/check", Hook.ROLLOUT),
-            ),
-        )
-        async with asyncio.TaskGroup() as group:
-            running = group.create_task(releases.carry_out(releases.planned(pipeline(options))))
-            await gate.until("/promote", 2)
-            assert live(releases, "us") == 100
-            gate.answers["/check"] = 500
-        assert running.result().status is RunStatus.ROLLED_BACK
-        assert live(releases, "us") == 0
-        assert gate.of("/promote")[-1]["phase"] == "WaitingPromotion"
-
-
-async def test_a_rollback_webhook_that_agrees_rolls_back() -> None:
-    async with release_world.gate() as gate, given("us") as releases:
-        gate.answers["/rollback"] = 403
-        gate.answers["/shut"] = 403
-        hooks = (
-            hook(f"{gate.url}/rollback", Hook.ROLLBACK),
-            hook(f"{gate.url}/shut", Hook.CONFIRM_PROMOTION),
-            hook(f"{gate.url}/after", Hook.POST_ROLLOUT),
-        )
-        options = Options(interval=FAST, step_weight=100, webhooks=hooks)
-        async with asyncio.TaskGroup() as group:
-            running = group.create_task(releases.carry_out(releases.planned(pipeline(options))))
-            await gate.until("/rollback", 3)
-            gate.answers["/rollback"] = 200
-        run = running.result()
-        assert run.status is RunStatus.ROLLED_BACK
-        assert "stopped: rollback asked" in reason_of(run, 1, "us")
-        assert gate.of("/after")[0]["phase"] == "Failed"
-
-
-async def test_a_stage_that_fails_says_why_with_reports_of_events_too() -> None:
-    async with release_world.gate() as gate, given("us") as releases:
-        hooks = (
-            hook(f"{gate.url}/back", Hook.ROLLBACK),
-            hook(f"{gate.url}/told", Hook.EVENT),
-        )
-        options = Options(interval=FAST, step_weight=10, webhooks=hooks)
-        run = await releases.carry_out(releases.planned(pipeline(options)))
-        assert run.status is RunStatus.ROLLED_BACK
-        assert "asked to roll back" in reason_of(run, 1, "us"), reason_of(run, 1, "us")
-
-
-async def test_a_webhook_that_hangs_is_a_failed_check_after_its_timeout() -> None:
-    async with release_world.gate() as gate, given("us") as releases:
-        gate.behaviours["/x"] = gate.hang
-        asked = hook(f"{gate.url}/x", Hook.PRE_ROLLOUT, timeout=timedelta(seconds=0.3))
-        begin = time.monotonic()
-        options = Options(interval=FAST, step_weight=50, webhooks=(asked,))
-        run = await releases.carry_out(releases.planned(pipeline(options)))
-        assert time.monotonic() - begin < 15
-        assert run.status is RunStatus.ROLLED_BACK
-        assert weights(releases, "us")[:1] in ([], [0])
-    assert "gave no answer within 0.3 seconds" in reason_of(run, 1, "us")
 
 
 async def test_in_a_fleet_one_cluster_s_failed_check_holds_all() -> None:
