@@ -18,12 +18,12 @@ from pathlib import Path
 import yaml
 from rich import console as rich_console
 
+from kube_sandbox import crds, fleet, prometheus, proxies
+from kube_sandbox.dataplane import load
 from volary.cli import demo_metrics, demo_repository, running, traffic_stories
 from volary.clusters import pool
 from volary.controller import preparation, projects, system_clock
 from volary.model import status
-from volary.sandbox import crds, fleet, prometheus, proxies
-from volary.sandbox.dataplane import load
 
 NAMES = ("us", "eu", "asia")
 TIMES = 2

@@ -80,7 +80,7 @@ async def _serve(
     directory: Path, number: int, latency: float, speed: float, *, istio: bool
 ) -> None:
     # The parent process imports this module, but no sandbox.
-    from volary.sandbox import crds, faults, fleet
+    from kube_sandbox import crds, faults, fleet
 
     settings = fleet.Settings(speed=speed, crds=crds.istio() if istio else ())
     async with fleet.start(names(number), directory=directory, settings=settings) as started:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import route_weights
+from kube_sandbox import faults, fleet, storage, traffic
+from kube_sandbox.controllers import pods, selectors
 from volary.manifests import tracking
-from volary.sandbox import faults, fleet, storage, traffic
-from volary.sandbox.controllers import pods, selectors
 
 Body = Mapping[str, Any]
 #: Kinds whose marks say which commit a cluster has.

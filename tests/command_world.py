@@ -19,7 +19,7 @@ from typing import Any
 import pygit2
 
 import hatchery
-from volary.sandbox import crds, fleet
+from kube_sandbox import crds, fleet
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 AUTHOR = pygit2.Signature("Ana", "ana@example.com", 1_700_000_000, 60)

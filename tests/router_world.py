@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import mesh_world
 import stage_world
+from kube_sandbox import crds
 from volary.model import application as applications
 from volary.model import json, manifest, stage
-from volary.sandbox import crds
 
 Name = stage.StageName
 

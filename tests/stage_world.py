@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
+from kube_sandbox import crds, fleet, traffic
 from volary.clusters import breaker, pool, retries, transport
 from volary.engine import executor, state
 from volary.model import application as applications
 from volary.model import fleet as fleets
 from volary.model import json, manifest, outcome, problem, stage
-from volary.sandbox import crds, fleet, traffic
 from volary.stages import executor as stage_executor
 
 KEY = "pipecd.dev/variant"

@@ -32,11 +32,11 @@ def page() -> str:
 
 def _sections(command: object, name: str) -> Iterator[str]:
     """Yield a section for a command, then those of its subcommands."""
-    group = getattr(command, "commands", {})
     if name != "volary":
         yield f"{'#' * (len(name.split()))} `{name}`\n"
     yield f"```text\n{_help(command, name)}\n```\n"
-    for each, inner in group.items():
+    # A group that is mounted from elsewhere knows its commands once it was used.
+    for each, inner in getattr(command, "commands", {}).items():
         yield from _sections(inner, f"{name} {each}")
 
 

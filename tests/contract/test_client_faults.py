@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from kube_sandbox import faults, fleet
 from sandbox_fixtures import FleetFactory
 from volary.clusters import breaker, discovery, pool, retries, transport
 from volary.clusters import client as clients
 from volary.clusters import errors as cluster_errors
 from volary.model import fleet as fleets
-from volary.sandbox import faults, fleet
 
 LIMITS = transport.Limits(
     timeout=0.5,

@@ -17,13 +17,13 @@ import pytest
 import yaml
 
 import scripted_server
+from kube_sandbox import prometheus
+from kube_sandbox.dataplane import programs
 from volary.analysis import queries
 from volary.analysis.providers import opening, query
 from volary.config import placeholders
 from volary.controller import system_clock
 from volary.model import analysis, application, provider
-from volary.sandbox import prometheus
-from volary.sandbox.dataplane import programs
 
 pytestmark = pytest.mark.skipif(
     not prometheus.is_installed(), reason="the program prometheus is not installed"

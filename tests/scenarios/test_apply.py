@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
+from kube_sandbox import storage, verbs
 from stage_world import NEW, OLD, config, deployment, made, service, shop, world
 from volary.model import application as applications
 from volary.model import json, stage
-from volary.sandbox import storage, verbs
 
 Name = stage.StageName
 SYNC = stage.SyncOptions()

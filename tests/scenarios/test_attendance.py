@@ -10,10 +10,10 @@ from pathlib import Path
 
 import command_world
 import controller_world
+from kube_sandbox import fleet as sandboxes
 from sandbox_fixtures import Kubectl
 from volary.controller import cluster_views, views
 from volary.model import attendance, fleet
-from volary.sandbox import fleet as sandboxes
 from volary.store import records
 from wave_watch import watched
 

@@ -5,8 +5,8 @@ import signal
 from pathlib import Path
 
 import demo_world
+from kube_sandbox import faults_client, fleet
 from sandbox_fixtures import Kubectl
-from volary.sandbox import faults_client, fleet
 
 
 class Place:

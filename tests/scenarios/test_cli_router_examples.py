@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import command_world
-from volary.sandbox import crds, verbs
-from volary.sandbox.dataplane import acceptance
+from kube_sandbox import crds, verbs
+from kube_sandbox.dataplane import acceptance
 
 GATEWAY = "gateway.networking.k8s.io"
 ROUTES = {

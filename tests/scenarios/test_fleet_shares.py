@@ -8,6 +8,7 @@ from collections import Counter
 from datetime import timedelta
 
 import traffic_world
+from kube_sandbox import crds
 from mesh_world import ISTIO, meshed
 from stage_world import (
     KEY,
@@ -17,7 +18,6 @@ from stage_world import (
 )
 from volary.controller import batching
 from volary.model import fleet, stage
-from volary.sandbox import crds
 
 Name = stage.StageName
 SHARE = stage.VariantRolloutOptions(

@@ -7,10 +7,10 @@ import pytest
 import grpc_client
 import stage_world
 import traffic_world
+from kube_sandbox import crds, proxies
 from stage_world import NEW, OLD, made
 from volary.model import application as applications
 from volary.model import manifest, stage
-from volary.sandbox import crds, proxies
 
 Name = stage.StageName
 HOST = "shop.example"

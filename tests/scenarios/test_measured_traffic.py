@@ -9,6 +9,7 @@ import pytest
 
 import stage_world
 import traffic_world
+from kube_sandbox import crds, prometheus, proxies
 from mesh_world import GATEWAY, HOST, ISTIO, routed
 from stage_world import NEW, OLD, destination_rule, made, virtual_service
 from volary.analysis import queries
@@ -17,7 +18,6 @@ from volary.config import placeholders
 from volary.controller import system_clock
 from volary.model import analysis, manifest, provider, stage, variant
 from volary.model import application as applications
-from volary.sandbox import crds, prometheus, proxies
 from volary.stages import measuring, meters, naming
 
 Metrics = provider.Metrics
@@ -28,7 +28,7 @@ WINDOW = timedelta(seconds=5)
 def shop(image: str, **behaviour: str) -> list[manifest.Manifest]:
     deployment = stage_world.deployment(image, app="shop")
     deployment["spec"]["template"]["metadata"]["annotations"] = {
-        f"sandbox.volary.dev/{key.replace('_', '-')}": value for key, value in behaviour.items()
+        f"kube-sandbox/{key.replace('_', '-')}": value for key, value in behaviour.items()
     }
     bodies = (deployment, stage_world.service(app="shop"), virtual_service(), destination_rule())
     return [made(body) for body in bodies]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kube_sandbox import kubeconfig
+from kube_sandbox.http import server, users
 from stage_world import NEW, OLD, Clock, World, config, deployment, made, service, world
 from volary.clusters import pool
 from volary.model import fleet, stage
-from volary.sandbox import kubeconfig
-from volary.sandbox.http import server, users
 
 Name = stage.StageName
 TOKEN = "limited"

@@ -1,8 +1,8 @@
 """An application moves between clusters: only what is its own goes, and routes stay as they are."""
 
+from kube_sandbox import verbs
 from stage_world import NEW, OLD, config, deployment, made, service, world
 from volary.model import stage
-from volary.sandbox import verbs
 
 Name = stage.StageName
 MOVE = stage.PlacementOptions()

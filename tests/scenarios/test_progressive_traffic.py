@@ -10,12 +10,12 @@ from aiohttp import web
 
 import release_world
 import stage_world
+from kube_sandbox import faults as sandbox_faults
 from progressive_world import FAST, Hook, Name, Options, given, pipeline
 from release_world import hook, live, reason_of, weights
 from volary.clusters import client as clients
 from volary.model import stage, traffic, webhook
 from volary.model.status import RunStatus, TaskStatus
-from volary.sandbox import faults as sandbox_faults
 from volary.stages import vigil
 
 

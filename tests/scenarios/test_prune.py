@@ -3,9 +3,9 @@
 import copy
 from dataclasses import replace
 
+from kube_sandbox import verbs
 from stage_world import KEY, NEW, OLD, config, deployment, made, service, world
 from volary.model import stage
-from volary.sandbox import verbs
 
 Name = stage.StageName
 SYNC = stage.SyncOptions(prune=True)

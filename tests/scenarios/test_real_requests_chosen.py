@@ -9,11 +9,11 @@ import pytest
 
 import stage_world
 import traffic_world
+from kube_sandbox import crds, proxies
+from kube_sandbox.dataplane import load
 from stage_world import NEW, OLD, made
 from volary.model import application as applications
 from volary.model import manifest, stage, traffic
-from volary.sandbox import crds, proxies
-from volary.sandbox.dataplane import load
 from volary.stages.routing import division
 
 Name = stage.StageName

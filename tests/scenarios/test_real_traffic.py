@@ -10,11 +10,11 @@ import pytest
 
 import stage_world
 import traffic_world
+from kube_sandbox import crds, proxies
 from mesh_world import GATEWAY, HOST, ISTIO, meshed, routed
 from stage_world import KEY, NEW, OLD, made
 from volary.model import application as applications
 from volary.model import json, stage
-from volary.sandbox import crds, proxies
 
 Name = stage.StageName
 WITH_SERVICE = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
@@ -306,9 +306,7 @@ async def test_pods_that_end_at_once_are_seen_to_lose_requests() -> None:
     """The counting can fail: without a moment to serve on, requests meet closed ports."""
     async with stage_world.world("us", settings=traffic_world.settings(drain=0.0)) as given:
         hasty = {**stage_world.deployment("shop:v1")}
-        hasty["spec"]["template"]["metadata"]["annotations"] = {
-            "sandbox.volary.dev/crash-after": "1s"
-        }
+        hasty["spec"]["template"]["metadata"]["annotations"] = {"kube-sandbox/crash-after": "1s"}
         given.sources[OLD] = [made(hasty), made(stage_world.service())]
         cluster = given.running.clusters["us"]
         for each in given.sources[OLD]:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from kube_sandbox import crds
 from stage_world import KEY, NEW, OLD, World, config, deployment, made, service, world
 from volary.clusters import client as clients
 from volary.manifests import made as application_objects
 from volary.model import application as applications
 from volary.model import json, manifest, stage
-from volary.sandbox import crds
 
 Name = stage.StageName
 Method = applications.RoutingMethod

@@ -4,6 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from kube_sandbox import crds
+from kube_sandbox.routes import finding, matching, words
 from stage_world import (
     NEW,
     OLD,
@@ -18,8 +20,6 @@ from stage_world import (
 )
 from volary.model import application as applications
 from volary.model import json, stage, traffic
-from volary.sandbox import crds
-from volary.sandbox.routes import finding, matching, words
 from volary.stages.routing import division
 
 Name = stage.StageName

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from kube_sandbox import crds
 from stage_world import KEY, NEW, OLD, World, config, deployment, made, service, world
 from volary.model import application as applications
 from volary.model import json, manifest, stage
-from volary.sandbox import crds
 
 Name = stage.StageName
 Method = applications.RoutingMethod

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from kube_sandbox import verbs
 from stage_world import NEW, OLD, Report, World, deployment, made, service, world
 from volary.clusters import client as clients
 from volary.model import json, manifest, stage
-from volary.sandbox import verbs
 from volary.stages import context as contexts
 from volary.stages import scaling, work
 

@@ -9,13 +9,13 @@ from aiohttp import web
 
 import release_world
 import stage_world
+from kube_sandbox import crds
 from release_world import hook, weights
 from stage_world import KEY, NEW, OLD
 from volary.manifests import made
 from volary.model import application as applications
 from volary.model import json, stage, webhook
 from volary.model.status import RunStatus
-from volary.sandbox import crds
 from volary.stages import executor as stage_executor
 
 Name = stage.StageName

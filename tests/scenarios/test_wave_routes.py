@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
+from kube_sandbox import storage
 from router_world import ROUTERS, Router, stages
 from stage_world import KEY, World
 from volary.model import placement, stage
 from volary.model.status import RunStatus
-from volary.sandbox import storage
 from wave_watch import Allowed, watched
 from wave_world import NEW, OLD, Reacting, moved, starts, world
 

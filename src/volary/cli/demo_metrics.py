@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from volary.sandbox import fleet, prometheus
+from kube_sandbox import fleet, prometheus
 
 _COUNTERS = "/counters?cluster={{ cluster }}&workload={{ target }}&window={{ interval }}"
 #: What the sandbox's counters tell under the names of the examples' metrics.

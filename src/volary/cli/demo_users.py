@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from rich import box, table
 from rich import console as rich_console
 
+from kube_sandbox.dataplane import counters, load
 from volary.cli import traffic_stories
-from volary.sandbox.dataplane import counters, load
 
 
 @dataclass(frozen=True, slots=True)

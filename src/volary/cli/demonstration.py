@@ -9,10 +9,10 @@ from pathlib import Path
 
 from rich import console as rich_console
 
+from kube_sandbox import crds, fleet
 from volary.cli import demo_release, demo_repository, performance, snapshots, stories
 from volary.engine import executor, state
 from volary.model import status as words
-from volary.sandbox import crds, fleet
 
 NAMES = ("us", "eu", "asia")
 #: Pods take as long as small ones with a cached image do.

@@ -11,10 +11,10 @@ from aiohttp import web
 from rich import console as rich_console
 from rich import markup
 
+from kube_sandbox import fleet
 from volary.cli import demo_repository, demo_server, performance, stories
 from volary.cli.remote import client, login
 from volary.model import errors, json
-from volary.sandbox import fleet
 
 NAMES = ("asia", "eu", "sa", "us")
 LOST = "eu"

@@ -10,9 +10,9 @@ import pygit2
 from rich import console as rich_console
 from rich import markup
 
+from kube_sandbox import fleet
 from volary.cli import closing, console, demo_repository, demo_server, exits, stories
 from volary.model import errors, json
-from volary.sandbox import fleet
 
 NAMES = ("us", "eu", "asia")
 _APPROVER = "ana"

@@ -9,11 +9,11 @@ import pygit2
 from rich import console as rich_console
 from rich import markup, table
 
+from kube_sandbox import fleet
 from volary.cli import demo_release, demo_repository, performance, placements, snapshots, stories
 from volary.controller import preparation, preview, preview_text, projects
 from volary.model import json
 from volary.model import status as words
-from volary.sandbox import fleet
 
 #: What the example's policies choose by; attic is excluded by name, lab has another label.
 LABELS: Mapping[str, Mapping[str, str]] = {

@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from rich import console as rich_console
 
+from kube_sandbox import fleet
 from volary.cli import closing, console, exits, snapshots
 from volary.clusters import breaker, pool, transport
 from volary.controller import projects, system_clock
-from volary.sandbox import fleet
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from rich import console as rich_console
 from rich import markup
 
+from kube_sandbox import fleet, traffic
 from volary.clusters import pool
 from volary.engine import executor, state
 from volary.model import errors, json, outcome
-from volary.sandbox import fleet, traffic
 
 NAMESPACE = "default"
 #: Seconds between two looks at the traffic.

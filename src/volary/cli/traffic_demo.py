@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich import console as rich_console
 
+from kube_sandbox import crds, fleet, proxies
 from volary.cli import (
     demo_metrics,
     demo_release,
@@ -21,7 +22,6 @@ from volary.cli import (
 from volary.clusters import pool
 from volary.engine import executor, state
 from volary.model import status as words
-from volary.sandbox import crds, fleet, proxies
 
 NAMES = ("us", "eu", "asia")
 _SPEED = 4.0

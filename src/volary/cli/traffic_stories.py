@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kube_sandbox import proxies
 from volary.cli import stories
 from volary.model import status
-from volary.sandbox import proxies
 
 _CHANGE = ("example/shop:v1", "example/shop:v2")
 

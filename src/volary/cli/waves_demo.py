@@ -8,12 +8,12 @@ from pathlib import Path
 
 from rich import console as rich_console
 
+from kube_sandbox import fleet
 from volary.cli import demo_release, demo_repository, performance, snapshots, stories
 from volary.clusters import pool
 from volary.engine import executor, state
 from volary.model import errors, outcome
 from volary.model import status as words
-from volary.sandbox import fleet
 
 REGIONS = ("us", "eu", "asia", "sa")
 #: By region; the first of each is in the first wave.

@@ -38,6 +38,41 @@ def test_a_command_starts_from_nothing() -> None:
     assert "kind: Deployment" in ended.stdout
 
 
+#: As where the extra is not installed.
+_WITHOUT_SANDBOX = (
+    "import sys; sys.modules['kube_sandbox'] = None; from volary.cli import main; main.main()"
+)
+
+
+@pytest.mark.parametrize("words", [("--help",), ("render", "examples/simple", "--target", "us")])
+def test_commands_need_no_sandbox(words: tuple[str, ...]) -> None:
+    ended = _without_sandbox(*words)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout
+
+
+@pytest.mark.parametrize("words", [("demo",), ("sandbox", "up"), ("sandbox", "--help")])
+def test_a_sandbox_that_is_not_installed_is_a_clear_error(words: tuple[str, ...]) -> None:
+    ended = _without_sandbox(*words)
+
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        "error: the sandbox is not installed\n  hint: pip install 'volary[sandbox]'\n"
+    )
+
+
+def _without_sandbox(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-c", _WITHOUT_SANDBOX, *words],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+        timeout=60,
+    )
+
+
 def test_there_are_at_least_five_examples() -> None:
     assert len(EXAMPLES) >= 5
 
