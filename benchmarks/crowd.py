@@ -74,12 +74,12 @@ def _files(names: Sequence[str], text: str) -> dict[str, dict[str, str]]:
 async def _work(
     fleet_file: Path, number: int, idle_seconds: float, base: Path
 ) -> dict[str, object]:
-    from volary.sources import library
+    from volary.sources.git import libgit2_remote
 
     names = [f"app-{each:05}" for each in range(number)]
     author = watching.Author(base / "repository.git")
     first = author.commit(_files(names, "first"), "first")
-    with watching.counting(library.LibraryRemote, "fetch") as fetched:
+    with watching.counting(libgit2_remote.Libgit2Remote, "fetch") as fetched:
         async with watching.controller(fleet_file, base) as given:
             await given.until_applications(number, lambda each: each.running_commit == first)
             fetched.clear()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from volary.analysis import binomial, counts, ranks, sequential
+from volary.analysis.statistics import binomial, counts, ranks, sequential
 from volary.model.analysis import Deviation
 
 PAGE = Path(__file__).parent.parent / "docs/explanation/how-volary-decides.md"

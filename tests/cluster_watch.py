@@ -8,7 +8,7 @@ from typing import Any
 import route_weights
 from kube_sandbox import faults, fleet, storage, traffic
 from kube_sandbox.controllers import pods, selectors
-from volary.manifests import tracking
+from volary.manifests.ownership import tracking
 
 Body = Mapping[str, Any]
 #: Kinds whose marks say which commit a cluster has.

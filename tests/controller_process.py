@@ -12,7 +12,7 @@ from typing import Any
 import git_feed
 import hatchery
 from controller_world import QUICK, parts_of, settings_of
-from volary.controller import inputs, server_loop
+from volary.controller import composition, inputs
 
 
 async def _drive(owner: str, store: str, repository: str, fleet: str) -> None:
@@ -24,7 +24,7 @@ async def _drive(owner: str, store: str, repository: str, fleet: str) -> None:
         timing=QUICK,
         rules=inputs.Rules(first_delay=0.2, look=timedelta(seconds=0.05)),
     )
-    async with server_loop.open_controller(settings_of(store, fleet_file), parts) as made:
+    async with composition.open_controller(settings_of(store, fleet_file), parts) as made:
         await made.run()
 
 

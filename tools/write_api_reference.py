@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from volary.server import app, guard, permissions
+from volary.server import app, permissions
+from volary.server.authorization import guard
 
 PAGE = Path(__file__).parents[1] / "docs/reference/api.md"
 _START = """\

@@ -12,12 +12,12 @@ import command_world
 import controller_world
 from kube_sandbox import fleet as sandboxes
 from sandbox_fixtures import Kubectl
-from volary.controller import cluster_views, views
-from volary.model import attendance, fleet
+from volary.controller.api import representations
+from volary.model.fleet import cluster_health, fleets
 from volary.store import records
 from wave_watch import watched
 
-QUICK = attendance.Rules(
+QUICK = cluster_health.HealthRules(
     interval=timedelta(seconds=0.1),
     patience=timedelta(seconds=0.5),
     failure_threshold=timedelta(seconds=0.4),
@@ -62,8 +62,8 @@ async def controlled(base: Path, *names: str) -> AsyncIterator[controller_world.
 async def until_cluster(
     made: controller_world.Controlled,
     name: str,
-    holds: Callable[[cluster_views.ClusterView], bool],
-) -> cluster_views.ClusterView:
+    holds: Callable[[representations.ClusterView], bool],
+) -> representations.ClusterView:
     found = None
     try:
         async with asyncio.timeout(15):
@@ -88,11 +88,11 @@ async def until_image(made: controller_world.Controlled, target: str, wanted: st
         raise AssertionError(f"{target} never ran {wanted}, but {found!r}") from None
 
 
-def without(members: fleet.Fleet, name: str) -> fleet.Fleet:
+def without(members: fleets.Fleet, name: str) -> fleets.Fleet:
     return replace(members, clusters=tuple(each for each in members.clusters if each.name != name))
 
 
-async def newest(made: controller_world.Controlled) -> views.RunSummaryView:
+async def newest(made: controller_world.Controlled) -> representations.RunSummaryView:
     return (await made.runs())[0]
 
 

@@ -9,18 +9,19 @@ import stage_world
 import traffic_world
 from kube_sandbox import crds, proxies
 from stage_world import NEW, OLD, made
-from volary.model import application as applications
-from volary.model import manifest, stage
+from volary.model import applications
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
 
-Name = stage.StageName
+Name = pipelines.StageName
 HOST = "shop.example"
 APPLICATION = applications.Application(
     name="shop",
     service=applications.ObjectReference(name="shop"),
     traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod.GATEWAY_API),
 )
-WITH_SERVICE = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
-SPLIT = stage.TrafficOptions(80, canary=10, baseline=10)
+WITH_SERVICE = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1), create_service=True)
+SPLIT = pipelines.TrafficOptions(80, canary=10, baseline=10)
 SHARES = {"primary": 0.8, "canary": 0.1, "baseline": 0.1}
 CALLS = 1500
 
@@ -72,7 +73,7 @@ async def test_80_10_10_is_what_1500_calls_meet_until_the_traffic_is_given_back(
     assert calls.codes == {"OK": CALLS}, calls.details
     traffic_world.assert_shares(calls.by_variant, SHARES)
 
-    outcomes = await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(100))
+    outcomes = await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(100))
 
     assert outcomes["us"].status == "succeeded", outcomes["us"]
     calls = await grpc_client.call(address, 100, host=HOST)

@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 
 from stage_world import NEW, World, made, world
-from volary.model import application as applications
-from volary.model import health, json, stage
+from volary.model import applications, json
+from volary.model.objects import object_health
+from volary.model.pipeline import pipelines
 
-Name = stage.StageName
-SYNC = stage.SyncOptions()
-RULE = health.Rule(
+Name = pipelines.StageName
+SYNC = pipelines.SyncOptions()
+RULE = object_health.Rule(
     "example.com",
     "Queue",
     healthy="object.status.phase == 'Ready'",

@@ -2,10 +2,10 @@
 
 from kube_sandbox import verbs
 from stage_world import NEW, OLD, config, deployment, made, service, world
-from volary.model import stage
+from volary.model.pipeline import pipelines
 
-Name = stage.StageName
-MOVE = stage.PlacementOptions()
+Name = pipelines.StageName
+MOVE = pipelines.PlacementOptions()
 USER = verbs.Options(manager="kubectl", agent="kubectl")
 BASE = [made(deployment("shop:v1")), made(service()), made(config())]
 

@@ -12,11 +12,12 @@ import traffic_world
 from kube_sandbox import crds, proxies
 from kube_sandbox.dataplane import load
 from stage_world import NEW, OLD, made
-from volary.model import application as applications
-from volary.model import manifest, stage, traffic
-from volary.stages.routing import division
+from volary.model import applications
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, traffic
+from volary.stages.traffic import division
 
-Name = stage.StageName
+Name = pipelines.StageName
 HOST = "shop"
 #: Seconds in which a proxy has followed.
 SETTLED = 0.7
@@ -31,7 +32,7 @@ ROUTE = {
         "rules": [{"backendRefs": [{"name": "shop", "port": 80}]}],
     },
 }
-ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
+ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1), create_service=True)
 MATCHES = (
     traffic.RequestMatch(headers={"X-Group": traffic.TextMatch("beta")}),
     traffic.RequestMatch(cookies={"team": traffic.TextMatch("web")}),
@@ -50,7 +51,7 @@ def application(method: Method) -> applications.Application:
     return applications.Application(
         name="shop",
         service=applications.ObjectReference(name="shop"),
-        quick_sync=stage.SyncOptions(add_variant_label_to_selector=method is Method.ISTIO),
+        quick_sync=pipelines.SyncOptions(add_variant_label_to_selector=method is Method.ISTIO),
         traffic_routing=applications.TrafficRouting(method=method),
     )
 
@@ -95,7 +96,9 @@ async def versions(url: str, path: str = "/", **headers: str) -> set[str]:
 @pytest.mark.parametrize(("method", "kind"), PROXIES)
 async def test_an_ab_test_over_a_real_proxy(method: Method, kind: proxies.Kind) -> None:
     async with canary_beside(method, kind) as (given, url):
-        outcomes = await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(100, match=MATCHES))
+        outcomes = await given.run(
+            Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(100, match=MATCHES)
+        )
         assert outcomes["us"].status == "succeeded", outcomes
         await asyncio.sleep(SETTLED)
 
@@ -110,7 +113,7 @@ async def test_an_ab_test_over_a_real_proxy(method: Method, kind: proxies.Kind) 
 async def test_users_stay_over_a_real_proxy(method: Method, kind: proxies.Kind) -> None:
     async with canary_beside(method, kind) as (given, url):
         stay = traffic.SessionAffinity("shop", primary_cookie_name="shop-primary")
-        options = stage.TrafficOptions(50, canary=50, session_affinity=stay)
+        options = pipelines.TrafficOptions(50, canary=50, session_affinity=stay)
         outcomes = await given.run(Name.TRAFFIC_ROUTING, options)
         assert outcomes["us"].status == "succeeded", outcomes
         await asyncio.sleep(SETTLED)

@@ -13,12 +13,12 @@ import command_world
 import git_feed
 from controller_world import ANA, SPEED, Controlled, controlled
 from volary.controller import refusals
-from volary.model import attendance
-from volary.model import controller as settings
+from volary.model import server_settings
+from volary.model.fleet import cluster_health
 from volary.store import records
 
 V1, V2 = "example/simple:v1", "example/simple:v2"
-WATCHED = attendance.Rules(
+WATCHED = cluster_health.HealthRules(
     interval=timedelta(seconds=0.2),
     patience=timedelta(seconds=1),
     failure_threshold=timedelta(seconds=0.2),
@@ -39,7 +39,7 @@ async def settled(
         world,
         store=f"sqlite:{world.directory.parent / 'volary.db'}",
         parts={"repositories": feed, "watch": feed.watch},
-        repositories=(settings.Repository(name, str(where)),),
+        repositories=(server_settings.Repository(name, str(where)),),
         **more,
     ) as given:
         given.feed = feed

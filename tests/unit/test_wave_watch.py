@@ -12,9 +12,9 @@ import stage_world
 import told_watch
 from kube_sandbox import verbs
 from stage_world import KEY, NEW, OLD
-from volary.engine import feed
+from volary.engine.observers import feed
 from volary.model import json
-from volary.model.status import TaskStatus
+from volary.model.statuses import TaskStatus
 from wave_watch import Allowed, Watch, watched
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -8,7 +8,7 @@ import msgspec
 from rich import console, markup
 from rich import text as rich_text
 
-from volary.model import problem, texts
+from volary.model import errors, safe_text
 
 
 class Console(console.Console):
@@ -16,7 +16,7 @@ class Console(console.Console):
 
     def render_str(self, text: str, **options: Any) -> rich_text.Text:
         """Turn a string into what is shown; every printed string comes through here."""
-        return super().render_str(texts.printable(text), **options)
+        return super().render_str(safe_text.printable(text), **options)
 
 
 def talk() -> console.Console:
@@ -24,7 +24,7 @@ def talk() -> console.Console:
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
-def data() -> console.Console:
+def results() -> console.Console:
     """Return the console for results, which a pipe may read."""
     return Console(highlight=False, soft_wrap=True)
 
@@ -36,21 +36,21 @@ def write(text: str) -> None:
 
 def write_json(body: object) -> None:
     """Write one object to stdout as a line of JSON and flush, so that a reader sees it now."""
-    line = texts.escaped(msgspec.json.encode(body).decode()) + "\n"
+    line = safe_text.escaped(msgspec.json.encode(body).decode()) + "\n"
     # JSON is UTF-8, whatever the terminal's encoding.
     sys.stdout.buffer.write(line.encode())
     sys.stdout.flush()
 
 
-def say(text: str) -> None:
+def write_text(text: str) -> None:
     """Write words to stdout, with a line end and without what steers a terminal."""
-    write(texts.printable(text))
+    write(safe_text.printable(text))
 
 
-def show_problems(target: console.Console, problems: Iterable[problem.Problem]) -> None:
+def show_problems(target: console.Console, problems: Iterable[errors.Problem]) -> None:
     """Print each problem: what, where, then the hint on a line of its own."""
     for each in problems:
-        colour = "red" if each.severity is problem.Severity.ERROR else "yellow"
+        colour = "red" if each.severity is errors.Severity.ERROR else "yellow"
         place = f"{markup.escape(str(each.where))}: " if str(each.where) else ""
         target.print(f"[{colour}]{each.severity}:[/] {place}{markup.escape(each.message)}")
         if each.hint:

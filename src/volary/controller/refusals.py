@@ -1,6 +1,6 @@
 """Why something cannot be done: the two answers besides a plain user's mistake."""
 
-from volary.model import errors, problem
+from volary.model import errors
 
 
 class NotFound(errors.UserError):
@@ -17,12 +17,12 @@ class Busy(errors.TemporaryError):
 
 def not_found(what: str, name: str) -> NotFound:
     """Return the refusal for something that does not exist."""
-    return NotFound(problem.Problem(f"there is no {what} {name}"))
+    return NotFound(errors.Problem(f"there is no {what} {name}"))
 
 
 def conflict(reason: str) -> Conflict:
     """Return the refusal with its sentence."""
-    return Conflict(problem.Problem(reason))
+    return Conflict(errors.Problem(reason))
 
 
 def sentence(error: errors.UserError) -> str:

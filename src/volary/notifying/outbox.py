@@ -8,7 +8,7 @@ import msgspec
 from volary.model import json
 
 
-class Letter(msgspec.Struct, frozen=True):
+class OutboxMessage(msgspec.Struct, frozen=True):
     """One delivery to one receiver."""
 
     #: Unique; receivers can tell repetitions by it.
@@ -25,7 +25,7 @@ class Contents(msgspec.Struct, frozen=True):
     """What is kept."""
 
     #: Not delivered yet, in order.
-    letters: tuple[Letter, ...] = ()
+    letters: tuple[OutboxMessage, ...] = ()
     #: By receiver and topic, where the message is that can be edited.
     places: dict[str, str] = msgspec.field(default_factory=dict)
 

@@ -15,8 +15,7 @@ from typing import Protocol
 import aiohttp
 import msgspec
 
-from volary.model import clock as clocks
-from volary.model import controller, errors, json
+from volary.model import clocks, errors, json, server_settings
 from volary.notifying import outbox
 
 SLACK = "https://slack.com/api"
@@ -35,7 +34,7 @@ _SLACK_GONE = frozenset({"message_not_found", "cant_update_message", "edit_windo
 class Sender(Protocol):
     """Delivers letters of one receiver."""
 
-    async def send(self, letter: outbox.Letter, place: str) -> str:
+    async def send(self, letter: outbox.OutboxMessage, place: str) -> str:
         """Deliver a letter and return where it is, to be edited by the next; may be empty.
 
         Args:
@@ -54,10 +53,10 @@ class WebhookSender:
     """Posts JSON, signed: HMAC-SHA256 over the timestamp, a dot, and the body."""
 
     session: aiohttp.ClientSession
-    settings: controller.OutgoingWebhook
+    settings: server_settings.OutgoingWebhook
     clock: clocks.Clock
 
-    async def send(self, letter: outbox.Letter, place: str) -> str:
+    async def send(self, letter: outbox.OutboxMessage, place: str) -> str:
         """Post a letter; see `Sender.send`."""
         body = msgspec.json.encode(letter.body)
         timestamp = str(int(self.clock.now().timestamp()))
@@ -74,14 +73,14 @@ class WebhookSender:
 
 
 @dataclass(frozen=True, slots=True)
-class HookSender:
+class IncomingWebhookSender:
     """Posts to an incoming webhook of a chat, whose messages cannot be edited."""
 
     session: aiohttp.ClientSession
     #: A file with the address.
     hook_url_file: str
 
-    async def send(self, letter: outbox.Letter, place: str) -> str:
+    async def send(self, letter: outbox.OutboxMessage, place: str) -> str:
         """Post a letter; see `Sender.send`."""
         address = await _read(self.hook_url_file)
         headers = {"Content-Type": "application/json"}
@@ -90,15 +89,15 @@ class HookSender:
 
 
 @dataclass(frozen=True, slots=True)
-class BotSender:
+class SlackBotSender:
     """Posts as a bot: one message per topic, edited by later letters."""
 
     session: aiohttp.ClientSession
-    settings: controller.Slack
+    settings: server_settings.Slack
     #: Where the API is; another one for tests.
     api: str = SLACK
 
-    async def send(self, letter: outbox.Letter, place: str) -> str:
+    async def send(self, letter: outbox.OutboxMessage, place: str) -> str:
         """Post or edit a message, or reply to it; see `Sender.send`."""
         if letter.reply:
             below = {"thread_ts": place} if place else {}

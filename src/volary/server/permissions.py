@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from volary.model import controller
+from volary.model import server_settings
 
 
 class Permission(StrEnum):
@@ -21,14 +21,14 @@ class Permission(StrEnum):
 
 
 #: Deploying and approving are apart, so that nobody approves what they rolled out themselves.
-ROLES: Mapping[controller.Role, frozenset[Permission]] = {
-    controller.Role.VIEWER: frozenset({Permission.VIEW}),
-    controller.Role.DEPLOYER: frozenset({Permission.VIEW, Permission.DEPLOY}),
-    controller.Role.APPROVER: frozenset({Permission.VIEW, Permission.APPROVE}),
-    controller.Role.RESPONDER: frozenset(
+ROLES: Mapping[server_settings.Role, frozenset[Permission]] = {
+    server_settings.Role.VIEWER: frozenset({Permission.VIEW}),
+    server_settings.Role.DEPLOYER: frozenset({Permission.VIEW, Permission.DEPLOY}),
+    server_settings.Role.APPROVER: frozenset({Permission.VIEW, Permission.APPROVE}),
+    server_settings.Role.RESPONDER: frozenset(
         {Permission.VIEW, Permission.DEPLOY, Permission.BREAK_GLASS}
     ),
-    controller.Role.ADMIN: frozenset(Permission) - {Permission.PUBLIC},
+    server_settings.Role.ADMIN: frozenset(Permission) - {Permission.PUBLIC},
 }
 
 
@@ -36,7 +36,7 @@ ROLES: Mapping[controller.Role, frozenset[Permission]] = {
 class Grant:
     """A role, for applications with certain labels."""
 
-    role: controller.Role
+    role: server_settings.Role
     #: All must be there; empty: every application.
     match_labels: tuple[tuple[str, str], ...] = ()
 
@@ -67,7 +67,7 @@ class Person:
 
 
 def grants_of(
-    bindings: Iterable[controller.RoleBinding], subject: str, groups: Iterable[str] = ()
+    bindings: Iterable[server_settings.RoleBinding], subject: str, groups: Iterable[str] = ()
 ) -> tuple[Grant, ...]:
     """Return what the settings give to a subject and its groups."""
     known = frozenset(groups)

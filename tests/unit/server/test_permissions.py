@@ -7,7 +7,8 @@ import fastapi
 import pytest
 
 import server_world
-from volary.server import access, app, guard
+from volary.server import app
+from volary.server.authorization import access, guard
 
 ALL = frozenset({"viewer", "deployer", "approver", "responder", "admin"})
 DEPLOY, APPROVE, ADMIN = ALL - {"viewer", "approver"}, {"approver", "admin"}, {"admin"}

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
-from volary.config import wave_sections
 from volary.config.dialects.karmada import schema
-from volary.model import placement, selection
+from volary.config.placement import wave_sections
+from volary.model.fleet import selectors
+from volary.model.placement import rollouts
 
 
 class Strength(IntEnum):
@@ -47,7 +48,7 @@ def strength(read: schema.ResourceSelector) -> Strength:
     return Strength.LABELS if read.label_selector is not None else Strength.ALL
 
 
-def takes(
+def selects(
     read: schema.ResourceSelector, body: Mapping[str, Any], policy_namespace: str
 ) -> Strength:
     """Return how strongly a selector takes an object (Karmada: ResourceSelectorPriority).
@@ -74,8 +75,8 @@ def _labelled(read: schema.LabelSelector, metadata: Mapping[str, Any]) -> bool:
     if not read.match_labels.items() <= labels.items():
         return False
     return all(
-        selection.holds(
-            placement.Requirement(each.key, each.operator, tuple(each.values)),
+        selectors.is_met(
+            rollouts.Requirement(each.key, each.operator, tuple(each.values)),
             {labels[each.key]} if each.key in labels else None,
         )
         for each in read.match_expressions

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from volary.config import yaml
-from volary.config.dialects.flagger import draft
+from volary.config.dialects import drafts
 from volary.config.dialects.karmada import affinities, policies, schema
+from volary.config.text import yaml
 
 Override = policies.Policy[schema.OverridePolicy]
 _OVERRIDES: yaml.Path = ("spec", "placement", "overrides")
@@ -32,7 +32,7 @@ class _Part:
         return not self.policy.is_for_all_namespaces, self.strength, self.policy.name
 
 
-def translate(made: draft.Draft, found: Sequence[Override], *, several_namespaces: bool) -> None:
+def translate(made: drafts.Draft, found: Sequence[Override], *, several_namespaces: bool) -> None:
     """Write all overrides; `several_namespaces` when the objects are not all in one."""
     parts = [part for each in found for part in _parts(each)]
     entries: list[tuple[dict[str, Any], Override, yaml.Path]] = []
@@ -58,7 +58,7 @@ def compare(found: Sequence[Override], objects: Sequence[yaml.Document]) -> None
     for policy in found:
         selectors = policy.read.spec.resource_selectors
         takes = any(
-            affinities.takes(each, document.value, policy.namespace)
+            affinities.selects(each, document.value, policy.namespace)
             for each in selectors
             for document in objects
         )

@@ -5,26 +5,27 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from volary.config import section, shape, yaml
+from volary.config.decoding import base_sections, readings
 from volary.config.dialects.karmada import schema as selectors
 from volary.config.dialects.rollouts import plans
-from volary.model import application
+from volary.config.text import yaml
+from volary.model import applications
 
 _KINDS = ("ClusterStagedUpdateStrategy", "StagedUpdateStrategy")
 _STAGES: yaml.Path = ("spec", "stages")
 
 
-class Task(section.Section):
+class Task(base_sections.Section):
     """What happens before or after a stage."""
 
     type: Literal["TimedWait", "Approval"] = Field(description="Which.")
     wait_time: str = Field(default="", description="How long.")
 
 
-class Stage(section.Section):
+class Stage(base_sections.Section):
     """Clusters that are updated together."""
 
-    name: section.Text = Field(description="Its name.")
+    name: base_sections.Text = Field(description="Its name.")
     label_selector: selectors.LabelSelector | None = Field(
         default=None, description="Which clusters; none given: no cluster."
     )
@@ -34,16 +35,16 @@ class Stage(section.Section):
     after_stage_tasks: list[Task] = Field(default_factory=list, description="After it.")
 
 
-class Spec(section.Section):
+class Spec(base_sections.Section):
     """The stages."""
 
     stages: list[Stage] = Field(min_length=1, description="In order.")
 
 
-class Strategy(section.Section):
+class Strategy(base_sections.Section):
     """A staged update strategy."""
 
-    api_version: section.Text = Field(description="Version.")
+    api_version: base_sections.Text = Field(description="Version.")
     kind: str = Field(description="Kind.")
     metadata: dict[str, Any] = Field(default_factory=dict, description="Metadata.")
     spec: Spec = Field(description="Its stages.")
@@ -53,7 +54,7 @@ class Strategy(section.Section):
 def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> plans.Plan:
     """Return the waves of the one strategy; its problems are noted in the plan's reading."""
     document = plans.only(documents, _KINDS)
-    reading = shape.Reading(document, application.Dialect.VOLARY)
+    reading = readings.Reading(document, applications.Dialect.VOLARY)
     plan = plans.Plan(reading, approvers)
     read = reading.read(Strategy, document.value, ())
     if read is None:

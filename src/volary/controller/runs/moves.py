@@ -1,0 +1,418 @@
+"""Moves between clusters: the run that carries one out, and what it means for the application.
+
+A move brings no release: each cluster gets its part of the placement at the release that it
+runs, a new one the last completed release. It has no waves, gates or windows, and is not rolled
+back: when a replacement does not come up, the old copy stays. All but `prepare` and `divide` is
+pure.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from volary.controller.planning import preparation, projects, replica_assignment
+from volary.controller.runs import releases
+from volary.controller.status import (
+    application_statuses,
+    release_coverage,
+    run_admission,
+    run_requests,
+)
+from volary.engine import phrases
+from volary.engine.runs import policies, run_builder, state
+from volary.model import statuses
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
+from volary.model.placement import failover_rules
+from volary.placement.failover import decisions, evictions, move_plans
+from volary.placement.replicas import assignment
+
+Names = tuple[str, ...]
+_STAGES = (pipelines.StageName.PLACEMENT_SYNC, pipelines.StageName.PLACEMENT_REMOVE)
+_DONE = statuses.TaskStatus.SUCCEEDED
+
+
+def is_move(run: state.Run) -> bool:
+    """Say whether a run moves an application between clusters and brings no release."""
+    return all(each.stage.name in _STAGES for each in run.stages)
+
+
+def is_urgent(standing: application_statuses.ApplicationStatus) -> bool:
+    """Say whether what waits to move is worth interrupting a run for.
+
+    Only what is lost or ill and has no replacement yet; a drain, a rebalance and a clean-up wait.
+    """
+    causes = (decisions.Cause.CLUSTER, decisions.Cause.APPLICATION)
+    return any(each.cause in causes and not each.replaced for each in standing.placed.leaving)
+
+
+def is_moving(run: state.Run | None) -> bool:
+    """Say whether the run that is carried out moves its application.
+
+    One that has ended, too: until its end is kept, what leaves is not known to be gone.
+    """
+    return run is not None and is_move(run)
+
+
+def completed_commit(standing: application_statuses.ApplicationStatus, running: str) -> str:
+    """Return the last completed release: what a cluster gets that is new to the application."""
+    return standing.reached.commit or running
+
+
+def commit_on(
+    standing: application_statuses.ApplicationStatus, name: str, want: str, remembered: str
+) -> str:
+    """Return the release that a cluster is on; a new one: the last completed one, `want`.
+
+    Args:
+        standing: How the application stands.
+        name: The cluster.
+        want: The last completed release.
+        remembered: The last release that succeeded everywhere.
+    """
+    if name in standing.kept:
+        return standing.kept[name]
+    return remembered if name in standing.reached.behind else want
+
+
+class Preemption(StrEnum):
+    """What a move does about a run under way."""
+
+    #: There is none.
+    GO = "go"
+    WAIT = "wait"
+    #: The run is ended as it is: nothing is rolled back, and its commit is wanted again.
+    INTERRUPT = "interrupt"
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionDecision:
+    """The answer with its sentence."""
+
+    room: Preemption
+    reason: str = ""
+
+
+def decide_preemption(
+    standing: application_statuses.ApplicationStatus,
+    run: state.Run | None,
+    move: run_requests.RunRequest,
+    now: datetime,
+    patience: timedelta,
+) -> PreemptionDecision:
+    """Say whether a move that is wanted may begin.
+
+    One rule, whatever the run does: it is waited for, and when it has not ended within
+    `patience`, it is interrupted, if the move is urgent. A pause pins everything, and a way back is
+    never disturbed.
+    """
+    pinned = run_admission.why_blocked(standing, run)
+    if pinned:
+        return PreemptionDecision(Preemption.WAIT, f"{pinned}, which pins where it is as well")
+    if run is None or run.is_final:
+        return PreemptionDecision(Preemption.GO)
+    if not is_urgent(standing):
+        return PreemptionDecision(Preemption.WAIT, f"run {run.id} has to end first")
+    if run.rollback is not None or run.ending is not None:
+        return PreemptionDecision(Preemption.WAIT, f"run {run.id} is ending, and is not disturbed")
+    waited = now - move.at
+    if waited < patience:
+        until = move.at + patience
+        return PreemptionDecision(
+            Preemption.WAIT, f"run {run.id} has to end first; it is interrupted at {until:%H:%M:%S}"
+        )
+    return PreemptionDecision(Preemption.INTERRUPT, f"run {run.id} did not end within {patience}")
+
+
+def request_resumption(
+    run: state.Run, move: run_requests.RunRequest, now: datetime, new_id: str
+) -> run_requests.RunRequest:
+    """Return the want that takes an interrupted run's commit up again, after the move."""
+    return run_requests.RunRequest(
+        id=new_id,
+        commit=run.commit,
+        kind=run_requests.RunKind.COMMAND,
+        reason=f"goes on after run {run.id} was interrupted: {move.reason}",
+        at=now,
+        by="failover",
+    )
+
+
+def begun(
+    standing: application_statuses.ApplicationStatus, run_id: str
+) -> application_statuses.ApplicationStatus:
+    """Return the standing once the move's run is kept."""
+    move = standing.move
+    left = None if move is not None and move.id == run_id else move
+    return replace(standing, move=left, run=run_id, under_way=True)
+
+
+def delayed(
+    standing: application_statuses.ApplicationStatus, reason: str
+) -> application_statuses.ApplicationStatus:
+    """Return the standing with why a wanted move does not begin."""
+    shift = standing.move.shift if standing.move else None
+    names = shift.clusters if shift else ()
+    leaving = [each for each in standing.placed.leaving if each.cluster in names]
+    told = {each.cluster: f"{each.reason}; {reason}" for each in leaving or standing.placed.leaving}
+    placed = replace(standing.placed, waiting={**standing.placed.waiting, **told})
+    return replace(standing, placed=placed)
+
+
+def why_waiting(standing: application_statuses.ApplicationStatus, run_id: str) -> str:
+    """Return what waits to move once a run has ended, or interrupts it; empty: nothing does."""
+    if standing.move is None or standing.run != run_id or not standing.under_way:
+        return ""
+    waiting = standing.placed.waiting
+    leaving = (each.cluster for each in standing.placed.leaving)
+    told = (f"{name}: {waiting[name]}" for name in leaving if name in waiting)
+    return "; ".join(told) or standing.move.reason
+
+
+def summary_of_end(standing: application_statuses.ApplicationStatus, run: state.Run) -> str:
+    """Return what a move that has ended came to, one sentence.
+
+    Args:
+        standing: How the application stood when it ended.
+        run: The run of the move.
+    """
+    if run.status is not statuses.RunStatus.SUCCEEDED:
+        return f"move {run.id} has ended {run.status.value}: {run.reason}"
+    placed, concerned = standing.placed, {*shift_of_run(run).clusters}
+    causes = (
+        each.reason
+        for each in placed.leaving
+        if concerned.intersection((each.cluster, *each.replacements))
+    )
+    why = "; ".join(dict.fromkeys(causes))
+    where = f"it is on {phrases.join_names(placed.chosen)}" if placed.chosen else run.reason
+    return f"{where} since move {run.id}{': ' * bool(why)}{why}"
+
+
+def with_clusters(
+    standing: application_statuses.ApplicationStatus, names: Sequence[str]
+) -> application_statuses.ApplicationStatus:
+    """Return the standing once clusters that had missed a release have it."""
+    placed = standing.placed
+    if not placed.chosen:
+        return standing
+    chosen = tuple(dict.fromkeys((*placed.chosen, *names)))
+    return replace(standing, placed=replace(placed, chosen=chosen))
+
+
+def concluded(
+    standing: application_statuses.ApplicationStatus,
+    run: state.Run,
+    shift: move_plans.MovePlan,
+    identity: release_coverage.Identity,
+) -> application_statuses.ApplicationStatus:
+    """Return the standing after the run of a move; what clusters run stays what it was.
+
+    Only what was proven counts, however the run ended: who holds their part, and where the
+    application is gone.
+    """
+    placed = standing.placed
+    kept = frozenset(_done(run, pipelines.StageName.PLACEMENT_SYNC))
+    removed = frozenset(_done(run, pipelines.StageName.PLACEMENT_REMOVE))
+    leaving = evictions.after_run(placed.leaving, kept, removed, shift)
+    others = {name: commit for name, commit in standing.kept.items() if name not in removed}
+    assigned = standing.assigned.taken_over(standing.pinned, kept)
+    assigned = assigned.taken_over(assignment.EMPTY, removed)
+    return replace(
+        standing,
+        placed=replace(placed, leaving=leaving),
+        assigned=assigned,
+        pinned=assignment.EMPTY,
+        kept=others,
+        reached=_coverage(standing, run, kept, removed, identity),
+        under_way=False,
+    )
+
+
+def _coverage(
+    standing: application_statuses.ApplicationStatus,
+    run: state.Run,
+    placed: frozenset[str],
+    removed: frozenset[str],
+    identity: release_coverage.Identity,
+) -> release_coverage.ReleaseCoverage:
+    """Return who has the last completed release: also whom it was brought to just now."""
+    reached = standing.reached
+    new = {}
+    if run.commit == reached.commit:
+        new = {name: identity(name) for name in placed if name not in standing.kept}
+    there = {**reached.clusters, **new}
+    return replace(
+        reached, clusters={name: each for name, each in there.items() if name not in removed}
+    )
+
+
+def _done(run: state.Run, name: pipelines.StageName) -> list[str]:
+    """Return the clusters on which all stages of a name succeeded."""
+    tasks: dict[str, list[bool]] = {}
+    for each in run.stages:
+        if each.stage.name is name:
+            for task in each.tasks:
+                tasks.setdefault(task.target, []).append(task.status is _DONE)
+    return [target for target, done in tasks.items() if all(done)]
+
+
+def shift_of_run(run: state.Run) -> move_plans.MovePlan:
+    """Return what a run had to do, as its stages say."""
+    first: Names = ()
+    place: Names = ()
+    reduce: Names = ()
+    last: Names = ()
+    for each in run.stages:
+        targets = tuple(task.target for task in each.tasks)
+        if each.stage.name is pipelines.StageName.PLACEMENT_SYNC:
+            place, reduce = (targets, reduce) if not place else (place, targets)
+        elif place:
+            last = targets
+        else:
+            first = targets
+    return move_plans.MovePlan(first, place, reduce, last)
+
+
+def after_release(
+    placed: decisions.PlacementState, run: state.Run, now: datetime
+) -> decisions.PlacementState:
+    """Return where an application is after a run that brought a release.
+
+    One that succeeded says it; another one only where nothing was known before. A cluster that
+    is not chosen any more keeps what it has until somebody asks for a rebalance.
+    """
+    ended = replace(placed, coming=())
+    if run.status is not statuses.RunStatus.SUCCEEDED:
+        first = not placed.chosen and run.status is not statuses.RunStatus.ROLLED_BACK
+        return replace(ended, chosen=run.touched) if first else ended
+    chosen = placed.coming or run.targets
+    staying = [each for each in placed.leaving if each.cluster not in chosen]
+    known = {*chosen, *(each.cluster for each in staying)}
+    dropped = [
+        decisions.Eviction(
+            name,
+            decisions.Cause.REBALANCE,
+            f"{name} is not chosen any more since run {run.id}",
+            now,
+            failover_rules.Purge.NEVER,
+            replaced=True,
+        )
+        for name in placed.chosen
+        if name not in known
+    ]
+    return replace(ended, chosen=chosen, leaving=(*staying, *dropped))
+
+
+_NO_ROLLBACK = "a move is not rolled back: what was there before stays until the new is healthy"
+
+
+async def prepare(
+    desk: releases.Dependencies,
+    place: releases.ApplicationSource,
+    want: run_requests.RunRequest,
+    remembered: str,
+    standing: application_statuses.ApplicationStatus,
+) -> releases.Release:
+    """Return the new run of a wanted move.
+
+    Args:
+        desk: What planning works with.
+        place: Where the application lives.
+        want: The move; its commit is the last completed release.
+        remembered: The last one that succeeded everywhere.
+        standing: How the application stands; says where it will be.
+
+    Raises:
+        errors.UserError: Something has to be mended first.
+        errors.TemporaryError: It may work later.
+    """
+    shift = want.shift or move_plans.MovePlan()
+    project = await releases.open_application(desk, place, want.commit)
+    numbers = await divide(desk, project, standing, fresh=shift.fresh)
+    running = {name: commit_on(standing, name, want.commit, remembered) for name in shift.clusters}
+    # Both sides with the new numbers: what a cluster runs already is brought its new part.
+    again = await preparation.reopen(
+        project,
+        running,
+        desk.renderer,
+        desk.clusters.fleet,
+        replace(numbers, before=numbers.now),
+    )
+    run = run_builder.new_run(
+        want.id, _plan_of(project, shift, running, remembered), desk.clock.now()
+    )
+    origin = replace(
+        releases.origin_of(place, want, project, shift.clusters),
+        assigned=numbers.now,
+        assigned_before=numbers.now,
+        chosen=standing.placed.chosen,
+    )
+    return releases.of_plan(desk, project.application, again, run, origin)
+
+
+def _plan_of(
+    project: projects.Project,
+    shift: move_plans.MovePlan,
+    running: Mapping[str, str],
+    remembered: str,
+) -> run_builder.RunSpec:
+    return run_builder.RunSpec(
+        application=project.application.name,
+        commit=project.commit,
+        groups=run_builder.one_group(shift.clusters),
+        stages=move_plans.stages(shift),
+        running_commit=remembered,
+        running_commits={name: each for name, each in running.items() if each != remembered},
+        policy=policies.Policy(
+            on_failure=policies.OnFailure.STOP,
+            stop_reason=_NO_ROLLBACK,
+            timeout=project.application.timeout,
+        ),
+    )
+
+
+async def divide(
+    desk: releases.Dependencies,
+    project: projects.Project,
+    standing: application_statuses.ApplicationStatus,
+    *,
+    fresh: bool,
+) -> replica_assignment.ReplicaNumbers:
+    """Return who gets how many replicas where the application will be, and who had.
+
+    Raises:
+        errors.UserError: There is not enough room, or something cannot be divided.
+    """
+    application, chosen = project.application, standing.placed.chosen
+    if not replica_assignment.divides_replicas(application):
+        return replica_assignment.ReplicaNumbers()
+    rendered: dict[str, list[manifest.Manifest]] = {}
+    for name in chosen:
+        found = await desk.renderer.undivided(
+            project.files, application, directory=project.directory, target=name
+        )
+        rendered[name] = list(found.manifests)
+    members = tuple(each for each in desk.clusters.fleet.clusters if each.name in chosen)
+    return await replica_assignment.assign_replicas(
+        desk.clusters,
+        application,
+        rendered,
+        members,
+        standing.assigned,
+        patience=desk.patience,
+        fresh=fresh,
+    )
+
+
+def pod_counts(
+    numbers: replica_assignment.ReplicaNumbers,
+) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """Return how many pods each cluster has and will have of all that is divided."""
+    sums: tuple[dict[str, int], dict[str, int]] = ({}, {})
+    for found, made in zip(sums, (numbers.before, numbers.now), strict=True):
+        for workload in made.workloads:
+            for name, count in workload.replicas.items():
+                found[name] = found.get(name, 0) + count
+    return sums

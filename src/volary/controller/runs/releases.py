@@ -1,0 +1,444 @@
+"""Releases: from a run request to a run that can begin, and from a stored run to one that goes on.
+
+A few lost clusters are left out and backfilled later. When more than half are lost it is more
+likely that the controller itself is cut off, so the release waits (`why_wait_for_clusters`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from volary.analysis.metering import meters
+from volary.clusters.client import client_pool
+from volary.config.crosscheck import eligibility, fleet_checks
+from volary.controller import inputs
+from volary.controller.persistence import redaction
+from volary.controller.planning import (
+    preflight,
+    preparation,
+    projects,
+    replica_assignment,
+    run_renderer,
+)
+from volary.controller.status import application_statuses, run_origins, run_requests
+from volary.engine.runs import policies, run_builder, state, updates
+from volary.manifests import redaction as manifest_redaction
+from volary.model import applications, clocks, errors
+from volary.model.fleet import fleets, taints
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
+from volary.model.runs import run_plans
+from volary.sources.rendering import renderers
+from volary.stages import executor as stage_executor
+from volary.stages.runtime import contexts
+
+_LOST = (taints.NOT_READY, taints.UNREACHABLE)
+_NAMED = 5
+
+
+def why_wait_for_clusters(app: applications.Application, members: fleets.Fleet) -> str:
+    """Return why a release waits, one sentence; empty: it does not."""
+    there = [each for each in fleet_checks.deployment_targets(app, members) if not each.suspended]
+    away = [each.name for each in there if _is_lost(app, each)]
+    if 2 * len(away) <= len(there):
+        return ""
+    named = ", ".join(away[:_NAMED]) + (" and more" if len(away) > _NAMED else "")
+    return (
+        f"{len(away)} of {len(there)} clusters are not ready or do not answer ({named}): a release"
+        " goes on without half of its clusters at most"
+    )
+
+
+def _is_lost(app: applications.Application, cluster: fleets.Cluster) -> bool:
+    found = eligibility.untolerated_taints(app, cluster)
+    return any(each.by == taints.BY_RULE and each.key in _LOST for each in found)
+
+
+_LONGEST_ROLLBACK = timedelta(minutes=30)
+
+
+class NotYetError(errors.TemporaryError):
+    """The release cannot begin as things are; it may later."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationSource:
+    """Where an application lives."""
+
+    name: str
+    repository: str
+    #: Its file, relative to the root.
+    path: str
+    branch: str = ""
+    #: The clusters it is for, when whoever runs the controller says so.
+    targets: applications.TargetSelector | None = None
+
+
+@dataclass(slots=True)
+class Dependencies:
+    """What planning works with; one per process."""
+
+    repositories: inputs.Repositories
+    clusters: client_pool.ClientPool
+    clock: clocks.Clock
+    renderer: renderers.Renderer = field(default_factory=renderers.Renderer)
+    secrets: redaction.SecretValues = field(default_factory=redaction.SecretValues)
+    #: How long a cluster may take to answer while a run is prepared.
+    patience: timedelta = preflight.PATIENCE
+    executor_options: stage_executor.Options = field(default_factory=stage_executor.Options)
+    #: Where metrics are kept.
+    meter: meters.Meter = field(default_factory=meters.NoMeter)
+    #: Where repositories are, by name, as scripts may know it.
+    addresses: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A run with everything that carries it out."""
+
+    run: state.Run
+    performer: stage_executor.ClusterExecutor
+    masker: manifest_redaction.Masker
+    origin: run_origins.Origin
+
+
+async def open_application(
+    desk: Dependencies, place: ApplicationSource, commit: str
+) -> projects.Project:
+    """Open an application at a commit.
+
+    Raises:
+        errors.UserError: The commit or the file is not there, or the file has errors.
+    """
+    repository = await desk.repositories.repository(place.repository)
+    opened = await projects.open_pinned(repository, place.path, commit, name=place.name)
+    return projects.with_targets(opened, place.targets)
+
+
+async def prepare(
+    desk: Dependencies,
+    place: ApplicationSource,
+    want: run_requests.RunRequest,
+    remembered: str,
+    standing: application_statuses.ApplicationStatus,
+) -> preparation.PreparedRun:
+    """Find out everything about a wanted run; writes nothing.
+
+    `remembered` is the last commit that succeeded everywhere; how the application stands says
+    what single clusters run instead, and who has how many replicas.
+
+    Raises:
+        errors.UserError: Something has to be mended first.
+        errors.TemporaryError: It may work later.
+    """
+    project = await open_application(desk, place, want.commit)
+    away = why_wait_for_clusters(project.application, desk.clusters.fleet)
+    if away and want.kind is not run_requests.RunKind.ROLLBACK:
+        raise NotYetError(away)
+    wish = preparation.RunOptions(
+        place.path,
+        commit=project.commit,
+        strategy=want.strategy,
+        remembered=remembered,
+        kept=standing.kept,
+        assigned=standing.assigned,
+        assigned_before=standing.assigned_before,
+        placed=standing.placed,
+        patience=desk.patience,
+        goes_back=want.kind is run_requests.RunKind.ROLLBACK,
+    )
+    prepared = await preparation.prepare(wish, desk.clusters, project, renderer=desk.renderer)
+    refuse_scripts(prepared.plan.stages, allowed=desk.executor_options.permissions.scripts)
+    return prepared
+
+
+def refuse_scripts(stages: Sequence[pipelines.Stage], *, allowed: bool) -> None:
+    """Refuse a plan with scripts where none are run; a stage is not left out in silence.
+
+    Raises:
+        errors.UserError: There is one.
+    """
+    if allowed:
+        return
+    found = [each.index + 1 for each in stages if each.name is pipelines.StageName.SCRIPT_RUN]
+    if found:
+        raise errors.user_error(
+            f"stage {found[0]} is a {pipelines.StageName.SCRIPT_RUN.value}, and this server runs no"
+            " scripts",
+            hint="remove the stage, or let who runs the server write `scripts: allow` into its"
+            " settings: whoever may push then runs programs there",
+        )
+
+
+async def run_preflight(
+    desk: Dependencies, prepared: preparation.PreparedRun
+) -> tuple[preflight.Trial, ...]:
+    """Ask every cluster whether it would take all that is going to be applied.
+
+    Raises:
+        errors.UserError: One of them would not.
+        NotNowError: One of them cannot be asked.
+    """
+    trials = await preflight.try_run(prepared, desk.clusters, patience=desk.patience)
+    found = preflight.problems(trials)
+    if found:
+        raise errors.UserError(*found)
+    silent = preflight.silent(trials)
+    if prepared.wish.on_unreachable is policies.OnUnreachable.FAIL:
+        missing = [why for name, why in silent.items() if name not in prepared.waves.lenient]
+        if missing:
+            raise NotYetError("; ".join(missing))
+    return trials
+
+
+async def release(
+    desk: Dependencies,
+    place: ApplicationSource,
+    want: run_requests.RunRequest,
+    prepared: preparation.PreparedRun,
+) -> Release:
+    """Return the new run of a prepared want.
+
+    Raises:
+        errors.UserError: There is nothing to do.
+    """
+    trials = await run_preflight(desk, prepared)
+    run = run_builder.new_run(want.id, plan_of(prepared), desk.clock.now())
+    for target, reason in preflight.silent(trials).items():
+        # Of a wave with a rule for it, a cluster may be back when its turn comes.
+        if target not in prepared.waves.lenient:
+            run = leave_unreachable(run, target, reason)
+    both = (prepared.manifests, prepared.old_manifests)
+    return Release(
+        run,
+        performer(
+            desk,
+            prepared.project.application,
+            prepared.rendering,
+            script_environment(
+                desk, place.repository, want.by or want.author, prepared.plan.summary
+            ),
+        ),
+        masker(desk, *both),
+        await _origin(desk, place, want, prepared),
+    )
+
+
+async def take_up(
+    desk: Dependencies, name: str, run: state.Run, origin: run_origins.Origin
+) -> Release:
+    """Return a stored run, ready to go on from where it was left.
+
+    Raises:
+        errors.UserError: What it is pinned to cannot be opened any more.
+        errors.TemporaryError: It may work later.
+    """
+    place = ApplicationSource(name, origin.repository, origin.path, origin.branch)
+    project = await open_application(desk, place, run.commit)
+    again = await preparation.reopen(
+        project,
+        {name: run.goes_back_to(name) for name in run.targets},
+        desk.renderer,
+        desk.clusters.fleet,
+        replica_assignment.ReplicaNumbers(origin.assigned, origin.assigned_before),
+    )
+    return of_plan(desk, project.application, again, run, origin)
+
+
+def of_plan(
+    desk: Dependencies,
+    application: applications.Application,
+    opened: preparation.ReopenedRun,
+    run: state.Run,
+    origin: run_origins.Origin,
+) -> Release:
+    """Return a run whose plan stands, with everything that carries it out."""
+    return Release(
+        run,
+        performer(
+            desk,
+            application,
+            opened.rendering,
+            script_environment(desk, origin.repository, origin.by or origin.author, origin.summary),
+        ),
+        masker(desk, opened.manifests, opened.old_manifests),
+        origin,
+    )
+
+
+def origin_of(
+    place: ApplicationSource,
+    want: run_requests.RunRequest,
+    project: projects.Project,
+    targets: Sequence[str],
+) -> run_origins.Origin:
+    """Return why the run of a want exists, before what is particular to its kind."""
+    return run_origins.Origin(
+        repository=place.repository,
+        path=place.path,
+        branch=place.branch,
+        subject=project.subject,
+        author=want.author,
+        kind=want.kind.value,
+        reason=want.reason,
+        by=want.by,
+        summary=want.reason,
+        targets=tuple(targets),
+    )
+
+
+async def reverts(
+    desk: Dependencies, place: ApplicationSource, commit: str, run: state.Run
+) -> bool:
+    """Say whether `commit` is, in content, what ran before `run`, and not what `run` brings.
+
+    Compared is what is rendered for the run's clusters, so a revert together with changes
+    elsewhere in the repository counts, and a change of a shared base does not pass unnoticed.
+    """
+    if not run.running_commit or commit == run.commit:
+        return False
+    try:
+        before = await _digests(desk, place, run.running_commit, run.targets)
+        return (
+            await _digests(desk, place, commit, run.targets) == before
+            and await _digests(desk, place, run.commit, run.targets) != before
+        )
+    except errors.UserError:
+        return False
+
+
+async def _digests(
+    desk: Dependencies, place: ApplicationSource, commit: str, targets: Sequence[str]
+) -> Mapping[str, str]:
+    """Return what an application's manifests hash to at a commit, by target.
+
+    Raises:
+        errors.UserError: It cannot be rendered.
+    """
+    project = await open_application(desk, place, commit)
+    return await run_renderer.digests_by_target(
+        desk.renderer, project, targets, desk.clusters.fleet
+    )
+
+
+def masker(
+    desk: Dependencies, *sides: Mapping[str, Sequence[manifest.Manifest]]
+) -> manifest_redaction.Masker:
+    """Return a masker that knows the secrets of the manifests and of the controller."""
+    made = desk.secrets.masker()
+    for side in sides:
+        for manifests in side.values():
+            made.learn(manifests)
+    return made
+
+
+def plan_of(prepared: preparation.PreparedRun, *, can_hold: bool = True) -> run_builder.RunSpec:
+    """Return what the engine makes a run from.
+
+    Where nobody can be asked (`can_hold` is false) a failure is never held for a person.
+    """
+    application, wish = prepared.project.application, prepared.wish
+    on_failure = _on_failure(application.planner, can_hold=can_hold)
+    limit = wish.timeout or application.timeout
+    return run_builder.RunSpec(
+        application=application.name,
+        commit=prepared.project.commit,
+        groups=run_builder.one_group(prepared.plan.targets, concurrency=wish.concurrency),
+        stages=prepared.plan.stages,
+        running_commit=prepared.running.commit,
+        running_commits=prepared.running.others,
+        policy=policies.Policy(
+            on_failure=on_failure,
+            on_unreachable=wish.on_unreachable,
+            stop_reason="autoRollback is off" if on_failure is policies.OnFailure.STOP else "",
+            timeout=limit,
+            rollback_timeout=min(limit, _LONGEST_ROLLBACK),
+            failures=prepared.waves.failures,
+            unreachable=prepared.waves.unreachable,
+        ),
+        waves=prepared.waves.rules_with(on_failure),
+        steps=prepared.waves.steps,
+        windows=prepared.waves.windows,
+        absent=prepared.absent,
+    )
+
+
+def _on_failure(planner: applications.Planner, *, can_hold: bool) -> policies.OnFailure:
+    if planner.hold_on_failure and can_hold:
+        return policies.OnFailure.HOLD
+    return policies.OnFailure.ROLLBACK if planner.auto_rollback else policies.OnFailure.STOP
+
+
+def leave_unreachable(run: state.Run, target: str, reason: str) -> state.Run:
+    """Return a run that goes without a cluster that was not there when it was prepared."""
+    why = f"unreachable: {reason}"
+    return updates.leave_out(run, target, why, state.LeftOut.UNREACHABLE)
+
+
+def parse_strategy(word: str) -> run_plans.Strategy | None:
+    """Read a strategy as people name it; empty: the planner decides.
+
+    Raises:
+        errors.UserError: It is none.
+    """
+    if not word:
+        return None
+    known = {
+        "quick": run_plans.Strategy.QUICK_SYNC,
+        **{each.value: each for each in run_plans.Strategy},
+    }
+    if word not in known:
+        raise errors.user_error(f"{word} is no strategy", hint="quick or pipeline")
+    return known[word]
+
+
+def script_environment(
+    desk: Dependencies, repository: str, commander: str, summary: str
+) -> contexts.RunEnvironment:
+    """Return what scripts are told about a run."""
+    address = desk.addresses.get(repository, repository)
+    return contexts.RunEnvironment(commander, address, summary)
+
+
+def performer(
+    desk: Dependencies,
+    application: applications.Application,
+    rendering: run_renderer.RunRenderer,
+    run: contexts.RunEnvironment,
+) -> stage_executor.ClusterExecutor:
+    """Return what carries out the stages of a run."""
+    return stage_executor.ClusterExecutor(
+        application,
+        desk.clusters,
+        rendering.render,
+        desk.clock,
+        desk.executor_options,
+        replace(run, checkout=rendering.checkout),
+        meter=desk.meter,
+        render_before=rendering.render_before,
+    )
+
+
+async def _origin(
+    desk: Dependencies,
+    place: ApplicationSource,
+    want: run_requests.RunRequest,
+    made: preparation.PreparedRun,
+) -> run_origins.Origin:
+    return replace(
+        origin_of(place, want, made.project, made.plan.targets),
+        reason=run_requests.reason_for_commit(want, made.project.subject),
+        strategy=made.plan.strategy.value,
+        summary=made.plan.summary,
+        digests=await run_renderer.digests_by_target(
+            desk.renderer,
+            made.project,
+            made.plan.targets,
+            desk.clusters.fleet,
+            made.numbers.now,
+        ),
+        warnings=tuple(str(each) for each in made.warnings),
+        chosen=made.chosen,
+        assigned=made.numbers.now,
+        assigned_before=made.numbers.before,
+    )

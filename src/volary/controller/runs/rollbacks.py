@@ -1,0 +1,154 @@
+"""Back to what ran before: which run is taken back, as what, and what holds afterwards."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from volary.controller import refusals
+from volary.controller.runs import releases
+from volary.controller.status import (
+    application_identity,
+    application_statuses,
+    release_coverage,
+    run_origins,
+    run_requests,
+)
+from volary.engine.persistence import codec
+from volary.engine.runs import rollback, state
+from volary.model import statuses
+from volary.model.runs import run_plans
+from volary.store import protocol, records
+
+#: Runs that are looked at to find the one to take back.
+_MOST_RUNS = 50
+
+
+async def request_rollback(
+    store: protocol.Store, name: str, request: records.RequestRecord
+) -> run_requests.RunRequest:
+    """Return the want that takes the application's last change back.
+
+    Raises:
+        refusals.Conflict: There is nothing to go back to.
+    """
+    wanted_ones = records.RunFilter(applications=frozenset({name}))
+    page = await store.runs.list(wanted_ones, limit=_MOST_RUNS)
+    ended = [each.head.id for each in page.items if each.head.finished and _is_release(each)]
+    loaded = [await store.runs.load(each) for each in ended]
+    chosen = choose_run([codec.read_run(each) for each in loaded if each is not None])
+    if chosen is None:
+        raise refusals.conflict("there is no run whose change is still there; name a commit")
+    first = [name for name in rollback.clusters_left(chosen) if not chosen.goes_back_to(name)]
+    if first:
+        raise refusals.conflict(
+            f"nothing ran on {', '.join(first[:5])} before run {chosen.id}; name a commit"
+        )
+    return run_requests.RunRequest(
+        id=request.id,
+        commit=chosen.commit,
+        kind=run_requests.RunKind.ROLLBACK,
+        reason=f"{request.by} {_summary_of(chosen)}",
+        at=request.at,
+        by=request.by,
+        strategy=run_plans.Strategy.QUICK_SYNC,
+        takes_back=chosen.id,
+    )
+
+
+def _summary_of(chosen: state.Run) -> str:
+    commits = {chosen.goes_back_to(name) for name in rollback.clusters_left(chosen)}
+    if len(commits) == 1:
+        return f"rolls back to {commits.pop()[:7]}"
+    return f"rolls run {chosen.id} back, each cluster to what it ran before"
+
+
+def _is_release(known: records.RunSummary) -> bool:
+    """Say whether a run was about a release, not about where it runs or who had missed it."""
+    kind = run_origins.from_document(known.origin).kind
+    return kind not in (run_requests.RunKind.PLACEMENT.value, run_requests.RunKind.CATCH_UP.value)
+
+
+def choose_run(runs: Sequence[state.Run]) -> state.Run | None:
+    """Return the newest run whose change is still there; `runs` are the newest first."""
+    undone: set[str] = set()
+    for run in runs:
+        if run.undoes:
+            # Of a way back that failed, what is left is left of this one.
+            undone.add(run.undoes)
+        if run.id in undone:
+            undone.add(run.undoes)
+        elif rollback.would_change(run):
+            return run
+    return None
+
+
+async def prepare(
+    desk: releases.Dependencies,
+    store: protocol.Store,
+    known: records.ApplicationRecord,
+    want: run_requests.RunRequest,
+    standing: application_statuses.ApplicationStatus,
+) -> releases.Release:
+    """Return the new run that takes a stored one back.
+
+    Raises:
+        refusals.Conflict: It is not kept any more.
+        errors.UserError: What it was pinned to cannot be opened any more.
+        errors.TemporaryError: It may work later.
+    """
+    stored = await store.runs.load(want.takes_back)
+    if stored is None:
+        raise refusals.conflict(f"run {want.takes_back} is not kept any more")
+    why = f"rolled back by {want.by}"
+    old = codec.read_run(stored)
+    # Those that the run had gone on without may have got its release when they came back.
+    caught_up = standing.reached.clusters if standing.reached.commit == old.commit else ()
+    now = desk.clock.now()
+    run = rollback.rollback_run(old, want.id, why, now, holders=tuple(caught_up))
+    origin = application_identity.with_current_repository(
+        run_origins.from_document(stored.origin), known, desk.addresses
+    )
+    origin = replace(
+        origin,
+        kind=want.kind.value,
+        reason=want.reason,
+        by=want.by,
+        summary=want.reason,
+        targets=rollback.clusters_left(run),
+    )
+    return await releases.take_up(desk, known.name, run, origin)
+
+
+def concluded(
+    standing: application_statuses.ApplicationStatus,
+    run: state.Run,
+    identity: release_coverage.Identity,
+    remembered: str,
+) -> tuple[application_statuses.ApplicationStatus, str]:
+    """Return how the application stands once a run was taken back, and what runs by then.
+
+    A release counts as completed only if every cluster is proven back at the same one; else none
+    does, so that none is brought to clusters that miss it.
+    """
+    back = run.status is statuses.RunStatus.SUCCEEDED
+    commit = run.running_commit if back else remembered
+    held = rollback.commits_after(run)
+    others = standing.reached.clusters if standing.reached.commit == run.commit else ()
+    kept = {**standing.kept, **dict.fromkeys(others, run.commit), **held}
+    kept |= dict.fromkeys(rollback.clusters_left(run), run.commit)
+    there = {name: identity(name) for name in held}
+    completed = back and set(kept.values()) <= {commit} and bool(commit)
+    reached = (
+        release_coverage.ReleaseCoverage(commit, there)
+        if completed
+        else release_coverage.ReleaseCoverage()
+    )
+    assigned = standing.assigned.taken_over(standing.pinned, rollback.clusters_rolled_back(run))
+    standing = replace(
+        standing,
+        kept={name: each for name, each in kept.items() if each != commit},
+        reached=reached,
+        assigned=standing.pinned if back else assigned,
+        catch_up=None,
+        under_way=False,
+    )
+    return standing, commit

@@ -1,0 +1,273 @@
+"""``volary demo --scenario failover``: a cluster is lost, replaced and back; then three are."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pygit2
+from aiohttp import web
+from rich import console as rich_console
+from rich import markup
+
+from kube_sandbox import fleet
+from volary.cli.remote import client, login
+from volary.demo import definitions, git_repository, harness, server_process
+from volary.model import errors, json
+
+NAMES = ("asia", "eu", "sa", "us")
+LOST = "eu"
+_OTHERS = ("asia", "sa", "us")
+_REPLICAS = 6
+_PATIENCE = 40.0
+_PERIOD = 0.05
+_SPEED = 8.0
+#: What the example says, and seconds instead of minutes.
+_SHORTER_TIMES = (
+    ("{toleration: 5m}", "{toleration: 1s}"),
+    ("{toleration: 10m}", "{toleration: 10m}"),
+)
+_HEALTH_SETTINGS = {
+    "interval": "1s",
+    "timeout": "1s",
+    "failureThreshold": "1s",
+    "successThreshold": "1s",
+    # Nothing is moved because of a cluster's health unless somebody writes this.
+    "taints": [
+        {
+            "states": ["unreachable"],
+            "key": "volary.dev/unreachable",
+            "effect": "NoExecute",
+        }
+    ],
+}
+
+_SCENARIO = definitions.Scenario(
+    example="failover",
+    service="market",
+    intention="Six replicas are shared by three of four clusters, wherever these are.",
+    change=("example/market:v1", "example/market:v2"),
+    subject="Release market v2",
+)
+
+
+@dataclass(slots=True)
+class _LoadBalancer:
+    """A load balancer outside of the clusters: it knows where users are served."""
+
+    sandbox: fleet.Fleet
+    #: Clusters that are really gone; of others only we may have lost sight.
+    gone: set[str] = field(default_factory=set)
+    least: int = _REPLICAS
+    samples: int = 0
+    unserved: int = 0
+
+    def ready(self, name: str) -> int:
+        """Return the ready pods of a cluster that users get to."""
+        body = self.sandbox.clusters[name].view.get("Deployment", "default", _SCENARIO.service)
+        if body is None or name in self.gone:
+            return 0
+        return int(body.get("status", {}).get("readyReplicas", 0))
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """Say whether users of a cluster are served."""
+        served = self.ready(request.match_info["name"]) > 0
+        return web.Response(status=200 if served else 503)
+
+    def reset(self) -> None:
+        """Count from now on."""
+        self.least, self.samples, self.unserved = _REPLICAS, 0, 0
+
+    def look(self) -> None:
+        """Count how many pods serve users right now."""
+        found = sum(map(self.ready, NAMES))
+        self.samples += 1
+        self.unserved += not found
+        self.least = min(self.least, found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Environment:
+    """Where the story plays."""
+
+    console: rich_console.Console
+    sandbox: fleet.Fleet
+    edge: _LoadBalancer
+    server: server_process.DemoServer
+    repository: pygit2.Repository
+
+    def lose(self, *names: str) -> None:
+        """Have nobody reach these clusters' API servers, and all others again."""
+        for name, cluster in self.sandbox.clusters.items():
+            cluster.faults.change({"lost": "refuse" if name in names else ""})
+
+
+async def run(*, keep: bool) -> int:
+    """Tell the story; 0 when it ended as it has to."""
+    return await harness.play(_open, _play, _manual_commands if keep else None)
+
+
+@contextlib.asynccontextmanager
+async def _open(talk: rich_console.Console, base: Path) -> AsyncIterator[_Environment]:
+    bare, work = base / "shop.git", base / "work"
+    pygit2.init_repository(str(bare), bare=True, initial_head="main")
+    async with (
+        fleet.start(
+            NAMES, directory=base / "fleet", settings=fleet.Settings(speed=_SPEED)
+        ) as sandbox,
+        _open_load_balancer(sandbox) as (edge, address),
+    ):
+        repository = git_repository.create(work, _SCENARIO)
+        _shorten(work / _SCENARIO.service / "volary.yaml", address)
+        git_repository.commit(repository, "Seconds instead of minutes")
+        repository.remotes.create("origin", str(bare))
+        server = server_process.DemoServer(base, server_process.free_port())
+        more = {"clusterHealth": _HEALTH_SETTINGS, "localWebhooks": "allow"}
+        server_process.write_settings(server, sandbox.path, bare, more)
+        try:
+            yield _Environment(talk, sandbox, edge, server, repository)
+        finally:
+            await server.stop()
+
+
+@contextlib.asynccontextmanager
+async def _open_load_balancer(sandbox: fleet.Fleet) -> AsyncIterator[tuple[_LoadBalancer, str]]:
+    edge = _LoadBalancer(sandbox)
+    application = web.Application()
+    application.router.add_get("/{name}", edge.answer)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    port = server_process.free_port()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    try:
+        yield edge, f"http://127.0.0.1:{port}"
+    finally:
+        await runner.cleanup()
+
+
+def _shorten(file: Path, address: str) -> None:
+    text = file.read_text(encoding="utf-8").replace("http://edge.example.com", address)
+    for old, new in _SHORTER_TIMES:
+        text = text.replace(old, new)
+    file.write_text(text, encoding="utf-8")
+
+
+async def _play(stage: _Environment) -> bool:
+    talk, server = stage.console, stage.server
+    talk.print(f"[bold]Volary: failover.[/] {_SCENARIO.intention}\n")
+    await server.start()
+    target = login.Target(server.url, server.token)
+    async with client.Client.open(target) as asked:
+        stage.repository.remotes["origin"].push(["refs/heads/main:refs/heads/main"])
+        await _until(stage, asked, lambda each: len(each["clusters"]) == 3)
+        talk.print("[bold]1.[/] A first release")
+        _show(stage)
+        stage.edge.reset()
+        moved = await _replaced(stage, asked)
+        cleaned = await _returned(stage, asked)
+        stood = await _stopped(stage, asked)
+        planned = await asked.post("applications", _SCENARIO.service, "rebalance", "plan", body={})
+    talk.print(f"\n[bold]5.[/] volary rebalance {_SCENARIO.service} --dry-run")
+    _print_step(stage, f"{planned['reason']}; it would be on {', '.join(planned['clusters'])}")
+    edge = stage.edge
+    talk.print(
+        f"\nusers were looked at {edge.samples} times: never fewer than {edge.least} of"
+        f" {_REPLICAS} pods served them"
+    )
+    return moved and cleaned and stood and not edge.unserved
+
+
+async def _replaced(stage: _Environment, asked: client.Client) -> bool:
+    """Lose a cluster for good, and see it replaced."""
+    talk = stage.console
+    talk.print(f"\n[bold]2.[/] {LOST} is lost for good: its API server and its users")
+    stage.lose(LOST)
+    stage.edge.gone.add(LOST)
+    waiting = await _until(stage, asked, lambda each: each["waiting"])
+    _print_step(stage, f"nothing moves yet: {waiting['waiting'][0]['reason']}")
+    leaving = await _until(
+        stage, asked, lambda each: each["leaving"] and each["leaving"][0]["replaced"]
+    )
+    _print_step(stage, leaving["leaving"][0]["reason"])
+    _show(stage)
+    return list(leaving["clusters"]) == list(_OTHERS) and _pods(stage) == [2, 0, 2, 2]
+
+
+async def _returned(stage: _Environment, asked: client.Client) -> bool:
+    """Have it back, and see what moved away removed there, and nothing else."""
+    talk = stage.console
+    talk.print(f"\n[bold]3.[/] {LOST} is back, with what it ran")
+    stage.lose()
+    stage.edge.gone.clear()
+    found = await _until(stage, asked, lambda each: not each["leaving"])
+    runs = await _runs(asked)
+    _print_step(stage, f"run {runs[0]['id']} {runs[0]['status']}: {runs[0]['trigger']}")
+    _show(stage)
+    return list(found["clusters"]) == list(_OTHERS) and _pods(stage) == [2, 0, 2, 2]
+
+
+async def _stopped(stage: _Environment, asked: client.Client) -> bool:
+    """Lose sight of three of four at once, and see nothing moved."""
+    talk = stage.console
+    before = len(await _runs(asked))
+    talk.print("\n[bold]4.[/] Three of four do not answer at once; their users are served")
+    stage.lose(*_OTHERS)
+    found = await _until(
+        stage, asked, lambda each: any("it is us" in one for one in _reasons(each))
+    )
+    _print_step(stage, next(each for each in _reasons(found) if "it is us" in each))
+    stage.lose()
+    talk.print("   they answer again")
+    found = await _until(stage, asked, lambda each: not each["waiting"])
+    _show(stage)
+    runs = len(await _runs(asked))
+    return list(found["clusters"]) == list(_OTHERS) and not found["leaving"] and runs == before
+
+
+async def _runs(asked: client.Client) -> list[json.JsonObject]:
+    """Return the runs, newest first."""
+    return list((await asked.get("runs"))["items"])
+
+
+def _reasons(found: json.JsonObject) -> list[str]:
+    return [each["reason"] for each in found["waiting"]]
+
+
+async def _until(
+    stage: _Environment, asked: client.Client, holds: Callable[[json.JsonObject], object]
+) -> json.JsonObject:
+    """Return where the application is once that holds."""
+    seen: json.JsonObject = {}
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            while True:
+                with contextlib.suppress(errors.UserError):
+                    seen = await asked.get("applications", _SCENARIO.service, "placement")
+                    if holds(seen):
+                        return seen
+                for _ in range(4):
+                    stage.edge.look()
+                    await asyncio.sleep(_PERIOD)
+    except TimeoutError:
+        raise errors.user_error(f"the demo did not get there; it stood at {seen}") from None
+
+
+def _pods(stage: _Environment) -> list[int]:
+    return [stage.edge.ready(name) for name in NAMES]
+
+
+def _show(stage: _Environment) -> None:
+    cells = (
+        f"{name} {'gone' if name in stage.edge.gone else count}"
+        for name, count in zip(NAMES, _pods(stage), strict=True)
+    )
+    stage.console.print(f"   pods: {', '.join(cells)}")
+
+
+def _print_step(stage: _Environment, text: str) -> None:
+    stage.console.print(f"   {markup.escape(text)}", soft_wrap=True)
+
+
+def _manual_commands(stage: _Environment) -> list[str]:
+    return [f"volary server at {stage.server.url}, fleet file {stage.sandbox.path}"]

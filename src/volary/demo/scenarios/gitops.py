@@ -1,0 +1,148 @@
+"""``volary demo --scenario gitops``: Git drives, a person approves, and nothing is lost."""
+
+import asyncio
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pygit2
+from rich import console as rich_console
+from rich import markup
+
+from kube_sandbox import fleet
+from volary.cli import console, exit_codes
+from volary.demo import definitions, git_repository, harness, server_process
+from volary.model import errors, json
+
+NAMES = ("us", "eu", "asia")
+_APPROVER = "ana"
+_PATIENCE = 60.0
+_SPEED = 4.0
+_STAGE = "      - name: K8S_PRIMARY_ROLLOUT"
+_APPROVAL = f"      - name: WAIT_APPROVAL\n        with: {{approvers: ['token:{_APPROVER}']}}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Environment:
+    """Where the story plays."""
+
+    talk: rich_console.Console
+    server: server_process.DemoServer
+    #: Checked out.
+    work: Path
+    repository: pygit2.Repository
+
+
+async def run(*, keep: bool) -> int:
+    """Tell the story; 0 when it ended as it has to."""
+    talk = console.results()
+    with tempfile.TemporaryDirectory(prefix="volary-demo-") as made:
+        base = Path(made)
+        settings = fleet.Settings(speed=_SPEED)
+        async with fleet.start(NAMES, directory=base / "fleet", settings=settings) as sandbox:
+            scene = _prepare(talk, base, sandbox)
+            try:
+                await _play(scene)
+                if keep:
+                    talk.print(f"\n{scene.server.url} and the clusters stay up until Ctrl-C")
+                    await harness.wait_for_interrupt(talk)
+            except asyncio.CancelledError:
+                harness.ignore_interrupts(talk)
+                return exit_codes.Exit.INTERRUPTED
+            finally:
+                await scene.server.stop()
+    return exit_codes.Exit.DONE
+
+
+def _prepare(talk: rich_console.Console, base: Path, sandbox: fleet.Fleet) -> _Environment:
+    bare, work = base / "shop.git", base / "work"
+    pygit2.init_repository(str(bare), bare=True, initial_head="main")
+    repository = git_repository.create(work, definitions.SCENARIOS["canary"])
+    described = work / "simple" / "app.pipecd.yaml"
+    described.write_text(described.read_text().replace(_STAGE, _APPROVAL + _STAGE))
+    git_repository.commit(repository, "Ask ana before promotion")
+    repository.remotes.create("origin", str(bare))
+    server = server_process.DemoServer(base, server_process.free_port())
+    server_process.write_settings(server, sandbox.path, bare)
+    return _Environment(talk, server, work, repository)
+
+
+async def _play(scene: _Environment) -> None:
+    server, talk = scene.server, scene.talk
+    talk.print("[bold]Volary: Git drives.[/] A server, a repository, three clusters.\n")
+    created = await server.command(
+        "token", "create", _APPROVER, "--role", "admin", "--config", str(server.config)
+    )
+    server.token = created.strip()
+    await server.start()
+    talk.print(f"[bold]1.[/] volary server listens on {server.url}; a first push")
+    _push(scene)
+    first = await _until(scene, lambda each: each["status"] == "succeeded")
+    _print_run(scene, first)
+    talk.print("\n[bold]2.[/] Version 2 is pushed: the pipeline runs and waits for ana")
+    _release(scene, "v1", "v2")
+    waiting = await _until(scene, lambda each: each["status"] == "waiting", after=first)
+    _print_run(scene, waiting)
+    killed = await server.kill()
+    talk.print(f"\n[bold]3.[/] kill -9 {killed}, and a new server: the run is still there")
+    await server.start()
+    same = await _until(scene, lambda each: each["status"] == "waiting", after=first)
+    _print_run(scene, same)
+    _expect(same["id"] == waiting["id"], "the run went on under its own name")
+    talk.print(f"\n[bold]4.[/] volary approve {waiting['id']} --comment 'looks good'")
+    await server.command("approve", waiting["id"], "--comment", "looks good")
+    done = await _until(scene, lambda each: each["status"] == "succeeded", after=first)
+    _print_run(scene, done)
+    talk.print("\n[bold]5.[/] Version 3 is pushed, and reverted while its run waits")
+    _release(scene, "v2", "v3")
+    third = await _until(scene, lambda each: each["status"] == "waiting", after=done)
+    _print_run(scene, third)
+    _release(scene, "v3", "v2", subject='Revert "Release simple v3"')
+    back = await _until(scene, lambda each: each["status"] == "rolled_back", after=done)
+    _print_run(scene, back)
+    talk.print("\n[bold]6.[/] volary get runs; volary get apps")
+    for noun in ("runs", "apps"):
+        talk.print(markup.escape(await server.command("get", noun)))
+
+
+def _push(scene: _Environment) -> None:
+    scene.repository.remotes["origin"].push(["refs/heads/main:refs/heads/main"])
+
+
+def _release(scene: _Environment, old: str, new: str, *, subject: str = "") -> None:
+    path = scene.work / "simple" / "deployment.yaml"
+    path.write_text(path.read_text().replace(f"simple:{old}", f"simple:{new}"))
+    git_repository.commit(scene.repository, subject or f"Release simple {new}")
+    _push(scene)
+
+
+async def _until(
+    scene: _Environment,
+    holds: Callable[[json.JsonObject], bool],
+    *,
+    after: json.JsonObject | None = None,
+) -> json.JsonObject:
+    """Return the newest run once it is newer than `after` and `holds`."""
+    seen: json.JsonObject = {}
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            while True:
+                listed = await scene.server.runs()
+                seen = listed[0] if listed else {}
+                if seen and (after is None or seen["id"] != after["id"]) and holds(seen):
+                    return seen
+                await asyncio.sleep(0.1)
+    except TimeoutError:
+        state = f"{seen.get('status')}: {seen.get('reason')}" if seen else "there is none"
+        raise errors.user_error(f"the demo's run did not get there; {state}") from None
+
+
+def _expect(holds: bool, what: str) -> None:
+    if not holds:
+        raise errors.user_error(f"the demo went wrong: not so that {what}")
+
+
+def _print_run(scene: _Environment, run: json.JsonObject) -> None:
+    line = f"   run {run['id']} {run['commit'][:7]} {run['status']}: {run['reason']}"
+    scene.talk.print(markup.escape(line))

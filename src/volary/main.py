@@ -1,0 +1,33 @@
+"""The entry point of the `volary` command."""
+
+import sys
+
+from volary.cli import exit_codes
+from volary.cli.commands import root
+from volary.model import errors
+
+
+def main() -> None:
+    """Run the command line and leave with an exit code of `exits.Exit`."""
+    try:
+        root.app()
+    except KeyboardInterrupt:
+        sys.exit(exit_codes.Exit.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output went away (``volary … | head``); nothing is left to say.
+        sys.stderr.close()
+        sys.exit(exit_codes.Exit.FAILED)
+    except errors.VolaryError as error:
+        sys.exit(_explain(error))
+
+
+def _explain(error: errors.VolaryError) -> int:
+    """Say what went wrong, without a traceback."""
+    from volary.cli import console  # rich is loaded only when there is something to say
+
+    talk = console.talk()
+    if isinstance(error, errors.UserError):
+        console.show_problems(talk, error.problems)
+        return exit_codes.Exit.USAGE
+    talk.print(f"error: {error}", style="red", markup=False)
+    return exit_codes.Exit.FAILED

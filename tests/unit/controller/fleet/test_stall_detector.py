@@ -1,0 +1,50 @@
+"""A process that stood still, or whose clock was changed, says so once."""
+
+import asyncio
+import time
+
+import pytest
+
+from fixed_clock import FixedClock
+from volary.controller.fleet import stall_detector
+from volary.controller.inputs import SystemClock
+
+
+@pytest.mark.looptime
+async def test_an_awake_process_has_no_doubt() -> None:
+    clock = FixedClock()
+    watch = stall_detector.StallDetector(clock)
+    watch.doubt()
+    await asyncio.sleep(10)
+    clock.forward(seconds=10)
+
+    assert watch.doubt() == ""
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("jump", [-3600, 30])
+async def test_a_clock_that_was_changed_is_told_once(jump: int) -> None:
+    clock = FixedClock()
+    watch = stall_detector.StallDetector(clock)
+    watch.doubt()
+    await asyncio.sleep(1)
+    clock.forward(seconds=1 + jump)
+
+    assert watch.doubt() == f"the clock was changed by {jump:+.1f} s"
+    assert watch.doubt() == ""
+
+
+async def test_a_loop_that_stood_still_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Real time, a little of it: nothing but a loop that is blocked shows what it is about."""
+    monkeypatch.setattr(stall_detector, "_BEAT", 0.01)
+    monkeypatch.setattr(stall_detector, "_LATE", 0.05)
+    watch = stall_detector.StallDetector(SystemClock())
+    async with asyncio.TaskGroup() as group:
+        beating = group.create_task(watch.keep_beating())
+        await asyncio.sleep(0.02)
+        time.sleep(0.1)  # noqa: ASYNC251 - on purpose
+        await asyncio.sleep(0.02)
+        beating.cancel()
+
+    assert watch.doubt().startswith("this process stood still for 0.1")
+    assert watch.doubt() == ""
