@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 import typer.main
 
-from volary.cli.commands import root as command_root
+from volary import main
 
 PAGE = Path(__file__).parents[1] / "docs/reference/cli.md"
 _WIDTH = 100
@@ -26,7 +26,7 @@ This page is written by `tools/write_cli_reference.py` from the commands' own he
 
 def page() -> str:
     """Return the page."""
-    root = typer.main.get_command(command_root.app)
+    root = typer.main.get_command(main.app)
     return "\n".join((_START, *_sections(root, "volary")))
 
 

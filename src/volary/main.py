@@ -4,13 +4,18 @@ import sys
 
 from volary.cli import exit_codes
 from volary.cli.commands import root
+from volary.demo import commands as demo_commands
 from volary.model import errors
+
+#: Every command: those of the product, then those that need the sandbox.
+app = root.app
+app.add_typer(demo_commands.app)
 
 
 def main() -> None:
-    """Run the command line and leave with an exit code of `exits.Exit`."""
+    """Run the command line and leave with an exit code of `exit_codes.Exit`."""
     try:
-        root.app()
+        app()
     except KeyboardInterrupt:
         sys.exit(exit_codes.Exit.INTERRUPTED)
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""``volary server`` and ``volary token``: the commands on the machine that has the settings file."""
+"""``volary server`` and ``volary token``: commands on the machine with the settings file."""
 
 import asyncio
 import contextlib

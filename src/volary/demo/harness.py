@@ -59,7 +59,7 @@ class Environment:
     users: snapshots.TrafficProbe
 
 
-EnvironmentT = TypeVar("Stage")
+EnvironmentT = TypeVar("EnvironmentT")
 #: Opens where the story plays, in an empty directory.
 OpenEnvironment = Callable[
     [rich_console.Console, Path], contextlib.AbstractAsyncContextManager[EnvironmentT]

@@ -31,7 +31,7 @@ DESCRIPTIONS = {
     pipelines.StageName.SCRIPT_RUN: "Run a script",
     pipelines.StageName.ROLLBACK: "Rollback the deployment",
     pipelines.StageName.WAVE_GATE: "See the wave's clusters healthy on this release",
-    pipelines.StageName.PLACEMENT_SYNC: "Bring clusters what moves to them, at the release they run",
+    pipelines.StageName.PLACEMENT_SYNC: "Bring clusters what moves there, at the release they run",
     pipelines.StageName.PLACEMENT_REMOVE: "Remove the application from clusters that it leaves",
 }
 

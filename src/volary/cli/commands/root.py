@@ -15,7 +15,6 @@ from volary.cli.commands import (
     remote,
     targets,
 )
-from volary.demo import commands
 
 if TYPE_CHECKING:
     from volary.model.runs import run_plans
@@ -346,7 +345,6 @@ def plan(
 
 
 app.add_typer(targets.app)
-app.add_typer(commands.app)
 app.add_typer(convert.app, name="convert")
 app.add_typer(analysis.app, name="analysis")
 app.add_typer(clusters.app, name="cluster")

@@ -132,7 +132,7 @@ def _clean_reason(masker: redaction.Masker, head: run_records.RunHead) -> run_re
     return replace(head, reason=masker.clean(head.reason))
 
 
-StageOrTask = TypeVar("Piece", run_records.StageRecord, run_records.TaskRecord)
+StageOrTask = TypeVar("StageOrTask", run_records.StageRecord, run_records.TaskRecord)
 
 
 def _clean_stage_or_task(masker: redaction.Masker, piece: StageOrTask) -> StageOrTask:

@@ -98,7 +98,8 @@ def _expire_stage(run: state.Run, now: datetime) -> state.Run:
     open_targets = _open_targets(stage)
     if not open_targets:
         return run
-    reason = f"timed out after {phrases.duration(stage.stage.timeout)} on {phrases.join_names(open_targets)}"
+    limit = phrases.duration(stage.stage.timeout)
+    reason = f"timed out after {limit} on {phrases.join_names(open_targets)}"
     run = updates.replace_current(run, _failed(stage, reason, now))
     return _stop_overdue(run, f"timed out after {phrases.duration(stage.stage.timeout)}", now)
 

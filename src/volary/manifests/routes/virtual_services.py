@@ -214,7 +214,8 @@ def disagreements(
     wanted = route(manifest.Manifest(body), how, weights).manifest.body
     pairs = zip(observed_weights(body, how), observed_weights(wanted, how), strict=True)
     return [
-        f'route "{now.name}" has {_describe_shares(now.weights)} instead of {_describe_shares(then.weights)}'
+        f'route "{now.name}" has {_describe_shares(now.weights)}'
+        f" instead of {_describe_shares(then.weights)}"
         for now, then in pairs
         if now.editable and (now.weights, now.others) != (then.weights, then.others)
     ]

@@ -1,4 +1,4 @@
-"""A Kubernetes object as somebody wants it, with its identity and the place where it was written."""
+"""A Kubernetes object as somebody wants it: its identity, and where it was written."""
 
 from dataclasses import dataclass, replace
 from typing import cast

@@ -291,7 +291,8 @@ def _confirmed_by_probe(
     if clock.lasted < needed:
         return (
             "",
-            f"the witness has said that nobody is served for {told} of {observed_durations.describe(needed)}",
+            f"the witness has said that nobody is served for {told}"
+            f" of {observed_durations.describe(needed)}",
         )
     return f", and the witness has said for {told} that nobody is served there", ""
 
@@ -309,7 +310,8 @@ def _unhealthy(
     clock = _observe(situation, f"{name}/ill", kept)
     evidence = (
         f"{situation.application.name} is ill on {name}, which answers, since"
-        f" {clock.since:%H:%M:%S}, which is put up with for {observed_durations.describe(behaviour.toleration)}"
+        f" {clock.since:%H:%M:%S}, which is put up with for"
+        f" {observed_durations.describe(behaviour.toleration)}"
     )
     others = [each for each in situation.standing.chosen if each != name]
     well = [each for each in others if situation.health.get(each) is healthy]

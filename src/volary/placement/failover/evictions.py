@@ -155,7 +155,8 @@ def _describe(step: Step, each: decisions.Eviction) -> str:
         return f"{back}: what moved away at {when} is removed there"
     if _is_overdue(each) and step is Step.REMOVE_FIRST:
         assert each.grace is not None
-        return f"no healthy replacement within {observed_durations.describe(each.grace)}: {each.reason}"
+        grace = observed_durations.describe(each.grace)
+        return f"no healthy replacement within {grace}: {each.reason}"
     return each.reason
 
 

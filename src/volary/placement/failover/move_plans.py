@@ -41,7 +41,7 @@ def stages(shift: MovePlan) -> tuple[pipelines.Stage, ...]:
     sync, remove = pipelines.StageName.PLACEMENT_SYNC, pipelines.StageName.PLACEMENT_REMOVE
     wanted: Sequence[tuple[pipelines.StageName, tuple[str, ...], str]] = (
         (remove, shift.first, "Remove the application first from clusters that it leaves"),
-        (sync, shift.place, "Bring clusters what moves to them, at the release they run"),
+        (sync, shift.place, "Bring clusters what moves there, at the release they run"),
         (sync, shift.reduce, "Reduce what clusters had more of"),
         (remove, shift.last, "Remove the application from clusters that it leaves"),
     )

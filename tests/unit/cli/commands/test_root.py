@@ -10,7 +10,7 @@ import pytest
 
 import command_world
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 EXAMPLES = sorted(
     path.parent.name
     for pattern in ("volary.yaml", "*.pipecd.yaml")

@@ -12,7 +12,7 @@ from volary.config.text import yaml
 from volary.model import applications, errors
 from volary.model.pipeline import pipelines, variant
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLES = Path(__file__).parents[4] / "examples"
 
 KUBERNETES = """
 input:

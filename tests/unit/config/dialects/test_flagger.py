@@ -21,7 +21,7 @@ from volary.manifests.loading import serialization
 from volary.model import applications, errors
 from volary.model.pipeline import webhook
 
-CASES = Path(__file__).parents[2] / "cases/flagger"
+CASES = Path(__file__).parents[3] / "cases/flagger"
 REFUSED = CASES / "refused"
 
 

@@ -18,7 +18,7 @@ from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.placement import cluster_manifests
 
-CASES = Path(__file__).parents[2] / "cases/karmada"
+CASES = Path(__file__).parents[3] / "cases/karmada"
 REFUSED = CASES / "refused"
 
 

@@ -18,7 +18,7 @@ from volary.model import errors
 from volary.model.fleet import fleets
 from volary.placement.waves import planned_waves
 
-CASES = Path(__file__).parents[2] / "cases/rollouts"
+CASES = Path(__file__).parents[3] / "cases/rollouts"
 SYSTEMS: dict[str, Callable[[Sequence[yaml.Document], Sequence[str]], plans.Plan]] = {
     "argocd": argocd.convert,
     "kubefleet": kubefleet.convert,

@@ -8,7 +8,7 @@ import pytest
 from volary.config.generated import reference_pages, schemas
 from volary.config.stages import stage_sections
 
-DOCS = Path(__file__).parents[3] / "docs/reference"
+DOCS = Path(__file__).parents[4] / "docs/reference"
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ DOCS = Path(__file__).parents[3] / "docs/reference"
     ],
 )
 def test_the_committed_page_is_current(page: str, text: str) -> None:
-    """`python -m volary.config.generated.reference_pages application > docs/reference/application.md`."""
+    """`python -m volary.config.generated.reference_pages NAME > docs/reference/NAME.md`."""
     assert (DOCS / f"{page}.md").read_text() == text
 
 

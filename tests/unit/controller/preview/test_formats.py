@@ -24,7 +24,7 @@ from volary.model.runs import run_plans
 from volary.placement.replicas import assignment
 from volary.server.http import encoding
 
-CASES = Path(__file__).parents[2] / "cases/preview"
+CASES = Path(__file__).parents[3] / "cases/preview"
 
 
 def key(kind: str, name: str, group: str = "") -> manifest.ResourceKey:

@@ -11,7 +11,7 @@ import pytest
 
 from volary.controller.status import application_statuses, run_origins
 
-CASES = Path(__file__).parents[2] / "cases" / "documents"
+CASES = Path(__file__).parents[3] / "cases" / "documents"
 RELEASED = sorted(path.name for path in CASES.iterdir())
 
 

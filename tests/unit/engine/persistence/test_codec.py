@@ -16,7 +16,7 @@ from volary.model import analysis, errors
 from volary.model.pipeline import pipelines
 from volary.model.runs import run_records
 
-CASES = Path(__file__).parents[2] / "cases" / "codec"
+CASES = Path(__file__).parents[3] / "cases" / "codec"
 FORMATS = sorted(path.name for path in CASES.iterdir())
 
 

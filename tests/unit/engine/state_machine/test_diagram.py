@@ -5,7 +5,7 @@ from pathlib import Path
 from volary.engine.state_machine import diagram, machine
 from volary.model.statuses import RunStatus
 
-PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "machine.md"
+PAGE = Path(__file__).parents[4] / "docs" / "explanation" / "machine.md"
 
 
 def test_the_page_shows_the_current_table() -> None:

@@ -9,7 +9,7 @@ from volary.manifests.ownership import tracking
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 
-CASES = sorted((pathlib.Path(__file__).parents[2] / "cases" / "diff_text").iterdir())
+CASES = sorted((pathlib.Path(__file__).parents[3] / "cases" / "diff_text").iterdir())
 
 
 def read(text: str) -> list[manifest.Manifest]:

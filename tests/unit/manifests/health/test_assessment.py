@@ -7,7 +7,7 @@ from volary.manifests.health import assessment
 from volary.model import statuses
 from volary.model.objects import object_health
 
-CASES = sorted((pathlib.Path(__file__).parents[2] / "cases" / "health").iterdir())
+CASES = sorted((pathlib.Path(__file__).parents[3] / "cases" / "health").iterdir())
 
 
 def read(path: pathlib.Path) -> dict[str, object]:

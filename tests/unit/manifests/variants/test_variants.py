@@ -10,7 +10,7 @@ from volary.model import applications, errors
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
 
-CASES = sorted((pathlib.Path(__file__).parents[2] / "cases" / "variants").iterdir())
+CASES = sorted((pathlib.Path(__file__).parents[3] / "cases" / "variants").iterdir())
 OPTIONS = pipelines.VariantRolloutOptions()
 Manifests = list[manifest.Manifest]
 App = applications.Application

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from volary.model.schedules import recurrence
 
-CASES = Path(__file__).parents[2] / "cases" / "recurrence" / "dateutil.txt"
+CASES = Path(__file__).parents[3] / "cases" / "recurrence" / "dateutil.txt"
 DAY = timedelta(days=1)
 HORIZON = timedelta(days=1500)
 

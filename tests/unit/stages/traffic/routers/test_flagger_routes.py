@@ -14,7 +14,7 @@ from volary.stages.rollouts import rendering
 from volary.stages.traffic import division
 from volary.stages.traffic.routers import interface
 
-CASES = Path(__file__).parents[3] / "cases/flagger"
+CASES = Path(__file__).parents[4] / "cases/flagger"
 WORKLOAD: json.JsonObject = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
