@@ -85,7 +85,7 @@ async def _work(
             fetched.clear()
             second = author.commit(_files(names, "second"), "second")
             meter = usage.Meter()
-            given.hasten()
+            given.request_refresh()
             await _until_runs(given.service.store, second, number)
             planned = meter.read()
             await given.until_applications(number, lambda each: each.running_commit == second)

@@ -122,7 +122,7 @@ async def _work(size: Size, fleet_file: Path, address: str, base: Path) -> list[
                 begun, rest = names[: done + _TOGETHER], names[done + _TOGETHER :]
                 files = releasing.files(begun, stages, "v2") | releasing.files(rest, stages, "v1")
                 commit = author.commit(files, "v2")
-                given.hasten()
+                given.request_refresh()
                 fresh = len(begun) - done
                 await given.until_at(commit, fresh, "K8S_PROGRESSIVE_TRAFFIC")
             await asyncio.sleep(2 * INTERVAL)  # all have looked

@@ -211,7 +211,7 @@ def regions(runs: int = BAD // 4) -> Rows:
             each = [errors(generator, 30, canary, usual, (20, 180)) for _ in range(10)]
             alone += by_share(each[0])
             pooled = [
-                [pair for strata in look for pair in strata] for look in zip(*each, strict=True)
+                [pair for blocks in look for pair in blocks] for look in zip(*each, strict=True)
             ]
             together.append(found_at(pooled, by_share))
         yield f"{100 * share:g} %", percent(alone, runs), *_when(together, 0)[:2]

@@ -49,7 +49,7 @@ class Watched:
 
     service: "service.Service"
     #: Looks at the repository at once.
-    hasten: Callable[[], object]
+    request_refresh: Callable[[], object]
 
     async def until_applications(
         self, number: int, holds: "Callable[[records.ApplicationRecord], bool]"
@@ -171,7 +171,7 @@ async def controller(
             asyncio.TaskGroup() as group,
         ):
             running = group.create_task(made.run())
-            yield Watched(made.service, lambda: watching.hasten("bench"))
+            yield Watched(made.service, lambda: watching.request_refresh("bench"))
             running.cancel()
 
 

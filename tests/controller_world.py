@@ -152,7 +152,7 @@ async def controlled(
     world: command_world.World,
     *,
     store: str = "memory:",
-    drives: bool = True,
+    is_leader: bool = True,
     parts: dict[str, Any] | None = None,
     **more: Any,
 ) -> AsyncIterator[Controlled]:
@@ -162,7 +162,7 @@ async def controlled(
     wanted = settings_of(store, fleet_file, **more)
     given = parts_of(feed, fleet_file, **{"timing": QUICK, **(parts or {})})
     async with composition.open_controller(wanted, given) as made, asyncio.TaskGroup() as group:
-        running = group.create_task(made.run() if drives else asyncio.sleep(0))
+        running = group.create_task(made.run() if is_leader else asyncio.sleep(0))
         try:
             yield Controlled(world, made, feed)
         finally:

@@ -69,7 +69,7 @@ def situation(
     lost: Sequence[str] = (),
     marks: Mapping[str, taints.Taint] | None = None,
     chosen: Sequence[str] = ("us", "eu"),
-    standing: decisions.PlacementState | None = None,
+    placement: decisions.PlacementState | None = None,
     served: Mapping[str, bool | None] | None = None,
     health: Mapping[str, statuses.HealthStatus] | None = None,
     unasked: Mapping[str, str] | None = None,
@@ -82,7 +82,7 @@ def situation(
         application,
         targets,
         seen(now, lost, marks),
-        standing or decisions.PlacementState(tuple(chosen)),
+        placement or decisions.PlacementState(tuple(chosen)),
         now,
         RULES,
         served or {},
@@ -99,12 +99,12 @@ def watched(
     **given: object,
 ) -> decisions.Decision:
     """Return the decision after looking again and again for a while."""
-    standing = decisions.PlacementState(("us", "eu"))
+    placement = decisions.PlacementState(("us", "eu"))
     now = NOW
     while True:
-        looked = situation(application, now, standing=standing, **given)  # type: ignore[arg-type]
+        looked = situation(application, now, placement=placement, **given)  # type: ignore[arg-type]
         decision = decisions.decide(looked, FREE)
         if decision.leaving or now - NOW >= until:
             return decision
-        standing = replace(standing, timers=decision.timers)
+        placement = replace(placement, timers=decision.timers)
         now += step

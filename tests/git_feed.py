@@ -31,14 +31,14 @@ class Feed:
             raise errors.user_error(f"there is no repository {name}")
         return await repositories.open_repository(str(self.path))
 
-    async def watch(self, on_seen: inputs.OnSeen) -> None:
+    async def watch(self, on_change: inputs.OnSeen) -> None:
         last = ""
         while True:
             found = await self.look()
             self.looks += 1
             if found.head is not None and found.head.id != last:
                 last = found.head.id
-                await on_seen(found)
+                await on_change(found)
                 self.told.append(last)
             await asyncio.sleep(self.interval)
 

@@ -45,7 +45,7 @@ class LawfulRun(machine_play.Play):
 
     @invariant()
     def limits_stand_still_while_only_a_window_is_waited_for(self) -> None:
-        waits = deadlines.waits_for_window(self.run)
+        waits = deadlines.is_waiting_for_window(self.run)
         if waits and not self.run.pause:
             assert self.run.status is RunStatus.WAITING
             assert self.run.clock_stopped
@@ -122,7 +122,7 @@ class LawfulRun(machine_play.Play):
         for _ in range(60):
             if self.run.is_final:
                 break
-            if self.run.status is RunStatus.WAITING and deadlines.waits_for_person(self.run):
+            if self.run.status is RunStatus.WAITING and deadlines.is_waiting_for_person(self.run):
                 self.send(events.Cancel(self.now, "ana", rollback=True))
             elif self.wake is not None:
                 self.now = max(self.now, self.wake)

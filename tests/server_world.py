@@ -109,7 +109,7 @@ class Served:
         )
         made = run_records.Transition(stored.head, version, self.clock.now(), feed=told)
         await self.service.store.keep_transition(made, fence=None)
-        self.service.kept.beat()
+        self.service.kept.notify_all()
 
     async def say(self, run_id: str, *texts: str) -> None:
         """Add lines to a run's log."""
@@ -118,7 +118,7 @@ class Served:
             for text in texts
         ]
         await self.service.store.logs.append(lines, fence=None)
-        self.service.kept.beat()
+        self.service.kept.notify_all()
 
 
 @contextlib.asynccontextmanager
@@ -142,7 +142,7 @@ async def served(
             settings,
             kept,
             clock,
-            hasten=lambda name, hint: hastened.append((name, hint)),
+            request_refresh=lambda name, hint: hastened.append((name, hint)),
             patience=patience,
         )
         url: asyncio.Future[str] = asyncio.get_running_loop().create_future()

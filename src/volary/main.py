@@ -30,9 +30,9 @@ def _explain(error: errors.VolaryError) -> int:
     """Say what went wrong, without a traceback."""
     from volary.cli import console  # rich is loaded only when there is something to say
 
-    talk = console.talk()
+    messages = console.messages()
     if isinstance(error, errors.UserError):
-        console.show_problems(talk, error.problems)
+        console.show_problems(messages, error.problems)
         return exit_codes.Exit.USAGE
-    talk.print(f"error: {error}", style="red", markup=False)
+    messages.print(f"error: {error}", style="red", markup=False)
     return exit_codes.Exit.FAILED

@@ -244,7 +244,7 @@ async def test_an_authority_that_is_not_known_is_refused(place: Place) -> None:
     with pytest.raises(api_errors.Unreachable) as caught:
         await ours(config)
 
-    assert caught.value.silence is api_errors.UnreachableReason.UNTRUSTED
+    assert caught.value.reason is api_errors.UnreachableReason.UNTRUSTED
     assert not caught.value.sent
     assert place.server.seen == []
 

@@ -144,7 +144,7 @@ async def test_a_joiner_gets_what_was_completed_and_not_half_a_release(tmp_path:
         held = await made.until_application(
             lambda each: each.run != "" and each.status == "running"
         )
-        await made.until_run(held.run, lambda each: each.wanted_approval is not None)
+        await made.until_run(held.run, lambda each: each.pending_approval is not None)
 
         made.controller.change_fleet(everybody)
         await until_cluster(made, "ap", lambda each: each.status == "ready")
@@ -167,7 +167,7 @@ async def test_a_cordoned_cluster_is_left_out_where_nothing_has_begun(tmp_path: 
         held = await made.until_application(
             lambda each: each.head == second and each.status == "running"
         )
-        await made.until_run(held.run, lambda each: each.wanted_approval is not None)
+        await made.until_run(held.run, lambda each: each.pending_approval is not None)
         cordoned = await made.service.fleet.cordon("eu", controller_world.ANA, reason="1.36")
         touched = await made.service.fleet.cordon("us", controller_world.ANA, reason="1.36")
         await made.until_run(held.run, lambda each: any(one.left_out for one in each.targets))

@@ -185,10 +185,11 @@ async def test_a_cluster_that_is_away_while_a_run_is_planned_is_waited_for(tmp_p
         eu.faults.change({"lost": "refuse"})
         commit = given.push(V1, V2)
         waiting = await given.until_application(
-            lambda each: each.waiting is not None and "eu" in each.waiting.why_waiting, timeout=40
+            lambda each: each.waiting is not None and "eu" in each.waiting.waiting_reason,
+            timeout=40,
         )
         assert waiting.waiting is not None
-        assert "tried again" in waiting.waiting.why_waiting
+        assert "tried again" in waiting.waiting.waiting_reason
         assert len(await given.runs()) == 1
         assert world.images("us") == f"{V1} 2/2"
 

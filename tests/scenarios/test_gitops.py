@@ -58,7 +58,7 @@ async def test_only_the_newest_commit_waits_behind_a_run_and_the_others_say_so(
             lambda each: each.waiting is not None and each.waiting.commit == newest
         )
         assert waiting.waiting is not None
-        assert waiting.waiting.why_waiting == f"run {running.run} has to end first"
+        assert waiting.waiting.waiting_reason == f"run {running.run} has to end first"
         await given.service.resume(running.run, ANA)
         await given.synced(newest)
 

@@ -99,8 +99,8 @@ async def followed(given: World, share: int) -> None:
     async def load() -> list[manifest.Manifest]:
         return given.sources[NEW]
 
-    async def follow(doing: execution.Work) -> str:
-        return await scaling.scale_canary(doing, await load(), share)
+    async def follow(work: execution.Work) -> str:
+        return await scaling.scale_canary(work, await load(), share)
 
     asked = pipelines.Stage(
         Name.PROGRESSIVE_TRAFFIC, pipelines.ProgressiveTrafficOptions(step_weight=10)

@@ -42,7 +42,7 @@ class Team:
     async def volary(self, *words: str) -> command_world.Ended:
         return await self.world.volary(*words, VOLARY_SERVER=self.url, VOLARY_TOKEN=self.token)
 
-    async def hasten(self) -> None:
+    async def request_refresh(self) -> None:
         """A webhook of the Git host."""
         headers = {"x-gitlab-token": f"hook-{CANARY}"}
         async with (
@@ -56,7 +56,7 @@ class Team:
         for _ in range(200):
             if f'"commit": "{commit}"' in (await self.volary("get", "runs", "-o", "json")).out:
                 return
-            await self.hasten()
+            await self.request_refresh()
             await asyncio.sleep(0.1)
         raise AssertionError("it never became a run")
 
@@ -232,7 +232,7 @@ async def test_a_secret_is_never_seen(tmp_path: Path) -> None:
     ):
         await people.known()
         world.write({"secret.yaml": secret}, message="Use a secret")
-        await people.hasten()
+        await people.request_refresh()
         for _ in range(300):
             if world.find("us", "Secret", "simple") is not None:
                 break

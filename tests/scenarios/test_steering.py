@@ -79,15 +79,15 @@ async def left_behind(base: Path, **more: object) -> AsyncIterator[Controlled]:
                 "simple", git_feed.NAME, "app.pipecd.yaml", document={"lookedAt": commit}
             )
             await store.applications.keep(known, fence=None)
-        drives = bool(more.get("drives", True))
-        async with controlled(world, store=address, drives=drives) as given:
+        is_leader = bool(more.get("drives", True))
+        async with controlled(world, store=address, is_leader=is_leader) as given:
             yield given
 
 
 async def test_a_run_waits_for_as_many_people_as_it_needs(tmp_path: Path) -> None:
     rule = policies.ApprovalRule(count=2, approvers=("ana", "ben"))
     async with left_behind(tmp_path, approval=rule) as given:
-        waiting = await given.until_run("left", lambda each: each.wanted_approval is not None)
+        waiting = await given.until_run("left", lambda each: each.pending_approval is not None)
         assert (waiting.summary.status, given.world.images("us")) == ("waiting", f"{V1} 2/2")
         await given.service.approve("left", ANA, comment="looks good")
         with pytest.raises(refusals.Conflict, match="ana has approved already"):
@@ -121,7 +121,7 @@ async def test_a_run_waits_for_as_many_people_as_it_needs(tmp_path: Path) -> Non
 
 async def test_of_two_who_approve_at_once_one_is_told_that_it_is_done(tmp_path: Path) -> None:
     async with left_behind(tmp_path, approval=policies.ApprovalRule()) as given:
-        await given.until_run("left", lambda each: each.wanted_approval is not None)
+        await given.until_run("left", lambda each: each.pending_approval is not None)
         answers = await asyncio.gather(
             *(given.service.approve("left", each) for each in (ANA, BEN)), return_exceptions=True
         )
@@ -200,7 +200,7 @@ async def test_a_run_is_paused_resumed_cancelled_and_explained(tmp_path: Path) -
         paused = await given.until_run(running.run, lambda each: bool(each.paused_by))
         with pytest.raises(refusals.Conflict, match="already paused by ana"):
             await given.service.pause(running.run, BEN)
-        assert "paused by ana" in paused.why_waiting
+        assert "paused by ana" in paused.waiting_reason
         assert paused.what_next.startswith("K8S_")
         await given.service.cancel(running.run, BEN, rollback=True, reason="wrong version")
 
@@ -295,11 +295,12 @@ async def test_a_paused_application_begins_nothing_and_goes_on_with_what_it_is_p
         assert (ended.commit, ended.status) == (second, "succeeded")
         waiting = await given.until_application(
             lambda each: (
-                each.waiting is not None and each.waiting.why_waiting.startswith("the application")
+                each.waiting is not None
+                and each.waiting.waiting_reason.startswith("the application")
             )
         )
         assert waiting.waiting is not None
-        assert waiting.waiting.why_waiting == "the application is paused by ana: on television"
+        assert waiting.waiting.waiting_reason == "the application is paused by ana: on television"
         assert world.images("us") == f"{V2} 2/2"
         await given.service.resume_application("simple", BEN)
         await given.synced(third)
@@ -326,12 +327,12 @@ async def test_changes_wake_those_who_look(tmp_path: Path) -> None:
 async def test_a_process_that_stands_by_hands_requests_on(tmp_path: Path) -> None:
     """It does not matter which process a person talks to."""
     async with left_behind(tmp_path, approval=policies.ApprovalRule()) as given:
-        await given.until_run("left", lambda each: each.wanted_approval is not None)
+        await given.until_run("left", lambda each: each.pending_approval is not None)
         fleet_file = Path(given.world.fleet)
         address = f"sqlite:{tmp_path}/volary.db"
         settings, parts = settings_of(address, fleet_file), parts_of(given.feed, fleet_file)
         async with composition.open_controller(settings, parts) as standing_by:
-            assert not standing_by.drives
+            assert not standing_by.is_leader
             await standing_by.service.approve("left", BEN)
             view = await standing_by.service.run("left")
         assert [each.by for each in view.approvals] == ["ben"]
@@ -342,9 +343,9 @@ async def test_a_request_that_nobody_answers_is_kept_for_whoever_drives_next(
     tmp_path: Path,
 ) -> None:
     address = f"sqlite:{tmp_path}/volary.db"
-    async with left_behind(tmp_path, approval=policies.ApprovalRule(), drives=False) as given:
+    async with left_behind(tmp_path, approval=policies.ApprovalRule(), is_leader=False) as given:
         async with controlled(given.world, store=address) as driving:
-            await driving.until_run("left", lambda each: each.wanted_approval is not None)
+            await driving.until_run("left", lambda each: each.pending_approval is not None)
         with pytest.raises(refusals.Busy, match="the request is kept"):
             await given.service.asker.ask(
                 "approve", "ben", application="simple", run="left", patience=timedelta(seconds=0.2)

@@ -19,7 +19,7 @@ class Console(console.Console):
         return super().render_str(safe_text.printable(text), **options)
 
 
-def talk() -> console.Console:
+def messages() -> console.Console:
     """Return the console for people: progress, warnings, errors."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
 

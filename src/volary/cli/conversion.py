@@ -29,9 +29,9 @@ def flagger(path: str) -> int:
     made = translation.translate(yaml.load_all(text, chosen), application_files.readable(beside))
     converted = translation.to_yaml(made, loaded.problems)
     console.write(_text(converted, chosen))
-    console.show_problems(console.talk(), loaded.problems)
+    console.show_problems(console.messages(), loaded.problems)
     hint = f"save it as volary.yaml beside the manifests, and remove the Canary ({chosen})"
-    console.talk().print(hint, markup=False, highlight=False, soft_wrap=True)
+    console.messages().print(hint, markup=False, highlight=False, soft_wrap=True)
     return exit_codes.Exit.DONE
 
 
@@ -136,8 +136,8 @@ def _print_converted(body: json.JsonObject, problems: Sequence[errors.Problem], 
     if problems:
         start += ["", "What differs:", *(f"- {each.where}: {each.message}" for each in problems)]
     console.write(translation.comment(start) + text)
-    console.show_problems(console.talk(), problems)
+    console.show_problems(console.messages(), problems)
 
 
 def _fleet_hint(text: str) -> None:
-    console.talk().print(text, markup=False, highlight=False, soft_wrap=True)
+    console.messages().print(text, markup=False, highlight=False, soft_wrap=True)

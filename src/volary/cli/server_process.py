@@ -47,13 +47,13 @@ async def serve(config: str) -> int:
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     for chatty in ("alembic", "uvicorn"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    talk = console.talk()
+    messages = console.messages()
 
     def ready(url: str, is_open: bool) -> None:
         tune_garbage_collector()  # all that stays is there by now
-        talk.print(f"listening on {url}", markup=False)
+        messages.print(f"listening on {url}", markup=False)
         if is_open:
-            talk.print(
+            messages.print(
                 "no credentials are configured: only this machine is answered, and may do all"
             )
 
@@ -83,7 +83,7 @@ def create_token(
     made, written = kept.create(
         name, server_settings.Role(role), now=now, match_labels=pairs, expires=expires
     )
-    console.talk().print(f"token {made.name} ({made.role}); it is shown only now", markup=False)
+    console.messages().print(f"token {made.name} ({made.role}); it is shown only now", markup=False)
     console.write(written)
     return exit_codes.Exit.DONE
 
@@ -106,7 +106,7 @@ def revoke_token(config: str, name: str) -> int:
     count = _tokens(config).revoke(name, now=inputs.SystemClock().now())
     if not count:
         raise errors.user_error(f"there is no valid token {name}", hint="volary token list")
-    console.talk().print(f"revoked {name}", markup=False)
+    console.messages().print(f"revoked {name}", markup=False)
     return exit_codes.Exit.DONE
 
 

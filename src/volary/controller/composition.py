@@ -91,7 +91,7 @@ class Controller:
         self._store = store
         self._post = post
         kept, asked = change_signal.ChangeSignal(), change_signal.ChangeSignal()
-        desk = releases.Dependencies(
+        dependencies = releases.Dependencies(
             parts.repositories,
             clusters,
             parts.clock,
@@ -117,9 +117,9 @@ class Controller:
         )
         self._register = known
         self._manager = control_loops.ControlLoops(
-            store, desk, rules, parts.watch, known, asked=asked, notifier=post.notifier
+            store, dependencies, rules, parts.watch, known, asked=asked, notifier=post.notifier
         )
-        masker = desk.secrets.masker()
+        masker = dependencies.secrets.masker()
         asker = command_client.CommandClient(
             store, parts.clock, asked=asked, kept=kept, make_id=control_loops.new_id, masker=masker
         )
@@ -127,26 +127,28 @@ class Controller:
         #: What people see and ask for; works in a process that stands by too.
         self.service = service.Service(
             store,
-            desk,
+            dependencies,
             asker,
             audit,
             kept,
             cluster_service.ClusterService(known, asker, audit),
             status_service.StatusService(
                 store,
-                desk,
+                dependencies,
                 surveys.Surveyor(clusters, parts.clock, is_away=status_service.away(known)),
                 known,
             ),
-            placement_service.PlacementService(store, desk, known, asker, audit, settings.failover),
+            placement_service.PlacementService(
+                store, dependencies, known, asker, audit, settings.failover
+            ),
         )
         #: Whether this process drives at the moment.
-        self.drives = False
+        self.is_leader = False
 
     @property
-    def troubles(self) -> dict[str, str]:
+    def repository_errors(self) -> dict[str, str]:
         """Why repositories could not be looked at last, by name; only of those."""
-        return self._manager.troubles
+        return self._manager.repository_errors
 
     def change_fleet(self, members: fleets.Fleet) -> None:
         """Take another fleet: clusters join and leave while everything goes on.
@@ -165,7 +167,7 @@ class Controller:
         await election.lead(self._store, owner, self._drive, timing=self._parts.timing)
 
     async def _drive(self, fence: run_records.Fence) -> None:
-        self.drives = True
+        self.is_leader = True
         self._post.box.fence = fence
         try:
             async with asyncio.TaskGroup() as group:
@@ -181,7 +183,7 @@ class Controller:
                     name="retention",
                 )
         finally:
-            self.drives = False
+            self.is_leader = False
 
 
 def _permissions(settings: server_settings.Settings) -> contexts.Permissions:

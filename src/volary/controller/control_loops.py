@@ -44,7 +44,7 @@ class ControlLoops:
     def __init__(
         self,
         store: protocol.Store,
-        desk: releases.Dependencies,
+        dependencies: releases.Dependencies,
         rules: inputs.Rules,
         watch: inputs.Watch,
         known: cluster_registry.ClusterRegistry,
@@ -54,7 +54,7 @@ class ControlLoops:
         make_id: Callable[[], str] = new_id,
     ) -> None:
         self._store = store
-        self._desk = desk
+        self._dependencies = dependencies
         self._rules = rules
         self._watch = watch
         self._register = known
@@ -62,7 +62,7 @@ class ControlLoops:
         self._notifier = notifier
         self._make_id = make_id
         #: Why a repository could not be looked at last, by name; only of those.
-        self.troubles: dict[str, str] = {}
+        self.repository_errors: dict[str, str] = {}
 
     async def drive(self, fence: run_records.Fence | None) -> None:
         """Drive until cancelled.
@@ -71,36 +71,38 @@ class ControlLoops:
             ExceptionGroup: Of `faults.Overtaken` when another process drives now.
         """
         async with asyncio.TaskGroup() as group:
-            tenure = context.LeaderContext(
+            leader = context.LeaderContext(
                 store=self._store,
                 fence=fence,
-                desk=self._desk,
+                dependencies=self._dependencies,
                 rules=self._rules,
-                pulse=self._register.kept,
+                change_signal=self._register.kept,
                 group=group,
                 planners=asyncio.Semaphore(self._rules.planners),
                 notifier=self._notifier,
                 new_id=self._make_id,
                 register=self._register,
             )
-            all_roads = registry.ApplicationRegistry(tenure, self.troubles)
-            await all_roads.load()
-            desk = command_handler.CommandHandler(tenure, all_roads, self._asked)
-            mover = failover_loop.FailoverLoop(tenure, all_roads.all, self._rules.failover)
-            catching_up = backfill_loop.BackfillLoop(tenure, all_roads.all)
-            moves, catch_ups = (
+            application_registry = registry.ApplicationRegistry(leader, self.repository_errors)
+            await application_registry.load()
+            dependencies = command_handler.CommandHandler(leader, application_registry, self._asked)
+            mover = failover_loop.FailoverLoop(
+                leader, application_registry.all, self._rules.failover
+            )
+            catching_up = backfill_loop.BackfillLoop(leader, application_registry.all)
+            moves, backfill_rounds = (
                 probe_rounds.RoundListener(mover.look),
                 probe_rounds.RoundListener(catching_up.look),
             )
-            listeners = (moves.take, catch_ups.take)
+            listeners = (moves.take, backfill_rounds.take)
             calling = health_probe.HealthProbe(self._register, fence, listeners, self._tell)
-            group.create_task(catch_ups.keep_looking(), name="catching up")
-            group.create_task(moves.keep_looking(), name="moves")
-            group.create_task(calling.keep_calling(), name="clusters")
-            group.create_task(desk.keep_answering(), name="requests")
-            group.create_task(self._watch(all_roads.see), name="repositories")
+            group.create_task(backfill_rounds.keep_running(), name="catching up")
+            group.create_task(moves.keep_running(), name="moves")
+            group.create_task(calling.keep_probing(), name="clusters")
+            group.create_task(dependencies.keep_handling(), name="requests")
+            group.create_task(self._watch(application_registry.see), name="repositories")
 
     def _tell(
         self, before: cluster_health.ClusterHealth, after: cluster_health.ClusterHealth
     ) -> None:
-        notifications.cluster_changed(self._notifier, self._desk.clock, before, after)
+        notifications.cluster_changed(self._notifier, self._dependencies.clock, before, after)

@@ -37,31 +37,33 @@ def planned(
 
 def triggered(
     to: notifier.Notifier,
-    want: run_requests.RunRequest,
+    run_request: run_requests.RunRequest,
     known: records.ApplicationRecord,
     at: datetime,
     masker: redaction.Masker,
 ) -> None:
     """Tell that a run is wanted, and why."""
-    reason = masker.clean(want.reason)
-    to.announce(_Event.DEPLOYMENT_TRIGGERED, _requested(want, known, masker), at, reason)
+    reason = masker.clean(run_request.reason)
+    to.announce(_Event.DEPLOYMENT_TRIGGERED, _requested(run_request, known, masker), at, reason)
 
 
 def refused(
     to: notifier.Notifier,
-    want: run_requests.RunRequest,
+    run_request: run_requests.RunRequest,
     known: records.ApplicationRecord,
     at: datetime,
     masker: redaction.Masker,
     reason: str,
 ) -> None:
     """Tell that a want became no run; `reason` has to be clean."""
-    to.announce(_Event.DEPLOYMENT_TRIGGER_FAILED, _requested(want, known, masker), at, reason)
+    to.announce(
+        _Event.DEPLOYMENT_TRIGGER_FAILED, _requested(run_request, known, masker), at, reason
+    )
 
 
 def settled(
     to: notifier.Notifier,
-    want: run_requests.RunRequest,
+    run_request: run_requests.RunRequest,
     known: records.ApplicationRecord,
     at: datetime,
     masker: redaction.Masker,
@@ -69,13 +71,13 @@ def settled(
 ) -> None:
     """Edit the messages about a want that leads to no run of its own; nobody is told anew."""
     progress = notices.Progress(statuses.RunStatus.CANCELLED, masker.clean(reason))
-    subject = _requested(want, known, masker)
+    subject = _requested(run_request, known, masker)
     to.update(notices.Notice(_Event.DEPLOYMENT_CANCELLED, at, subject, progress))
 
 
 def _subject(release: releases.Release, known: records.ApplicationRecord) -> notices.Subject:
     run, origin = release.run, release.origin
-    standing = application_statuses.from_document(known.document)
+    application_status = application_statuses.from_document(known.document)
     return notices.Subject(
         application=known.name,
         run=run.id,
@@ -84,25 +86,25 @@ def _subject(release: releases.Release, known: records.ApplicationRecord) -> not
         title=release.masker.clean(origin.subject),
         by=origin.by,
         targets=run.targets,
-        mentions=standing.mentions,
-        alerts=standing.alerts,
+        mentions=application_status.mentions,
+        alerts=application_status.alerts,
     )
 
 
 def _requested(
-    want: run_requests.RunRequest, known: records.ApplicationRecord, masker: redaction.Masker
+    run_request: run_requests.RunRequest, known: records.ApplicationRecord, masker: redaction.Masker
 ) -> notices.Subject:
-    standing = application_statuses.from_document(known.document)
+    application_status = application_statuses.from_document(known.document)
     return notices.Subject(
         application=known.name,
         # What is wanted becomes the run of this id, so its message is edited from here on.
-        run=want.id,
+        run=run_request.id,
         labels=known.labels,
-        commit=want.commit,
+        commit=run_request.commit,
         # No title: the manifests' Secrets, which it may quote, are not known yet.
-        by=masker.clean(want.by),
-        mentions=standing.mentions,
-        alerts=standing.alerts,
+        by=masker.clean(run_request.by),
+        mentions=application_status.mentions,
+        alerts=application_status.alerts,
     )
 
 

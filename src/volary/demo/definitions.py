@@ -59,7 +59,7 @@ SCENARIOS: Mapping[str, Scenario] = {
 }
 
 
-def example_directory(story: Scenario) -> Path:
+def example_directory(scenario: Scenario) -> Path:
     """Return the folder of the example, in an installed package or in a checkout.
 
     Raises:
@@ -67,10 +67,10 @@ def example_directory(story: Scenario) -> Path:
     """
     package = Path(volary.__file__).parent
     for base in (package / "examples", package.parents[1] / "examples"):
-        if (base / story.example).is_dir():
-            return base / story.example
+        if (base / scenario.example).is_dir():
+            return base / scenario.example
     raise errors.user_error(
-        f"the example {story.example} was not installed with Volary",
+        f"the example {scenario.example} was not installed with Volary",
         hint="run the demo from a checkout of the repository",
     )
 

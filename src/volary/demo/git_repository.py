@@ -10,22 +10,22 @@ from volary.demo import definitions
 _AUTHOR = ("Demo", "demo@volary.dev")
 
 
-def create(where: Path, story: definitions.Scenario) -> pygit2.Repository:
+def create(where: Path, scenario: definitions.Scenario) -> pygit2.Repository:
     """Make a repository whose first commit is the story's example."""
-    shutil.copytree(definitions.example_directory(story), where / story.service)
+    shutil.copytree(definitions.example_directory(scenario), where / scenario.service)
     repository = pygit2.init_repository(str(where), initial_head="main")
-    commit(repository, f"Deploy {story.service} v1")
+    commit(repository, f"Deploy {scenario.service} v1")
     return repository
 
 
-def release(repository: pygit2.Repository, where: Path, story: definitions.Scenario) -> None:
+def release(repository: pygit2.Repository, where: Path, scenario: definitions.Scenario) -> None:
     """Change the version in the example's files and commit that."""
-    old, new = story.change
-    for path in sorted((where / story.service).rglob("*.yaml")):
+    old, new = scenario.change
+    for path in sorted((where / scenario.service).rglob("*.yaml")):
         text = path.read_text(encoding="utf-8")
         if old in text:
             path.write_text(text.replace(old, new), encoding="utf-8")
-    commit(repository, story.subject)
+    commit(repository, scenario.subject)
 
 
 def commit(repository: pygit2.Repository, message: str) -> str:

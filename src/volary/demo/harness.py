@@ -26,25 +26,25 @@ from volary.engine import executor
 from volary.engine.runs import coverage, state
 
 
-async def wait_for_interrupt(talk: rich_console.Console) -> None:
+async def wait_for_interrupt(messages: rich_console.Console) -> None:
     """Wait for Ctrl-C; further ones are answered with words, until the event loop is closed."""
     told = asyncio.Event()
 
     def interrupted() -> None:
         if told.is_set():
-            talk.print("closing …")
+            messages.print("closing …")
         told.set()
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted)
     await told.wait()
 
 
-def ignore_interrupts(talk: rich_console.Console) -> None:
+def ignore_interrupts(messages: rich_console.Console) -> None:
     """From now on answer Ctrl-C with words, until the event loop is closed.
 
     What closes here takes moments; SIGTERM and SIGKILL still end the process.
     """
-    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, talk.print, "closing …")
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, messages.print, "closing …")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +71,26 @@ _CIRCUIT = circuit_breaker.Rules(lasting=2.0, pause=1.0)
 
 async def play(
     opens: OpenEnvironment[EnvironmentT],
-    tell: Callable[[EnvironmentT], Awaitable[bool]],
-    goodbye: Callable[[EnvironmentT], Sequence[str]] | None,
+    steps: Callable[[EnvironmentT], Awaitable[bool]],
+    closing_lines: Callable[[EnvironmentT], Sequence[str]] | None,
 ) -> int:
     """Tell a story; 0 when it ended as it has to.
 
     With `goodbye` the stage stays up until Ctrl-C, after those lines are printed.
     """
-    talk = console.results()
+    messages = console.results()
     with tempfile.TemporaryDirectory(prefix="volary-demo-") as base:
-        async with opens(talk, Path(base)) as stage:
+        async with opens(messages, Path(base)) as environment:
             try:
-                right = await tell(stage)
+                right = await steps(environment)
             except asyncio.CancelledError:
-                ignore_interrupts(talk)
+                ignore_interrupts(messages)
                 return exit_codes.Exit.INTERRUPTED
-            if goodbye is not None:
-                talk.print("\nthe clusters stay up until Ctrl-C:")
-                for line in goodbye(stage):
-                    talk.print(f"  {line}", markup=False, soft_wrap=True)
-                await wait_for_interrupt(talk)
+            if closing_lines is not None:
+                messages.print("\nthe clusters stay up until Ctrl-C:")
+                for line in closing_lines(environment):
+                    messages.print(f"  {line}", markup=False, soft_wrap=True)
+                await wait_for_interrupt(messages)
     return exit_codes.Exit.DONE if right else exit_codes.Exit.FAILED
 
 
@@ -146,11 +146,11 @@ async def release(
     `before` is a run that did not reach all clusters; what they run is known from it.
     """
     project = await projects.open_project(str(repository), app=application)
-    wish = preparation.RunOptions(str(repository))
+    request = preparation.RunOptions(str(repository))
     if before is not None:
         kept = dict.fromkeys(coverage.clusters_with_release(before), before.commit)
-        wish = replace(wish, remembered=before.running_commit, kept=kept)
-    prepared = await preparation.prepare(wish, clusters, project)
+        request = replace(request, remembered=before.running_commit, kept=kept)
+    prepared = await preparation.prepare(request, clusters, project)
     plan_text.show(console, prepared)
     console.print()
     view = local_run.choose_view(console, as_json=False)

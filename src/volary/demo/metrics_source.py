@@ -58,8 +58,8 @@ def rewrite(file: Path, chosen: Source) -> None:
     if chosen.is_prometheus:
         return
     content = yaml.safe_load(file.read_text())
-    for stage in content["spec"]["pipeline"]["stages"]:
-        options = stage.get("with") or {}
+    for environment in content["spec"]["pipeline"]["stages"]:
+        options = environment.get("with") or {}
         for part in (options, options.get("prePromotion"), options.get("postPromotion")):
             for metric in (part or {}).get("metrics") or ():
                 _rewrite(metric)

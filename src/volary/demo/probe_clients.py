@@ -20,19 +20,19 @@ class ProbeClient:
     load: load.Load
 
 
-def create(story: definitions.TrafficScenario, urls: Mapping[str, str]) -> list[ProbeClient]:
+def create(scenario: definitions.TrafficScenario, urls: Mapping[str, str]) -> list[ProbeClient]:
     """Return the users of a story; they ask once `ask` runs."""
     return [
         ProbeClient(
             name,
             group.name,
             load.Load(
-                load.Aim(url, story.host, headers=group.headers),
+                load.Aim(url, scenario.host, headers=group.headers),
                 rate=group.rates.get(name, group.rate),
             ),
         )
         for name, url in urls.items()
-        for group in story.groups
+        for group in scenario.groups
     ]
 
 
@@ -43,7 +43,7 @@ async def send_requests(users: Sequence[ProbeClient]) -> None:
             group.create_task(each.load.run())
 
 
-async def wait_until_served(story: definitions.TrafficScenario, urls: Mapping[str, str]) -> None:
+async def wait_until_served(scenario: definitions.TrafficScenario, urls: Mapping[str, str]) -> None:
     """Wait until every proxy has found the way to the first version.
 
     Raises:
@@ -52,7 +52,7 @@ async def wait_until_served(story: definitions.TrafficScenario, urls: Mapping[st
     async with asyncio.timeout(20):
         for url in urls.values():
             while True:
-                tally = await load.Load(load.Aim(url, story.host), rate=20).run(count=4)
+                tally = await load.Load(load.Aim(url, scenario.host), rate=20).run(count=4)
                 if not tally.failed:
                     break
 
@@ -108,7 +108,7 @@ def _share(failed: int, total: int) -> str:
 
 def check_losses(
     console: rich_console.Console,
-    story: definitions.TrafficScenario,
+    scenario: definitions.TrafficScenario,
     users: Sequence[ProbeClient],
 ) -> bool:
     """Say what was lost; whether nothing was but what the bad version itself failed."""
@@ -118,13 +118,15 @@ def check_losses(
         counted.count
         for each in users
         for kind, counted in each.load.tally.answers.items()
-        if kind.status >= 400 and kind.version and kind.version == story.bad_version
+        if kind.status >= 400 and kind.version and kind.version == scenario.bad_version
     )
     lost = failed - by_version
     console.print(f"{total} requests were sent during the release, {failed / total:.2%} failed")
-    if story.bad_version:
-        console.print(f"  {by_version} by {story.bad_version} itself, {lost} were lost on the way")
-        console.print(f"  {story.bad_version} failed {_failures(users, story.bad_version)}")
+    if scenario.bad_version:
+        console.print(
+            f"  {by_version} by {scenario.bad_version} itself, {lost} were lost on the way"
+        )
+        console.print(f"  {scenario.bad_version} failed {_failures(users, scenario.bad_version)}")
     for each in users:
         for at, text in each.load.tally.failures[:2]:
             if lost:

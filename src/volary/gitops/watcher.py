@@ -141,7 +141,7 @@ class Watcher:
             for each in settings.repositories
         }
 
-    async def watch(self, on_seen: OnRepositoryChange) -> None:
+    async def watch(self, on_change: OnRepositoryChange) -> None:
         """Watch until cancelled.
 
         `on_seen` is told about every repository first, then after every change, one thing at
@@ -149,9 +149,9 @@ class Watcher:
         """
         async with asyncio.TaskGroup() as group:
             for each in self._followers.values():
-                group.create_task(self._follow(each, on_seen), name=f"watch {each.spec.name}")
+                group.create_task(self._follow(each, on_change), name=f"watch {each.spec.name}")
 
-    def hasten(self, name: str) -> bool:
+    def request_refresh(self, name: str) -> bool:
         """Look at a repository soon; False when there is none of this name.
 
         Many wishes are one look, and looks keep their distance.
@@ -165,10 +165,10 @@ class Watcher:
         """Return how every repository is doing, in the order of the settings."""
         return tuple(_status(each) for each in self._followers.values())
 
-    async def _follow(self, follower: _RepositoryPoller, on_seen: OnRepositoryChange) -> None:
+    async def _follow(self, follower: _RepositoryPoller, on_change: OnRepositoryChange) -> None:
         while True:
             follower.hint.clear()
-            await self._look(follower, on_seen)
+            await self._look(follower, on_change)
             await self._pause(follower)
 
     async def _pause(self, follower: _RepositoryPoller) -> None:
@@ -185,13 +185,13 @@ class Watcher:
         except TimeoutError:
             pass
 
-    async def _look(self, follower: _RepositoryPoller, on_seen: OnRepositoryChange) -> None:
+    async def _look(self, follower: _RepositoryPoller, on_change: OnRepositoryChange) -> None:
         """Look once, and tell what changed."""
         try:
-            now = await self._see(follower)
+            now = await self._read_state(follower)
         except (errors.TemporaryError, errors.PermanentError, errors.UserError) as error:
             follower.failures += 1
-            now = self._blind(follower, _sentence(error))
+            now = self._unavailable_state(follower, _sentence(error))
         else:
             follower.failures = 0
         if now is None:
@@ -199,7 +199,7 @@ class Watcher:
         self._log(follower, now)
         follower.problem = now.problem
         try:
-            await on_seen(now)
+            await on_change(now)
         except errors.TemporaryError as error:
             # Whoever listens could not take it in, such as a store that is away.
             _LOGGER.warning("%s: told again later: %s", follower.spec.name, error)
@@ -210,13 +210,15 @@ class Watcher:
         if now.update is not None:
             follower.update = None
 
-    async def _see(self, follower: _RepositoryPoller) -> repository_state.RepositoryState | None:
+    async def _read_state(
+        self, follower: _RepositoryPoller
+    ) -> repository_state.RepositoryState | None:
         """Return the repository as it is; None when nothing has to be told."""
         mirror = self._mirrors.mirror(follower.spec)
         fetched = await mirror.fetch(follower.spec.branch)
         follower.update = _joined(follower.update, fetched.update)
         if not fetched.head:
-            return self._headless(follower, fetched)
+            return self._state_without_head(follower, fetched)
         last = follower.last
         is_same = last is not None and last.head is not None and last.head.id == fetched.head
         if is_same and not follower.again and not follower.problem:
@@ -236,7 +238,7 @@ class Watcher:
             warnings=found.warnings,
         )
 
-    def _headless(
+    def _state_without_head(
         self, follower: _RepositoryPoller, fetched: mirrors.Fetched
     ) -> repository_state.RepositoryState | None:
         """Nothing is given up because a branch is gone: it may be a mistake, or a lie."""
@@ -259,7 +261,7 @@ class Watcher:
             problem=sentence,
         )
 
-    def _blind(
+    def _unavailable_state(
         self, follower: _RepositoryPoller, sentence: str
     ) -> repository_state.RepositoryState | None:
         """Return what is told when a host is lost; None when that was told before."""

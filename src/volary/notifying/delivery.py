@@ -41,7 +41,7 @@ class Limits:
 class _ReceiverQueue:
     """What waits for one receiver."""
 
-    letters: deque[outbox.OutboxMessage] = field(default_factory=deque)
+    messages: deque[outbox.OutboxMessage] = field(default_factory=deque)
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     #: The first letter is being delivered, and may not be replaced.
     busy: bool = False
@@ -74,21 +74,21 @@ class DeliveryQueue:
     @property
     def waiting(self) -> int:
         """How many letters are not delivered yet."""
-        return sum(len(line.letters) for line in self._lines.values())
+        return sum(len(line.messages) for line in self._lines.values())
 
     def has_place(self, receiver: str, topic: str) -> bool:
         """Say whether a message of that topic is there, or on its way."""
-        waits = any(each.topic == topic for each in self._lines[receiver].letters)
+        waits = any(each.topic == topic for each in self._lines[receiver].messages)
         return waits or _place(receiver, topic) in self._places
 
-    def post(self, letter: outbox.OutboxMessage) -> None:
+    def post(self, message: outbox.OutboxMessage) -> None:
         """Take a letter; returns at once."""
-        line = self._lines.get(letter.receiver)
+        line = self._lines.get(message.receiver)
         if line is None:
             return  # the settings no longer name it
-        if letter.reply or not letter.topic or not self._replace(line, letter):
-            line.letters.append(letter)
-            self._shorten(letter.receiver, line)
+        if message.reply or not message.topic or not self._replace(line, message):
+            line.messages.append(message)
+            self._shorten(message.receiver, line)
         line.woken.set()
         self._changed.set()
 
@@ -105,18 +105,18 @@ class DeliveryQueue:
                 # Whoever delivers next, maybe another process, begins with what is kept.
                 self._forget()
 
-    def _replace(self, line: _ReceiverQueue, letter: outbox.OutboxMessage) -> bool:
+    def _replace(self, line: _ReceiverQueue, message: outbox.OutboxMessage) -> bool:
         """Put a letter in the place of one of its topic that waits; say whether there was one."""
-        for index, each in enumerate(line.letters):
-            if each.topic != letter.topic or each.reply or (line.busy and index == 0):
+        for index, each in enumerate(line.messages):
+            if each.topic != message.topic or each.reply or (line.busy and index == 0):
                 continue
-            line.letters[index] = letter
+            line.messages[index] = message
             return True
         return False
 
     def _shorten(self, name: str, line: _ReceiverQueue) -> None:
-        while len(line.letters) > self._limits.waiting:
-            del line.letters[1 if line.busy else 0]
+        while len(line.messages) > self._limits.waiting:
+            del line.messages[1 if line.busy else 0]
             line.dropped += 1
             if line.dropped == 1 or line.dropped % 100 == 0:
                 _LOG.warning(
@@ -129,25 +129,25 @@ class DeliveryQueue:
         line = self._lines[name]
         while True:
             line.woken.clear()
-            while line.letters:
-                letter, line.busy = line.letters[0], True
+            while line.messages:
+                message, line.busy = line.messages[0], True
                 try:
-                    await self._deliver(name, letter)
-                    line.letters.popleft()
+                    await self._deliver(name, message)
+                    line.messages.popleft()
                 finally:
                     line.busy = False
                 self._changed.set()
-                if letter.topic:
+                if message.topic:
                     await asyncio.sleep(self._limits.pace.total_seconds())
             await line.woken.wait()
 
-    async def _deliver(self, name: str, letter: outbox.OutboxMessage) -> None:
+    async def _deliver(self, name: str, message: outbox.OutboxMessage) -> None:
         """Try until it is delivered, or there is no hope."""
-        place = _place(name, letter.topic) if letter.topic else ""
+        place = _place(name, message.topic) if message.topic else ""
         delay = self._limits.first_delay
         for attempt in range(1, self._limits.tries + 1):
             try:
-                found = await self._senders[name].send(letter, self._places.get(place, ""))
+                found = await self._senders[name].send(message, self._places.get(place, ""))
             except errors.TemporaryError as error:
                 if attempt == 1:
                     _LOG.warning("receiver %s takes nothing now: %s; trying again", name, error)
@@ -177,11 +177,11 @@ class DeliveryQueue:
             return
         self._saved = kept
         self._places = {**kept.places, **self._places}
-        waiting = {each.id for line in self._lines.values() for each in line.letters}
-        for letter in reversed(kept.letters):
-            line = self._lines.get(letter.receiver)
-            if line is not None and letter.id not in waiting:
-                line.letters.appendleft(letter)
+        waiting = {each.id for line in self._lines.values() for each in line.messages}
+        for message in reversed(kept.messages):
+            line = self._lines.get(message.receiver)
+            if line is not None and message.id not in waiting:
+                line.messages.appendleft(message)
 
     async def _keep_saving(self) -> None:
         while True:
@@ -192,8 +192,8 @@ class DeliveryQueue:
     async def _save(self) -> bool:
         """Keep what waits; say whether that was possible."""
         self._changed.clear()
-        letters = tuple(each for line in self._lines.values() for each in line.letters)
-        contents = outbox.Contents(letters, dict(self._places))
+        messages = tuple(each for line in self._lines.values() for each in line.messages)
+        contents = outbox.Contents(messages, dict(self._places))
         if contents == self._saved:
             return True
         try:
@@ -206,7 +206,7 @@ class DeliveryQueue:
 
     def _forget(self) -> None:
         for line in self._lines.values():
-            line.letters.clear()
+            line.messages.clear()
         self._places.clear()
 
 

@@ -40,7 +40,7 @@ class Notifier:
     ) -> None:
         self._settings = settings
         self._receivers = {each.name: each for each in settings.receivers}
-        self._courier = post
+        self._queue = post
         self._new_id = new_id
         self._missed: set[tuple[str, str]] = set()
 
@@ -84,25 +84,25 @@ class Notifier:
         for each in self._receivers.values():
             if each.name in told or not _edits(each):
                 continue
-            if self._courier.has_place(each.name, topic):
+            if self._queue.has_place(each.name, topic):
                 self._post(each, notice, told=False)
 
     async def keep_delivering(self) -> None:
         """Deliver until cancelled."""
-        await self._courier.keep_delivering()
+        await self._queue.keep_delivering()
 
     def _post(
         self, receiver: server_settings.Receiver, notice: notices.Notice, *, told: bool = True
     ) -> None:
         slack, name = receiver.slack, receiver.name
         topic = notice.subject.run if _edits(receiver) else ""
-        self._courier.post(
+        self._queue.post(
             outbox.OutboxMessage(self._new_id(), name, _body(receiver, notice), topic=topic)
         )
         reply = messages.slack_reply(notice, slack) if slack and topic and told else ""
         if reply:
-            letter = outbox.OutboxMessage(self._new_id(), name, {}, topic=topic, reply=reply)
-            self._courier.post(letter)
+            message = outbox.OutboxMessage(self._new_id(), name, {}, topic=topic, reply=reply)
+            self._queue.post(message)
 
 
 class _RunObserver:

@@ -25,7 +25,7 @@ class Contents(msgspec.Struct, frozen=True):
     """What is kept."""
 
     #: Not delivered yet, in order.
-    letters: tuple[OutboxMessage, ...] = ()
+    messages: tuple[OutboxMessage, ...] = ()
     #: By receiver and topic, where the message is that can be edited.
     places: dict[str, str] = msgspec.field(default_factory=dict)
 

@@ -34,7 +34,7 @@ _SLACK_GONE = frozenset({"message_not_found", "cant_update_message", "edit_windo
 class Sender(Protocol):
     """Delivers letters of one receiver."""
 
-    async def send(self, letter: outbox.OutboxMessage, place: str) -> str:
+    async def send(self, message: outbox.OutboxMessage, place: str) -> str:
         """Deliver a letter and return where it is, to be edited by the next; may be empty.
 
         Args:
@@ -56,14 +56,14 @@ class WebhookSender:
     settings: server_settings.OutgoingWebhook
     clock: clocks.Clock
 
-    async def send(self, letter: outbox.OutboxMessage, place: str) -> str:
+    async def send(self, message: outbox.OutboxMessage, place: str) -> str:
         """Post a letter; see `Sender.send`."""
-        body = msgspec.json.encode(letter.body)
+        body = msgspec.json.encode(message.body)
         timestamp = str(int(self.clock.now().timestamp()))
         headers = {
             "Content-Type": "application/json",
             "Volary-Timestamp": timestamp,
-            "Volary-Delivery": letter.id,
+            "Volary-Delivery": message.id,
         }
         if self.settings.signature_value_file:
             secret = await _read(self.settings.signature_value_file)
@@ -80,11 +80,11 @@ class IncomingWebhookSender:
     #: A file with the address.
     hook_url_file: str
 
-    async def send(self, letter: outbox.OutboxMessage, place: str) -> str:
+    async def send(self, message: outbox.OutboxMessage, place: str) -> str:
         """Post a letter; see `Sender.send`."""
         address = await _read(self.hook_url_file)
         headers = {"Content-Type": "application/json"}
-        await _post(self.session, address, msgspec.json.encode(letter.body), headers)
+        await _post(self.session, address, msgspec.json.encode(message.body), headers)
         return place
 
 
@@ -97,17 +97,17 @@ class SlackBotSender:
     #: Where the API is; another one for tests.
     api: str = SLACK
 
-    async def send(self, letter: outbox.OutboxMessage, place: str) -> str:
+    async def send(self, message: outbox.OutboxMessage, place: str) -> str:
         """Post or edit a message, or reply to it; see `Sender.send`."""
-        if letter.reply:
+        if message.reply:
             below = {"thread_ts": place} if place else {}
-            await self._call("chat.postMessage", {"text": letter.reply, **below})
+            await self._call("chat.postMessage", {"text": message.reply, **below})
             return place
         if place:
-            answer = await self._call("chat.update", {**letter.body, "ts": place})
+            answer = await self._call("chat.update", {**message.body, "ts": place})
             if answer.get("ok"):
                 return place
-        answer = await self._call("chat.postMessage", letter.body)
+        answer = await self._call("chat.postMessage", message.body)
         return str(answer.get("ts") or "")
 
     async def _call(self, method: str, body: json.JsonObject) -> json.JsonObject:

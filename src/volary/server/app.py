@@ -51,7 +51,7 @@ def build(
     kept: tokens.TokenFile,
     clock: clocks.Clock,
     *,
-    hasten: server_state.RequestRefresh = _nothing,
+    request_refresh: server_state.RequestRefresh = _nothing,
     registry: CollectorRegistry | None = None,
     patience: server_state.StreamTimeouts | None = None,
 ) -> fastapi.FastAPI:
@@ -78,11 +78,11 @@ def build(
         clock,
         numbers,
         fleet_gauges.FleetGauges(numbers.registry, clock),
-        hasten,
+        request_refresh,
         patience or server_state.StreamTimeouts(),
     )
     made = _routed()
-    made.state.surroundings = here
+    made.state.server_state = here
     _answer_errors(made)
     made.add_middleware(middleware.HttpMiddleware, here=here)
     return made

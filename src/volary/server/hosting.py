@@ -107,18 +107,18 @@ class _RepositoryWatch:
         self._current: watcher.Watcher | None = None
         self.controller: composition.Controller | None = None
 
-    async def watch(self, on_seen: inputs.OnSeen) -> None:
+    async def watch(self, on_change: inputs.OnSeen) -> None:
         """Watch until cancelled."""
         self._current = watcher.Watcher(self._settings, self._mirrors, owners=await self._owners())
         try:
-            await self._current.watch(on_seen)
+            await self._current.watch(on_change)
         finally:
             self._current = None
 
-    def hasten(self, repository: str, _: webhooks.PushEvent) -> None:
+    def request_refresh(self, repository: str, _: webhooks.PushEvent) -> None:
         """Look at a repository soon; a process that stands by leaves it to the interval."""
         if self._current is not None:
-            self._current.hasten(repository)
+            self._current.request_refresh(repository)
 
     async def _owners(self) -> dict[str, tuple[str, str]]:
         """Return who has which name, so that a newcomer does not take it away."""
@@ -170,8 +170,10 @@ async def run(
             )
             async with composition.open_controller(settings, parts) as made:
                 watching.controller = made
-                application = app.build(made.service, settings, kept, clock, hasten=watching.hasten)
-                door = application.state.surroundings.door
+                application = app.build(
+                    made.service, settings, kept, clock, request_refresh=watching.request_refresh
+                )
+                authenticator = application.state.server_state.authenticator
                 async with asyncio.TaskGroup() as group:
                     group.create_task(made.run(), name="controller")
                     group.create_task(
@@ -185,7 +187,7 @@ async def run(
                             application,
                             settings,
                             listening,
-                            ready=lambda url: ready(url, door.is_open),
+                            ready=lambda url: ready(url, authenticator.is_open),
                         ),
                         name="server",
                     )

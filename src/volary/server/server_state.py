@@ -26,7 +26,7 @@ class StreamTimeouts:
     #: A reader that takes nothing for so long is let go.
     slowest_reader: float = 30.0
     #: For it to take the event that says so.
-    farewell: float = 2.0
+    close_timeout: float = 2.0
 
 
 @dataclass(slots=True)
@@ -35,11 +35,11 @@ class ServerState:
 
     service: service.Service
     settings: server_settings.Settings
-    door: logins.Authenticator
+    authenticator: logins.Authenticator
     clock: clocks.Clock
     metrics: metrics.Metrics
-    census: fleet_gauges.FleetGauges
-    hasten: RequestRefresh
+    fleet_gauges: fleet_gauges.FleetGauges
+    request_refresh: RequestRefresh
     patience: StreamTimeouts = field(default_factory=StreamTimeouts)
     #: Set when the server stops: streams end then.
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -49,7 +49,7 @@ class ServerState:
 
 def of(request: requests.Request) -> ServerState:
     """Return what a request works with."""
-    return cast("ServerState", request.app.state.surroundings)
+    return cast("ServerState", request.app.state.server_state)
 
 
 def person(request: requests.Request) -> permissions.Person:

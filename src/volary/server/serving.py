@@ -67,7 +67,7 @@ async def serve(
         errors.UserError: The TLS files cannot be used.
     """
     server = _Server(_config(application, settings))
-    here: server_state.ServerState = application.state.surroundings
+    here: server_state.ServerState = application.state.server_state
     async with asyncio.TaskGroup() as group:
         # In a group of its own, so that being cancelled does not break off what it does.
         serving = group.create_task(server.serve(sockets=[listening]), name="http")

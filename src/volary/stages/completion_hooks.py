@@ -45,8 +45,8 @@ async def _undo_scripts(
         return ended
     problems: list[str] = []
 
-    async def run(doing: execution.Work) -> str:
-        problems.extend(await script_run.undo(doing, context.begun))
+    async def run(work: execution.Work) -> str:
+        problems.extend(await script_run.undo(work, context.begun))
         return "scripts undone"
 
     undone = await execution.carry_out(context, run)
@@ -79,13 +79,13 @@ async def _report(context: contexts.StageContext, phase: str) -> None:
     if not asked:
         return
 
-    async def run(doing: execution.Work) -> str:
+    async def run(work: execution.Work) -> str:
         try:
-            source = await doing.load(context.target_source)
+            source = await work.load(context.target_source)
         except errors.UserError:
             source = []
         about = stage_webhooks.subject(context, source, phase=phase)
-        await stage_webhooks.StageWebhooks(doing, asked, about).inform(
+        await stage_webhooks.StageWebhooks(work, asked, about).inform(
             webhook.WebhookType.POST_ROLLOUT
         )
         return "reported"

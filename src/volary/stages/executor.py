@@ -59,27 +59,27 @@ class ClusterExecutor:
     #: By target.
     _settling: dict[str, contexts.RoutePropagation] = field(default_factory=dict, init=False)
     #: By the id of the stage.
-    _assemblies: dict[str, coordination.Rendezvous] = field(default_factory=dict, init=False)
+    _rendezvous: dict[str, coordination.Rendezvous] = field(default_factory=dict, init=False)
 
     async def execute(
         self, task: executor.TaskContext, report: executor.Reporter
     ) -> statuses.Outcome:
         """Carry out one stage on one cluster and say how it ended."""
         # First of all: those that begin in the same moment have to see each other.
-        assembly = self._assemblies.setdefault(task.stage_id, coordination.Rendezvous())
-        assembly.join(task.target)
+        rendezvous = self._rendezvous.setdefault(task.stage_id, coordination.Rendezvous())
+        rendezvous.join(task.target)
         try:
-            with stop_deadline.of_task() as hurried:
-                task.stop.when_raised(hurried.begin)
-                return await self._execute(task, report, assembly)
+            with stop_deadline.of_task() as deadline:
+                task.stop.when_raised(deadline.begin)
+                return await self._execute(task, report, rendezvous)
         finally:
-            assembly.leave(task.target)
+            rendezvous.leave(task.target)
 
     async def _execute(
         self,
         task: executor.TaskContext,
         report: executor.Reporter,
-        assembly: coordination.Rendezvous,
+        rendezvous: coordination.Rendezvous,
     ) -> statuses.Outcome:
         client = await self.clients.client(task.target)
         if isinstance(client, client_pool.Unavailable):
@@ -104,10 +104,10 @@ class ClusterExecutor:
                 namespaces=member.namespaces if member else (),
                 allow_mass_deletion=self.options.allow_mass_deletion,
                 image_grace=self.options.image_grace,
-                memory=task_states.TaskState(place, task.application, self.keeper),
+                task_state=task_states.TaskState(place, task.application, self.keeper),
                 meter=self.meter,
-                assembly=assembly,
-                settling=self._settling.setdefault(
+                rendezvous=rendezvous,
+                propagation=self._settling.setdefault(
                     task.target, contexts.RoutePropagation(self.options.settle)
                 ),
                 begun=task.begun,

@@ -44,18 +44,18 @@ def check_fence(fence: run_records.Fence | None, numbers: Mapping[str, int]) -> 
 
 
 def check_transition(
-    transition: run_records.Transition, digest: str, standing: StoredVersion | None
+    transition: run_records.Transition, digest: str, stored_version: StoredVersion | None
 ) -> run_records.KeptTransition | None:
     """Return None when the transition may be kept, the old answer when it is a repetition.
 
     Raises:
         faults.VersionConflict: The run is not at the expected version.
     """
-    version = standing.version if standing else 0
+    version = stored_version.version if stored_version else 0
     if version == transition.expected_version:
         return None
-    if standing and version == transition.version and standing.digest == digest:
-        return run_records.KeptTransition(version, standing.last_event)
+    if stored_version and version == transition.version and stored_version.digest == digest:
+        return run_records.KeptTransition(version, stored_version.last_event)
     raise VersionConflict(
         f"run {transition.head.id} is at version {version}, "
         f"not at {transition.expected_version} as expected"

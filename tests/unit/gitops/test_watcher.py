@@ -135,7 +135,7 @@ async def test_nothing_is_told_when_nothing_changed(shop: Upstream, tmp_path: Pa
     async with watching(tmp_path, [spec_of(shop)]) as (watched, listener):
         await listener.until(lambda each: True)
         for _ in range(5):
-            watched.hasten("shop")
+            watched.request_refresh("shop")
             await asyncio.sleep(0.03)
         assert listener.told == []
 
@@ -343,8 +343,8 @@ async def test_a_repository_of_another_name_cannot_be_hastened(
     async with watching(tmp_path, [spec_of(shop)]) as (watched, listener):
         await listener.until(lambda each: True)
 
-        assert watched.hasten("shop")
-        assert not watched.hasten("shopp")
+        assert watched.request_refresh("shop")
+        assert not watched.request_refresh("shopp")
 
 
 class CountingMirror:
@@ -402,7 +402,7 @@ async def test_a_flood_of_webhooks_is_one_look_every_few_seconds(tmp_path: Path)
     host = CountingMirror(tmp_path / "m.git")
     async with virtually(host) as (watched, _):
         for _ in range(6000):
-            watched.hasten("shop")
+            watched.request_refresh("shop")
             await asyncio.sleep(0.01)
 
     assert 8 <= len(host.looks) <= 14
@@ -414,7 +414,7 @@ async def test_a_hint_does_not_wait_for_the_minute(tmp_path: Path) -> None:
     host = CountingMirror(tmp_path / "m.git")
     async with virtually(host) as (watched, _):
         await asyncio.sleep(20)
-        watched.hasten("shop")
+        watched.request_refresh("shop")
         await asyncio.sleep(1)
 
         assert len(host.looks) == 2

@@ -18,15 +18,15 @@ class Sender:
         self.at: list[float] = []
         self.sent: list[str] = []
 
-    async def send(self, letter: outbox.OutboxMessage, place: str) -> str:
+    async def send(self, message: outbox.OutboxMessage, place: str) -> str:
         self.at.append(asyncio.get_running_loop().time())
         if self.failures:
             raise self.failures.pop(0)
-        self.sent.append(letter.id)
+        self.sent.append(message.id)
         return place or "here"
 
 
-def letter(name: str, topic: str = "") -> outbox.OutboxMessage:
+def message(name: str, topic: str = "") -> outbox.OutboxMessage:
     return outbox.OutboxMessage(name, "r", {}, topic=topic)
 
 
@@ -43,7 +43,7 @@ async def test_pauses_double_and_the_receivers_own_delay_counts() -> None:
     told = errors.TemporaryError("later", delay=timedelta(seconds=30))
     sender = Sender(busy, busy, told, busy)
     made = delivery.DeliveryQueue({"r": sender}, outbox.MemoryOutbox())
-    made.post(letter("a"))
+    made.post(message("a"))
 
     await deliver(made, 100)
 
@@ -56,8 +56,8 @@ async def test_pauses_double_and_the_receivers_own_delay_counts() -> None:
 async def test_after_enough_tries_it_is_given_up_and_the_next_one_goes() -> None:
     sender = Sender(*[errors.TemporaryError("busy")] * 3)
     made = delivery.DeliveryQueue({"r": sender}, outbox.MemoryOutbox(), delivery.Limits(tries=3))
-    made.post(letter("a"))
-    made.post(letter("b"))
+    made.post(message("a"))
+    made.post(message("b"))
 
     await deliver(made, 60)
 
@@ -73,7 +73,7 @@ async def test_the_oldest_go_when_too_many_wait_and_it_is_said(
     made = delivery.DeliveryQueue({"r": sender}, outbox.MemoryOutbox(), delivery.Limits(waiting=3))
     with caplog.at_level(logging.WARNING):
         for number in range(5):
-            made.post(letter(str(number)))
+            made.post(message(str(number)))
 
     await deliver(made, 5)
 
@@ -89,7 +89,7 @@ async def test_edits_keep_their_pace() -> None:
     async with asyncio.TaskGroup() as group:
         task = group.create_task(made.keep_delivering())
         for number in range(100):
-            made.post(letter(str(number), topic="run"))
+            made.post(message(str(number), topic="run"))
             await asyncio.sleep(0.1)
         await asyncio.sleep(3)
         task.cancel()
@@ -110,7 +110,7 @@ async def test_an_outbox_that_fails_stops_nothing(caplog: pytest.LogCaptureFixtu
     made = delivery.DeliveryQueue(
         {"r": sender, "busy": Sender(errors.TemporaryError("busy"))}, Broken()
     )
-    made.post(letter("a"))
+    made.post(message("a"))
     made.post(outbox.OutboxMessage("b", "busy", {}))
 
     await deliver(made, 0.05)

@@ -290,13 +290,13 @@ async def test_what_was_not_delivered_goes_out_after_a_restart(tmp_path: Path) -
             if owner == "one":
                 async with notifying(settings, receiver, box) as made:
                     made.observer(SUBJECT).notify(STARTED)
-                    await saved(second, lambda kept: len(kept.letters) == 1)
+                    await saved(second, lambda kept: len(kept.messages) == 1)
         assert receiver.seen == []
         receiver.gate.set()
 
         async with notifying(settings, receiver, second):
             await receiver.until(lambda: bool(receiver.seen))
-            await saved(second, lambda kept: not kept.letters)
+            await saved(second, lambda kept: not kept.messages)
         with pytest.raises(fencing.LeaseLost):
             await first.save(outbox.Contents())
 
@@ -321,7 +321,7 @@ async def test_who_drives_again_delivers_nothing_twice(tmp_path: Path) -> None:
             for _ in range(3):
                 async with asyncio.TaskGroup() as group:
                     delivering = group.create_task(made.keep_delivering())
-                    if not receiver.seen and not box.contents.letters:
+                    if not receiver.seen and not box.contents.messages:
                         made.observer(SUBJECT).notify(STARTED)
                     await asyncio.sleep(0.05)
                     delivering.cancel()

@@ -74,7 +74,7 @@ async def test_every_endpoint_lets_in_whom_it_should(tmp_path: Path) -> None:
                     continue
                 allowed = _expected(method.upper(), path)
                 for who, headers in people.items():
-                    world.application.state.surroundings.door.failed.__init__()
+                    world.application.state.server_state.authenticator.failed.__init__()
                     body = BODIES.get(path.rpartition("/")[2])
                     async with world.session.request(
                         method, world.url + filled, headers=headers, json=body

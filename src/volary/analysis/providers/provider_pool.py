@@ -24,7 +24,7 @@ class AnswerCache:
     """Shares answers: the first who asks a question carries it out, others wait for theirs."""
 
     #: None as a result: whoever asked broke off, and somebody else has to.
-    _flights: dict[Hashable, asyncio.Future[query.Answer | None]] = field(default_factory=dict)
+    _pending: dict[Hashable, asyncio.Future[query.Answer | None]] = field(default_factory=dict)
     #: In the loop's time, until when each counts; in the order they came.
     _kept: dict[Hashable, tuple[float, query.Answer]] = field(default_factory=dict)
 
@@ -40,23 +40,23 @@ class AnswerCache:
             kept = self._kept.get(key)
             if kept is not None and asyncio.get_running_loop().time() < kept[0]:
                 return kept[1]
-            flight = self._flights.get(key)
+            flight = self._pending.get(key)
             if flight is None:
-                return await self._fly(key, ask, share)
+                return await self._ask_once(key, ask, share)
             answer = await asyncio.shield(flight)
             if answer is not None:
                 return answer
 
-    async def _fly(
+    async def _ask_once(
         self, key: Hashable, ask: Callable[[], Awaitable[query.Answer]], share: timedelta
     ) -> query.Answer:
         flight: asyncio.Future[query.Answer | None] = asyncio.get_running_loop().create_future()
-        self._flights[key] = flight
+        self._pending[key] = flight
         answer: query.Answer | None = None
         try:
             answer = await ask()
         finally:
-            del self._flights[key]
+            del self._pending[key]
             flight.set_result(answer)
         if answer.reading is not analysis.Reading.ERROR:
             self._keep(key, answer, share)

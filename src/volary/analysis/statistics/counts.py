@@ -62,26 +62,26 @@ class _Block:
     chances: tuple[float, ...] = ()
 
 
-def proportion_tails(strata: Sequence[Pair]) -> ranks.Tails:
+def proportion_tails(blocks: Sequence[Pair]) -> ranks.Tails:
     """Test whether the proportions are alike in every stratum (Fisher; Mantel-Haenszel).
 
     Events are rounded to whole ones: a metric system that extrapolates gives fractions.
     """
-    exact = _is_small(strata)
-    return _tails([_hypergeometric(pair, exact=exact) for pair in strata])
+    exact = _is_small(blocks)
+    return _tails([_hypergeometric(pair, exact=exact) for pair in blocks])
 
 
-def rate_tails(strata: Sequence[Pair], *, ratio: float = 1.0) -> ranks.Tails:
+def rate_tails(blocks: Sequence[Pair], *, ratio: float = 1.0) -> ranks.Tails:
     """Test whether the first side's rate is `ratio` times the other's in every stratum.
 
     Also for proportions with a ratio other than 1, where it errs on the safe side.
     """
-    exact = _is_small(strata)
-    return _tails([_binomial(pair, ratio, exact=exact) for pair in strata])
+    exact = _is_small(blocks)
+    return _tails([_binomial(pair, ratio, exact=exact) for pair in blocks])
 
 
-def _is_small(strata: Sequence[Pair]) -> bool:
-    return sum(pair.events for pair in strata) <= (_EXACT if len(strata) == 1 else _EXACT_TOGETHER)
+def _is_small(blocks: Sequence[Pair]) -> bool:
+    return sum(pair.events for pair in blocks) <= (_EXACT if len(blocks) == 1 else _EXACT_TOGETHER)
 
 
 def _hypergeometric(pair: Pair, *, exact: bool) -> _Block:
@@ -120,17 +120,17 @@ def _binomial(pair: Pair, ratio: float, *, exact: bool) -> _Block:
     return _Block(drawn, mean, mean * (1 - chance), 0, chances)
 
 
-def _tails(strata: Sequence[_Block]) -> ranks.Tails:
-    if all(each.chances for each in strata):
-        least = sum(each.least for each in strata)
-        at = sum(each.observed for each in strata) - least
+def _tails(blocks: Sequence[_Block]) -> ranks.Tails:
+    if all(each.chances for each in blocks):
+        least = sum(each.least for each in blocks)
+        at = sum(each.observed for each in blocks) - least
         chances = [1.0]
-        for each in strata:
+        for each in blocks:
             chances = _convolved(chances, each.chances)
         less, greater = math.fsum(chances[: at + 1]), math.fsum(chances[at:])
         return ranks.Tails(min(1.0, less), min(1.0, greater))
-    excess = sum(each.observed - each.mean for each in strata)
-    deviation = math.sqrt(sum(each.variance for each in strata))
+    excess = sum(each.observed - each.mean for each in blocks)
+    deviation = math.sqrt(sum(each.variance for each in blocks))
     if deviation == 0:
         return ranks.Tails(1.0, 1.0)
     return ranks.Tails(
@@ -149,64 +149,64 @@ def _convolved(first: Sequence[float], second: Sequence[float]) -> list[float]:
     return total
 
 
-def ratio(strata: Sequence[Pair]) -> float | None:
+def ratio(blocks: Sequence[Pair]) -> float | None:
     """Return how many times the other's rate the first side has; None with no event there.
 
     Over several strata Mantel and Haenszel's estimate, which no stratum's own level distorts.
     """
-    above, below = _weighted(strata)
+    above, below = _weighted(blocks)
     return above / below if below else None
 
 
-def _weighted(strata: Sequence[Pair]) -> tuple[float, float]:
-    totals = [pair.first.exposure + pair.second.exposure for pair in strata]
-    pairs = list(zip(strata, totals, strict=True))
+def _weighted(blocks: Sequence[Pair]) -> tuple[float, float]:
+    totals = [pair.first.exposure + pair.second.exposure for pair in blocks]
+    pairs = list(zip(blocks, totals, strict=True))
     above = sum(pair.first.events * pair.second.exposure / total for pair, total in pairs)
     below = sum(pair.second.events * pair.first.exposure / total for pair, total in pairs)
     return above, below
 
 
 def ratio_interval(
-    strata: Sequence[Pair], *, confidence: float = 0.95
+    blocks: Sequence[Pair], *, confidence: float = 0.95
 ) -> tuple[float, float | None]:
     """Return an interval for `ratio`; None above: there is no upper bound.
 
     One stratum, or one side without events: Clopper and Pearson's on the share of the events;
     over several strata, or for thousands of events, Greenland and Robins'.
     """
-    added = _added(strata)
+    added = _added(blocks)
     is_one_sided = not round(added.first.events) or not round(added.second.events)
-    if is_one_sided or (len(strata) == 1 and added.events <= _EXACT):
+    if is_one_sided or (len(blocks) == 1 and added.events <= _EXACT):
         return _exact_interval(added, confidence)
-    above, below = _weighted(strata)
-    spread = _spread(strata)
+    above, below = _weighted(blocks)
+    spread = _spread(blocks)
     reach = _NORMAL.inv_cdf((1 + confidence) / 2) * math.sqrt(spread / (above * below))
     return above / below * math.exp(-reach), above / below * math.exp(reach)
 
 
-def log_ratio(strata: Sequence[Pair]) -> tuple[float, float]:
+def log_ratio(blocks: Sequence[Pair]) -> tuple[float, float]:
     """Return the logarithm of `ratio` and its variance, with half an event more per side."""
-    above, below = _weighted(strata)
-    added = _added(strata)
+    above, below = _weighted(blocks)
+    added = _added(blocks)
     total = added.first.exposure + added.second.exposure
     above += added.second.exposure / total / 2
     below += added.first.exposure / total / 2
     half = added.first.exposure * added.second.exposure / total**2
-    return math.log(above / below), (_spread(strata) + half) / (above * below)
+    return math.log(above / below), (_spread(blocks) + half) / (above * below)
 
 
-def _spread(strata: Sequence[Pair]) -> float:
+def _spread(blocks: Sequence[Pair]) -> float:
     return sum(
         pair.events * pair.first.exposure * pair.second.exposure
         / (pair.first.exposure + pair.second.exposure) ** 2
-        for pair in strata
+        for pair in blocks
     )  # fmt: skip
 
 
-def _added(strata: Sequence[Pair]) -> Pair:
+def _added(blocks: Sequence[Pair]) -> Pair:
     return Pair(
-        total([pair.first for pair in strata]),
-        total([pair.second for pair in strata]),
+        total([pair.first for pair in blocks]),
+        total([pair.second for pair in blocks]),
     )
 
 

@@ -107,19 +107,19 @@ def _doubled_middles(groups: Sequence[int]) -> list[int]:
     return middles
 
 
-def tails(strata: Sequence[RankSum]) -> Tails:
+def tails(blocks: Sequence[RankSum]) -> Tails:
     """Return both p-values of one comparison, or of several taken together.
 
     One stratum: exact for small samples, otherwise the tie-corrected normal approximation.
     Several (clusters, looks): van Elteren's test, which ranks within each stratum, so that
     strata may differ as they like; exact as long as that is few enough sums.
     """
-    if len(strata) == 1 and _is_small(strata[0]):
-        return _exact(strata[0])
-    if len(strata) > 1 and all(map(_is_small, strata)) and (found := _exact_sum(strata)):
+    if len(blocks) == 1 and _is_small(blocks[0]):
+        return _exact(blocks[0])
+    if len(blocks) > 1 and all(map(_is_small, blocks)) and (found := _exact_sum(blocks)):
         return found
-    weights = [1.0] if len(strata) == 1 else [_weight(each) for each in strata]
-    pairs = list(zip(weights, strata, strict=True))
+    weights = [1.0] if len(blocks) == 1 else [_weight(each) for each in blocks]
+    pairs = list(zip(weights, blocks, strict=True))
     excess = sum(weight * (each.u - each.mean) for weight, each in pairs)
     deviation = math.sqrt(sum(weight * weight * each.variance for weight, each in pairs))
     if deviation == 0:
@@ -140,17 +140,17 @@ def _weight(ranks: RankSum) -> float:
     return 1 / (ranks.first + ranks.second + 1)
 
 
-def _exact_sum(strata: Sequence[RankSum]) -> Tails | None:
+def _exact_sum(blocks: Sequence[RankSum]) -> Tails | None:
     """Return the exact tails of the weighted sum; None when it has too many values."""
-    scale = math.lcm(*(each.first + each.second + 1 for each in strata))
-    steps = [scale // (each.first + each.second + 1) for each in strata]
+    scale = math.lcm(*(each.first + each.second + 1 for each in blocks))
+    steps = [scale // (each.first + each.second + 1) for each in blocks]
     chances: dict[int, float] = {0: 1.0}
-    for step, each in zip(steps, strata, strict=True):
+    for step, each in zip(steps, blocks, strict=True):
         ways = _ways(each)
         if len(chances) * len(ways) > _EXACT_SUMS:
             return None
         chances = _added(chances, step, ways)
-    at = sum(step * round(2 * each.u) for step, each in zip(steps, strata, strict=True))
+    at = sum(step * round(2 * each.u) for step, each in zip(steps, blocks, strict=True))
     less = math.fsum(chance for value, chance in chances.items() if value <= at)
     greater = math.fsum(chance for value, chance in chances.items() if value >= at)
     return Tails(min(1.0, less), min(1.0, greater))
@@ -257,26 +257,26 @@ class Estimate:
     variance: float
 
 
-def superiority(strata: Sequence[RankSum]) -> float:
+def superiority(blocks: Sequence[RankSum]) -> float:
     """Return the chance that the first side is higher, over strata weighed by what they say."""
     return sum(
-        share * ranks.superiority for share, ranks in zip(_shares(strata), strata, strict=True)
+        share * ranks.superiority for share, ranks in zip(_shares(blocks), blocks, strict=True)
     )
 
 
-def estimate(strata: Sequence[RankSum]) -> Estimate:
+def estimate(blocks: Sequence[RankSum]) -> Estimate:
     """Return the superiority over strata with its variance, which is never quite zero."""
     # Half a pair towards the middle, so that sides wholly apart do not seem certain.
-    pairs = sum(each.first * each.second for each in strata)
-    value = superiority(strata)
+    pairs = sum(each.first * each.second for each in blocks)
+    value = superiority(blocks)
     inside = (value * pairs + 0.5) / (pairs + 1)
-    return Estimate(value, _variance_of(_parts(strata), inside))
+    return Estimate(value, _variance_of(_parts(blocks), inside))
 
 
-def _parts(strata: Sequence[RankSum]) -> dict[tuple[int, int], float]:
+def _parts(blocks: Sequence[RankSum]) -> dict[tuple[int, int], float]:
     """Return the squares of the shares, added up by sizes: most looks have the same."""
     parts: dict[tuple[int, int], float] = {}
-    for share, each in zip(_shares(strata), strata, strict=True):
+    for share, each in zip(_shares(blocks), blocks, strict=True):
         sizes = (each.first, each.second)
         parts[sizes] = parts.get(sizes, 0.0) + share * share
     return parts
@@ -286,19 +286,19 @@ def _variance_of(parts: dict[tuple[int, int], float], value: float) -> float:
     return sum(square * _variance(sizes, value) for sizes, square in parts.items())
 
 
-def _shares(strata: Sequence[RankSum]) -> list[float]:
-    weights = [each.first * each.second / (each.first + each.second + 1) for each in strata]
+def _shares(blocks: Sequence[RankSum]) -> list[float]:
+    weights = [each.first * each.second / (each.first + each.second + 1) for each in blocks]
     total = sum(weights)
     return [weight / total for weight in weights]
 
 
-def interval(strata: Sequence[RankSum], *, confidence: float = 0.95) -> tuple[float, float]:
+def interval(blocks: Sequence[RankSum], *, confidence: float = 0.95) -> tuple[float, float]:
     """Return an interval for `superiority` (Newcombe 2006, method 5, per stratum).
 
     It keeps to 0-1 and has a width also where one side is wholly above the other.
     """
     z = _NORMAL.inv_cdf((1 + confidence) / 2)
-    seen, parts = superiority(strata), _parts(strata)
+    seen, parts = superiority(blocks), _parts(blocks)
 
     def is_plausible(value: float) -> bool:
         return (value - seen) ** 2 <= z * z * _variance_of(parts, value)

@@ -55,8 +55,8 @@ def from_ranks(looks: Iterable[Sequence[ranks.RankSum]], deviation: analysis.Dev
     """Return the evidence that the first side is higher, lower or either; strata per look."""
     excess = variance = 0.0
     now = best = 0.0
-    for strata in looks:
-        for each in strata:
+    for blocks in looks:
+        for each in blocks:
             total = each.first + each.second + 1
             excess += (each.u - each.mean) / total
             variance += each.first * each.second / 12 / total
@@ -133,8 +133,8 @@ def above_proportion(looks: Iterable[Sequence[counts.Count]], limit: float) -> E
 def below_proportion(looks: Iterable[Sequence[counts.Count]], limit: float) -> Evidence:
     """Return the evidence that the true proportion is below `limit`."""
     others = (
-        [counts.Count(max(0.0, each.exposure - each.events), each.exposure) for each in strata]
-        for strata in looks
+        [counts.Count(max(0.0, each.exposure - each.events), each.exposure) for each in blocks]
+        for blocks in looks
     )
     return above_proportion(others, 1 - limit)
 
@@ -167,8 +167,8 @@ def _followed(
     odds = _odds(deviation)
     stakes = [0.0] * len(odds)
     now = best = 0.0
-    for strata in looks:
-        for pair in strata:
+    for blocks in looks:
+        for pair in blocks:
             stakes = [stake + bet(pair, each) for stake, each in zip(stakes, odds, strict=True)]
         now = _log_mean_of(stakes)
         best = max(best, now)
@@ -192,8 +192,8 @@ def _followed_one(
 ) -> Evidence:
     stakes = [0.0] * len(_LOG_ODDS)
     now = best = 0.0
-    for strata in looks:
-        for count in strata:
+    for blocks in looks:
+        for count in blocks:
             if is_impossible(count):
                 return Evidence(math.inf, math.inf)
             stakes = [

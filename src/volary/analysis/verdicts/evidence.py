@@ -21,18 +21,18 @@ from volary.model.analysis import Deviation, Kind
 Blocks = Sequence[Sequence[samples.Cell]]
 
 
-def all_cells(strata: Blocks) -> list[samples.Cell]:
+def all_cells(blocks: Blocks) -> list[samples.Cell]:
     """Return all cells of all looks."""
-    return [cell for cells in strata for cell in cells]
+    return [cell for cells in blocks for cell in cells]
 
 
-def p_value(rule: analysis.Rule, strata: Blocks) -> float:
+def p_value(rule: analysis.Rule, blocks: Blocks) -> float:
     """Test the looks of a rule that compares, as if there were no others."""
-    return _two_sided(rule, lambda each: _p_value(each, strata))
+    return _two_sided(rule, lambda each: _p_value(each, blocks))
 
 
-def _p_value(rule: analysis.Rule, strata: Blocks) -> float:
-    cells = [all_cells(strata)]
+def _p_value(rule: analysis.Rule, blocks: Blocks) -> float:
+    cells = [all_cells(blocks)]
     if rule.kind is Kind.VALUE:
         return ranks.tails(ranked(rule, cells)[0]).p_value(rule.deviation)
     if _is_plain(rule):
@@ -65,35 +65,35 @@ def _least_logarithm(rule: analysis.Rule, cell: samples.Cell) -> float:
     return second * math.log1p(-chance) if is_low else first * math.log(chance)
 
 
-def p_value_so_far(rule: analysis.Rule, strata: Blocks) -> float:
+def p_value_so_far(rule: analysis.Rule, blocks: Blocks) -> float:
     """Test all looks so far, so that the test may be repeated at every further one."""
     if not rule.strategy.compares:
-        return _limit_p_value(rule, _judged_counts(strata))
+        return _limit_p_value(rule, _judged_counts(blocks))
     if rule.kind is Kind.VALUE:
         return _two_sided(
-            rule, lambda each: sequential.from_ranks(ranked(each, strata), each.deviation).p_value
+            rule, lambda each: sequential.from_ranks(ranked(each, blocks), each.deviation).p_value
         )
-    return _two_sided(rule, lambda each: _bets(each, paired(strata)).p_value)
+    return _two_sided(rule, lambda each: _bets(each, paired(blocks)).p_value)
 
 
-def least_p_value_so_far(rule: analysis.Rule, strata: Blocks) -> float:
+def least_p_value_so_far(rule: analysis.Rule, blocks: Blocks) -> float:
     """Return the smallest `p_value_so_far` that looks of these sizes could have."""
     if not rule.strategy.compares:
-        found = _judged_counts(strata)
+        found = _judged_counts(blocks)
         every = [[counts.Count(each.exposure, each.exposure) for each in look] for look in found]
         none = [[counts.Count(0, each.exposure) for each in look] for look in found]
         return min(_limit_p_value(rule, every), _limit_p_value(rule, none))
     if rule.kind is Kind.VALUE:
-        apart = [[_wholly_apart(rule, cell) for cell in cells] for cells in strata]
+        apart = [[_wholly_apart(rule, cell) for cell in cells] for cells in blocks]
         return sequential.from_ranks(apart, rule.deviation).p_value
-    worst = [[_wholly_bad(rule, pair) for pair in look] for look in paired(strata)]
+    worst = [[_wholly_bad(rule, pair) for pair in look] for look in paired(blocks)]
     return _two_sided(rule, lambda each: _bets(each, worst).p_value)
 
 
-def ranked(rule: analysis.Rule, strata: Blocks) -> list[list[ranks.RankSum]]:
+def ranked(rule: analysis.Rule, blocks: Blocks) -> list[list[ranks.RankSum]]:
     """Rank both sides of every cell; the other side counts `ratio_limit` times."""
     ratio = 1.0 if rule.ratio_limit is None else rule.ratio_limit
-    return [[_rank_sum(cell, ratio) for cell in cells] for cells in strata]
+    return [[_rank_sum(cell, ratio) for cell in cells] for cells in blocks]
 
 
 def _rank_sum(cell: samples.Cell, ratio: float) -> ranks.RankSum:
@@ -109,10 +109,10 @@ def _wholly_apart(rule: analysis.Rule, cell: samples.Cell) -> ranks.RankSum:
     return ranks.RankSum(first, second, u)
 
 
-def paired(strata: Blocks) -> list[list[counts.Pair]]:
+def paired(blocks: Blocks) -> list[list[counts.Pair]]:
     """Return both counts of every cell."""
     return [
-        [counts.Pair(cell.judged.count, cell.reference.count) for cell in cells] for cells in strata
+        [counts.Pair(cell.judged.count, cell.reference.count) for cell in cells] for cells in blocks
     ]
 
 
@@ -147,8 +147,8 @@ def _two_sided(rule: analysis.Rule, test: Callable[[analysis.Rule], float]) -> f
     return min(1.0, 2 * min(found))
 
 
-def _judged_counts(strata: Blocks) -> list[list[counts.Count]]:
-    return [[cell.judged.count for cell in cells] for cells in strata]
+def _judged_counts(blocks: Blocks) -> list[list[counts.Count]]:
+    return [[cell.judged.count for cell in cells] for cells in blocks]
 
 
 def _limit_p_value(rule: analysis.Rule, found: Sequence[Sequence[counts.Count]]) -> float:
@@ -165,9 +165,9 @@ def _limit_p_value(rule: analysis.Rule, found: Sequence[Sequence[counts.Count]])
     return min(1.0, len(p_values) * min(p_values, default=1.0))
 
 
-def comparison_numbers(rule: analysis.Rule, strata: Blocks, p_value: float) -> analysis.Numbers:
+def comparison_numbers(rule: analysis.Rule, blocks: Blocks, p_value: float) -> analysis.Numbers:
     """Return the numbers of both sides; effects are those without the allowed ratio."""
-    cells = all_cells(strata)
+    cells = all_cells(blocks)
     if rule.kind is Kind.VALUE:
         return _rank_numbers(rule, cells, p_value)
     pairs = paired([cells])[0]
@@ -204,14 +204,14 @@ def _rank_numbers(
     )
 
 
-def limit_numbers(rule: analysis.Rule, strata: Blocks, p_value: float) -> analysis.Numbers:
+def limit_numbers(rule: analysis.Rule, blocks: Blocks, p_value: float) -> analysis.Numbers:
     """Return the numbers of a count against its expected range."""
-    cells = all_cells(strata)
+    cells = all_cells(blocks)
     count = counts.total([cell.judged.count for cell in cells])
     return analysis.Numbers(
         samples=_samples(rule, count, len(cells)), value=count.rate, p_value=p_value
     )
 
 
-def _samples(rule: analysis.Rule, count: counts.Count, strata: int) -> int:
-    return round(count.exposure) if rule.kind is Kind.PROPORTION else strata
+def _samples(rule: analysis.Rule, count: counts.Count, blocks: int) -> int:
+    return round(count.exposure) if rule.kind is Kind.PROPORTION else blocks

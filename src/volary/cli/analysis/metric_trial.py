@@ -38,20 +38,20 @@ class TrialRequest:
     cluster: str = ""
 
 
-async def run(wish: TrialRequest, form: output.Form) -> int:
+async def run(request: TrialRequest, form: output.Form) -> int:
     """Try the metrics and show what they say; 1 when a release would not have passed."""
     clock = inputs.SystemClock()
     now = clock.now()
     moment = metric_trials.Moment(
-        at=_moment(wish.at, now) or now,
-        looks=wish.looks,
-        is_now=not wish.at,
-        previous=_moment(wish.previous, now),
+        at=_moment(request.at, now) or now,
+        looks=request.looks,
+        is_now=not request.at,
+        previous=_moment(request.previous, now),
     )
-    project = await projects.open_project(wish.path)
-    members = projects.load_fleet(wish.fleet, wish.contexts)
-    console.show_problems(console.talk(), projects.check_fleet(project, members))
-    names = await _names(project, _targets(project, members, wish.cluster))
+    project = await projects.open_project(request.path)
+    members = projects.load_fleet(request.fleet, request.contexts)
+    console.show_problems(console.messages(), projects.check_fleet(project, members))
+    names = await _names(project, _targets(project, members, request.cluster))
     masker = manifest_redaction.Masker()
     async with inputs.open_meter(members.providers, clock=clock, learn=masker.add) as meter:
         tried = metric_trials.Trial(project.application, names, meter, clock)

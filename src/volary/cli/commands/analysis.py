@@ -79,7 +79,7 @@ def try_out(
     from volary.cli.analysis import metric_trial
     from volary.cli.remote import output as forms
 
-    wish = metric_trial.TrialRequest(
+    request = metric_trial.TrialRequest(
         path=path,
         fleet=fleet,
         contexts=contexts,
@@ -88,4 +88,4 @@ def try_out(
         previous=previous,
         cluster=cluster,
     )
-    remote.finish(metric_trial.run(wish, forms.Form(output.value)))
+    remote.finish(metric_trial.run(request, forms.Form(output.value)))

@@ -176,7 +176,7 @@ def render(
     """Print exactly what a stage would apply to a cluster."""
     from volary.cli.local import rendering
 
-    wish = rendering.RenderRequest(
+    request = rendering.RenderRequest(
         path=path,
         target=target,
         variant=variant.value if variant else "",
@@ -188,7 +188,7 @@ def render(
         contexts=contexts,
         output=output.value,
     )
-    raise typer.Exit(_finish(rendering.run(wish)))
+    raise typer.Exit(_finish(rendering.run(request)))
 
 
 class Strategy(StrEnum):
@@ -280,7 +280,7 @@ def run(
     from volary.engine.runs import policies
 
     left_out = on_unreachable is Unreachable.CONTINUE
-    wish = preparation.RunOptions(
+    request = preparation.RunOptions(
         path=path,
         app=app_path,
         commit=commit,
@@ -298,7 +298,7 @@ def run(
     mode = local_run.OutputMode(
         as_json=output is Output.JSON, dry_run=dry_run, approve_as=approve_as
     )
-    raise typer.Exit(_finish(local_run.run(wish, mode)))
+    raise typer.Exit(_finish(local_run.run(request, mode)))
 
 
 class PlanOutput(StrEnum):
@@ -331,7 +331,7 @@ def plan(
     from volary.cli.local import planning
     from volary.controller.planning import preparation
 
-    wish = preparation.RunOptions(
+    request = preparation.RunOptions(
         path=path,
         app=app_path,
         commit=commit,
@@ -341,7 +341,7 @@ def plan(
         strategy=_forced(strategy),
         allow_mass_deletion=allow_mass_deletion,
     )
-    raise typer.Exit(_finish(planning.run(wish, planning.Form(output.value))))
+    raise typer.Exit(_finish(planning.run(request, planning.Form(output.value))))
 
 
 app.add_typer(targets.app)

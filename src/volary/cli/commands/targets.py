@@ -34,8 +34,8 @@ def targets(
     """Say which clusters an application goes to, in which wave, and why not to the others."""
     from volary.cli.local import targets as local_targets
 
-    wish = local_targets.TargetsRequest(path, app_path, commit, fleet, contexts)
-    remote.finish(local_targets.show_targets(wish, as_json=as_json))
+    request = local_targets.TargetsRequest(path, app_path, commit, fleet, contexts)
+    remote.finish(local_targets.show_targets(request, as_json=as_json))
 
 
 @app.command("diff-targets")
@@ -53,5 +53,5 @@ def diff_targets(
     """Show what clusters get differently: each one compared with the first."""
     from volary.cli.local import targets as local_targets
 
-    wish = local_targets.TargetsRequest(path, app_path, commit, fleet, contexts)
-    remote.finish(local_targets.show_differences(wish, tuple(names or ())))
+    request = local_targets.TargetsRequest(path, app_path, commit, fleet, contexts)
+    remote.finish(local_targets.show_differences(request, tuple(names or ())))

@@ -220,7 +220,7 @@ def _summarize(files: dict[str, str], found: tuple[errors.Problem, ...]) -> None
     wrong = sum(each.severity is errors.Severity.ERROR for each in found)
     warnings = len(found) - wrong
     told = (_count(len(files), "file"), _count(wrong, "error"), _count(warnings, "warning"))
-    console.talk().print(", ".join(told))
+    console.messages().print(", ".join(told))
 
 
 def _count(number: int, noun: str) -> str:

@@ -22,7 +22,7 @@ async def read(path: str, *, app: str, fleet: str, contexts: str) -> json.JsonOb
     project = await projects.open_project(path, app=app)
     members = projects.load_fleet(fleet, contexts)
     problems = (*project.warnings, *projects.check_fleet(project, members))
-    console.show_problems(console.talk(), problems)
+    console.show_problems(console.messages(), problems)
     clock = inputs.SystemClock()
     async with client_pool.open_pool(members, clock=clock) as clusters:
         surveyor = surveys.Surveyor(clusters, clock)

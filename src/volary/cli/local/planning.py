@@ -18,13 +18,13 @@ class Form(StrEnum):
     JSON = "json"
 
 
-async def run(wish: preparation.RunOptions, form: Form) -> int:
+async def run(request: preparation.RunOptions, form: Form) -> int:
     """Write the plan to stdout and return the exit code."""
-    project = await projects.open_project(wish.path, app=wish.app, commit=wish.commit)
-    members = projects.load_fleet(wish.fleet, wish.contexts)
+    project = await projects.open_project(request.path, app=request.app, commit=request.commit)
+    members = projects.load_fleet(request.fleet, request.contexts)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
-        prepared = await preparation.prepare(wish, clusters, project)
-        console.show_problems(console.talk(), prepared.warnings)
+        prepared = await preparation.prepare(request, clusters, project)
+        console.show_problems(console.messages(), prepared.warnings)
         shown = await previews.preview_run(prepared, clusters)
     console.write(_render(shown, form))
     return exit_code(shown)

@@ -34,31 +34,31 @@ class RenderRequest:
     output: str = "yaml"
 
 
-async def run(wish: RenderRequest) -> int:
+async def run(request: RenderRequest) -> int:
     """Print the manifests and return the exit code."""
-    project = await projects.open_project(wish.path, app=wish.app, commit=wish.commit)
-    talk = console.talk()
-    console.show_problems(talk, project.warnings)
+    project = await projects.open_project(request.path, app=request.app, commit=request.commit)
+    messages = console.messages()
+    console.show_problems(messages, project.warnings)
     members = None
-    if wish.fleet or wish.contexts:
-        members = projects.load_fleet(wish.fleet, wish.contexts)
-        console.show_problems(talk, projects.check_fleet(project, members))
-        _check_target(wish.target, members.names)
+    if request.fleet or request.contexts:
+        members = projects.load_fleet(request.fleet, request.contexts)
+        console.show_problems(messages, projects.check_fleet(project, members))
+        _check_target(request.target, members.names)
     numbers, pipeline = await _decided(project, members)
-    console.show_problems(talk, numbers.warnings)
-    wanted, options = _choose(wish, pipeline)
+    console.show_problems(messages, numbers.warnings)
+    wanted, options = _choose(request, pipeline)
     if isinstance(options, pipelines.VariantRolloutOptions):
-        options = options.on(wish.target)
+        options = options.on(request.target)
     files, commit = project.files, project.commit
-    if wanted is variants.Variant.BASELINE and wish.running:
-        files = await projects.at_commit(project, wish.running)
+    if wanted is variants.Variant.BASELINE and request.running:
+        files = await projects.at_commit(project, request.running)
         if project.repository is not None:
-            commit = (await project.repository.resolve(wish.running)).id
+            commit = (await project.repository.resolve(request.running)).id
     rendered = await renderers.Renderer().render(
         files,
         project.application,
         directory=project.directory,
-        target=wish.target,
+        target=request.target,
         members=members,
         assigned=numbers.now if members else None,
     )
@@ -66,8 +66,8 @@ async def run(wish: RenderRequest) -> int:
         wanted, rendered.manifests, project.application, options, commit=commit
     )
     if not shown:
-        talk.print(f"nothing is applied: none of the fleet's share is {wish.target}'s")
-    console.write(serialization.dump(shown, serialization.Format(wish.output)))
+        messages.print(f"nothing is applied: none of the fleet's share is {request.target}'s")
+    console.write(serialization.dump(shown, serialization.Format(request.output)))
     return exit_codes.Exit.DONE
 
 
@@ -89,12 +89,12 @@ def _check_target(target: str, names: tuple[str, ...]) -> None:
 
 
 def _choose(
-    wish: RenderRequest, pipeline: tuple[pipelines.Stage, ...]
+    request: RenderRequest, pipeline: tuple[pipelines.Stage, ...]
 ) -> tuple[variants.Variant, pipelines.StageOptions | None]:
     """Return variant and options: of the stage that is named, else of the first that fits."""
-    wanted = variants.Variant(wish.variant) if wish.variant else None
-    if wish.stage:
-        return _of_stage(wish.stage, wanted, pipeline)
+    wanted = variants.Variant(request.variant) if request.variant else None
+    if request.stage:
+        return _of_stage(request.stage, wanted, pipeline)
     chosen = wanted or variants.Variant.PRIMARY
     for each in pipeline:
         if rendering.variant_of(each.name) is chosen:

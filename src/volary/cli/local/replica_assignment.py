@@ -35,7 +35,7 @@ async def decide(
     names = [each.name for each in target_selection.clusters_of(application, members)]
     undivided = await _undivided(project, names)
     over = replica_assignment.members_of(application, members, names, decisions.PlacementState())
-    key = preparation.memory_key(project, members, names)
+    key = preparation.state_key(project, members, names)
     previous = local_state.read_assignment(local_state.state_path(), key)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         return await replica_assignment.assign_replicas(

@@ -43,16 +43,16 @@ class Target:
     left_out: str = ""
 
 
-async def show_targets(wish: TargetsRequest, *, as_json: bool) -> int:
+async def show_targets(request: TargetsRequest, *, as_json: bool) -> int:
     """Print every cluster of the fleet with its wave, or why it is left out."""
-    project = await projects.open_project(wish.path, app=wish.app, commit=wish.commit)
-    talk = console.talk()
-    members = projects.load_fleet(wish.fleet, wish.contexts)
-    console.show_problems(talk, (*project.warnings, *projects.check_fleet(project, members)))
+    project = await projects.open_project(request.path, app=request.app, commit=request.commit)
+    messages = console.messages()
+    members = projects.load_fleet(request.fleet, request.contexts)
+    console.show_problems(messages, (*project.warnings, *projects.check_fleet(project, members)))
     check(project.loaded, members)
     places = targets_of(project.application, members)
     numbers = await replica_assignment.decide(project, members)
-    console.show_problems(talk, numbers.warnings)
+    console.show_problems(messages, numbers.warnings)
     if as_json:
         for each in places:
             console.write_json(_to_json(each, numbers.now))
@@ -168,17 +168,17 @@ def print_table(places: Sequence[Target], *, has_waves: bool) -> None:
     console.results().print(grid)
 
 
-async def show_differences(wish: TargetsRequest, names: Sequence[str]) -> int:
+async def show_differences(request: TargetsRequest, names: Sequence[str]) -> int:
     """Print what each cluster gets differently from the first one."""
-    project = await projects.open_project(wish.path, app=wish.app, commit=wish.commit)
-    members = projects.load_fleet(wish.fleet, wish.contexts)
+    project = await projects.open_project(request.path, app=request.app, commit=request.commit)
+    members = projects.load_fleet(request.fleet, request.contexts)
     console.show_problems(
-        console.talk(), (*project.warnings, *projects.check_fleet(project, members))
+        console.messages(), (*project.warnings, *projects.check_fleet(project, members))
     )
     known = [each.name for each in target_selection.clusters_of(project.application, members)]
     chosen = _choose(names, known)
     numbers = await replica_assignment.decide(project, members)
-    console.show_problems(console.talk(), numbers.warnings)
+    console.show_problems(console.messages(), numbers.warnings)
     rendered = await _rendered(project, chosen, members, numbers.now)
     first = chosen[0]
     for name in chosen[1:]:

@@ -22,7 +22,7 @@ async def start_run(
         asked = await server.post("applications", application, kind, body=_without_empty(body))
         if follow:
             await _until_prepared(server, application, asked["run"])
-    console.talk().print(f"{asked['run']}: {asked['reason'] or 'taken'}", markup=False)
+    console.messages().print(f"{asked['run']}: {asked['reason'] or 'taken'}", markup=False)
     console.write(asked["run"])
     if follow:
         return await queries.watch(target, asked["run"], as_json=False)
@@ -48,7 +48,7 @@ async def _until_prepared(server: client.Client, application: str, run: str) -> 
         errors.PermanentError: It never will: something has to be mended, or a newer commit
             took its place.
     """
-    talk, said = console.talk(), ""
+    messages, said = console.messages(), ""
     for _ in range(round(_PREPARATION / _POLL_INTERVAL)):
         known = await server.get("applications", application)
         if await _exists(server, run):
@@ -58,7 +58,7 @@ async def _until_prepared(server: client.Client, application: str, run: str) -> 
             raise errors.PermanentError(f"run {run} did not begin: {known['reason']}")
         if waiting["whyWaiting"] != said:
             said = waiting["whyWaiting"]
-            talk.print(f"{run} waits: {said}", markup=False)
+            messages.print(f"{run} waits: {said}", markup=False)
         await asyncio.sleep(_POLL_INTERVAL)
 
 
@@ -91,5 +91,5 @@ async def log_in(server: str) -> int:
         await opened.get("clusters")
     file = login.path(os.environ)
     login.write(file, target)
-    console.talk().print(f"logged in to {target.server}; kept in {file}", markup=False)
+    console.messages().print(f"logged in to {target.server}; kept in {file}", markup=False)
     return exit_codes.Exit.DONE

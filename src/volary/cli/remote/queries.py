@@ -165,10 +165,10 @@ async def explain(target: login.Target, run: str, form: output.Form) -> int:
 
 async def watch(target: login.Target, run: str, *, as_json: bool) -> int:
     """Show a run as it happens, until its end."""
-    talk = console.talk()
+    messages = console.messages()
     async with client.Client.open(target) as server:
         found = await run_of(server, run)
-        view = _view(talk, as_json=as_json)
+        view = _view(messages, as_json=as_json)
         with view:
             async for piece in server.stream("runs", found["summary"]["id"], "events", "stream"):
                 event = run_events.read(piece.data)
@@ -179,12 +179,12 @@ async def watch(target: login.Target, run: str, *, as_json: bool) -> int:
     return exit_code_of(view.shown.status.value)
 
 
-def _view(talk: rich_console.Console, *, as_json: bool) -> views.View:
+def _view(messages: rich_console.Console, *, as_json: bool) -> views.View:
     if as_json:
         return views.JsonLines()
-    if talk.is_terminal and not talk.is_dumb_terminal:
-        return views.Live(talk, inputs.SystemClock())
-    return views.Lines(talk)
+    if messages.is_terminal and not messages.is_dumb_terminal:
+        return views.Live(messages, inputs.SystemClock())
+    return views.Lines(messages)
 
 
 async def logs(

@@ -70,9 +70,9 @@ def _is_plain(status: statuses.TaskStatus) -> bool:
 def weights(wanted: Mapping[str, int], observed: Mapping[str, int]) -> str:
     """Write ``80/10/10`` (primary/canary/baseline), with what was read back where it differs."""
     order = ("primary", "canary", "baseline")
-    wish = "/".join(str(wanted.get(name, 0)) for name in order)
+    request = "/".join(str(wanted.get(name, 0)) for name in order)
     found = "/".join(str(observed.get(name, 0)) for name in order) if observed else "?"
-    return wish if wish == found else f"{wish} (seen {found})"
+    return request if request == found else f"{request} (seen {found})"
 
 
 def seconds(value: float) -> str:

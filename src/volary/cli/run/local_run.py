@@ -59,10 +59,10 @@ class RunOptions:
     approve_as: str = ""
 
 
-async def run(wish: preparation.RunOptions, mode: OutputMode) -> int:
+async def run(request: preparation.RunOptions, mode: OutputMode) -> int:
     """Carry out a wish and return the exit code."""
     try:
-        return await _run(wish, mode)
+        return await _run(request, mode)
     except errors.UserError as error:
         if mode.as_json:
             console.write_json(preflight_report.refusal_to_json(error.problems))
@@ -78,80 +78,82 @@ def unsent_notifications(application: applications.Application) -> list[errors.P
     return [errors.Problem(message, severity=errors.Severity.WARNING)]
 
 
-async def _run(wish: preparation.RunOptions, mode: OutputMode) -> int:
-    talk = console.talk()
-    project = await projects.open_project(wish.path, app=wish.app, commit=wish.commit)
-    members = projects.load_fleet(wish.fleet, wish.contexts)
+async def _run(request: preparation.RunOptions, mode: OutputMode) -> int:
+    messages = console.messages()
+    project = await projects.open_project(request.path, app=request.app, commit=request.commit)
+    members = projects.load_fleet(request.fleet, request.contexts)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
-        with _showing_progress(talk):
-            prepared = await preparation.prepare(wish, clusters, project)
+        with _showing_progress(messages):
+            prepared = await preparation.prepare(request, clusters, project)
             console.show_problems(
-                talk, [*prepared.warnings, *unsent_notifications(project.application)]
+                messages, [*prepared.warnings, *unsent_notifications(project.application)]
             )
             if mode.as_json:
                 console.write_json(plan_text.to_json(prepared))
             else:
-                plan_text.show(talk, prepared)
+                plan_text.show(messages, prepared)
             trials = await preflight.try_run(prepared, clusters)
         if mode.dry_run:
             preflight_report.show_trials(trials, as_json=mode.as_json)
         waved = prepared.waves.lenient
         refusal = preflight_report.find_refusal(
-            trials, wish.on_unreachable, waved, dry_run=mode.dry_run
+            trials, request.on_unreachable, waved, dry_run=mode.dry_run
         )
         if refusal or mode.dry_run:
-            return _report_refusal(refusal, talk, mode)
+            return _report_refusal(refusal, messages, mode)
         approvals.check(prepared.plan.stages, mode.approve_as)
-        view = choose_view(talk, as_json=mode.as_json)
+        view = choose_view(messages, as_json=mode.as_json)
         silent = preflight.silent(trials)
         left_out = {name: why for name, why in silent.items() if name not in waved}
-        console.show_problems(talk, preflight_report.left_out_problems(left_out))
+        console.show_problems(messages, preflight_report.left_out_problems(left_out))
         extras = RunOptions(approve_as=mode.approve_as)
-        ended = await carry_out(prepared, clusters, view, talk, left_out=left_out, extras=extras)
+        ended = await carry_out(
+            prepared, clusters, view, messages, left_out=left_out, extras=extras
+        )
     if not mode.as_json:
         summary.show(console.results(), ended, view.shown)
     return summary.exit_code(ended)
 
 
 @contextlib.contextmanager
-def _showing_progress(talk: rich_console.Console) -> Iterator[None]:
+def _showing_progress(messages: rich_console.Console) -> Iterator[None]:
     """Say on a terminal what takes its time, and what Ctrl-C has left: everything."""
-    shown = talk.is_terminal and not talk.is_dumb_terminal
-    with talk.status("looking at the clusters …") if shown else contextlib.nullcontext():
+    shown = messages.is_terminal and not messages.is_dumb_terminal
+    with messages.status("looking at the clusters …") if shown else contextlib.nullcontext():
         try:
             yield
         except asyncio.CancelledError:
-            talk.print(f"interrupted: {preflight_report.NOTHING_CHANGED}")
+            messages.print(f"interrupted: {preflight_report.NOTHING_CHANGED}")
             raise
 
 
 def _report_refusal(
-    refusal: preflight_report.Refusal | None, talk: rich_console.Console, mode: OutputMode
+    refusal: preflight_report.Refusal | None, messages: rich_console.Console, mode: OutputMode
 ) -> int:
     """Say what keeps the run from beginning, if anything does."""
     if refusal is None:
         return exit_codes.Exit.DONE
-    console.show_problems(talk, refusal.problems)
-    talk.print(preflight_report.NOTHING_CHANGED)
+    console.show_problems(messages, refusal.problems)
+    messages.print(preflight_report.NOTHING_CHANGED)
     if mode.as_json and not mode.dry_run:
         console.write_json(preflight_report.refusal_to_json(refusal.problems))
     return refusal.code
 
 
-def choose_view(talk: rich_console.Console, *, as_json: bool) -> views.View:
+def choose_view(messages: rich_console.Console, *, as_json: bool) -> views.View:
     """Return the view that fits: JSON lines, live on a terminal, else plain lines."""
     if as_json:
         return views.JsonLines()
-    if talk.is_terminal and not talk.is_dumb_terminal:
-        return views.Live(talk, inputs.SystemClock())
-    return views.Lines(talk)
+    if messages.is_terminal and not messages.is_dumb_terminal:
+        return views.Live(messages, inputs.SystemClock())
+    return views.Lines(messages)
 
 
 async def carry_out(
     prepared: preparation.PreparedRun,
     clusters: client_pool.ClientPool,
     view: views.View,
-    talk: rich_console.Console,
+    messages: rich_console.Console,
     *,
     left_out: Mapping[str, str] = types.MappingProxyType({}),
     extras: RunOptions | None = None,
@@ -171,7 +173,7 @@ async def carry_out(
         prepared.rendering.render,
         clock,
         stage_executor.Options(
-            allow_mass_deletion=prepared.wish.allow_mass_deletion, image_grace=chosen.image_grace
+            allow_mass_deletion=prepared.options.allow_mass_deletion, image_grace=chosen.image_grace
         ),
         contexts.RunEnvironment(
             commander=chosen.approve_as or approvals.user_name(os.environ),
@@ -179,7 +181,7 @@ async def carry_out(
             summary=prepared.plan.summary,
             checkout=prepared.rendering.checkout,
         ),
-        keeper=local_state.LocalTaskState(key=prepared.memory_key),
+        keeper=local_state.LocalTaskState(key=prepared.state_key),
         render_before=prepared.rendering.render_before,
     )
     approver = approvals.Approver(chosen.approve_as, clock)
@@ -194,15 +196,15 @@ async def carry_out(
     async with inputs.open_meter(
         clusters.fleet.providers, clock=clock, learn=masker.add
     ) as performer.meter:
-        with view, _interruptible(runner, talk):
+        with view, _interruptible(runner, messages):
             ended = await runner.carry_out()
     if chosen.remember:
-        _save_last_success(prepared, ended, talk)
+        _save_last_success(prepared, ended, messages)
     return ended
 
 
 @contextlib.contextmanager
-def _interruptible(runner: runners.Runner, talk: rich_console.Console) -> Iterator[None]:
+def _interruptible(runner: runners.Runner, messages: rich_console.Console) -> Iterator[None]:
     """Turn Ctrl-C and SIGTERM into requests to the run while it lasts."""
     loop = asyncio.get_running_loop()
     asked = 0
@@ -211,7 +213,7 @@ def _interruptible(runner: runners.Runner, talk: rich_console.Console) -> Iterat
         nonlocal asked
         asked += 1
         if asked == 1:
-            talk.print("stopping when the writes under way are done; Ctrl-C again: now")
+            messages.print("stopping when the writes under way are done; Ctrl-C again: now")
         runner.interrupt(name)
 
     caught = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
@@ -236,10 +238,10 @@ def _interruptible(runner: runners.Runner, talk: rich_console.Console) -> Iterat
 
 
 def _save_last_success(
-    prepared: preparation.PreparedRun, ended: state.Run, talk: rich_console.Console
+    prepared: preparation.PreparedRun, ended: state.Run, messages: rich_console.Console
 ) -> None:
     """Keep what runs now; not being able to is no failure of the release."""
-    where, key = local_state.state_path(), prepared.memory_key
+    where, key = local_state.state_path(), prepared.state_key
     try:
         if ended.status is statuses.RunStatus.SUCCEEDED:
             local_state.write_commit(where, key, prepared.project.commit)
@@ -250,4 +252,4 @@ def _save_last_success(
             made = numbers.before.taken_over(numbers.now, kept)
             local_state.write_assignment(where, key, made)
     except OSError as error:
-        talk.print(f"[yellow]warning:[/] the success could not be remembered: {error.strerror}")
+        messages.print(f"[yellow]warning:[/] the success could not be remembered: {error.strerror}")

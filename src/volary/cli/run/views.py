@@ -55,9 +55,9 @@ class _Unframed:
 class Lines(_Unframed):
     """A line per event that says something new; for pipes, files and CI logs."""
 
-    def __init__(self, talk: rich_console.Console) -> None:
+    def __init__(self, messages: rich_console.Console) -> None:
         self.shown = matrix.Matrix()
-        self._console = talk
+        self._console = messages
         self._said: dict[matrix.CellKey, str] = {}
 
     def notify(self, event: feed.RunEvent) -> None:
@@ -152,12 +152,12 @@ class JsonLines(_Unframed):
 class Live:
     """The matrix, redrawn in place; what matters stays on the screen at the end."""
 
-    def __init__(self, talk: rich_console.Console, clock: clocks.Clock) -> None:
+    def __init__(self, messages: rich_console.Console, clock: clocks.Clock) -> None:
         self.shown = matrix.Matrix()
-        self._console = talk
+        self._console = messages
         self._clock = clock
         self._live = live.Live(
-            console=talk,
+            console=messages,
             get_renderable=self._render,
             refresh_per_second=8,
             transient=True,

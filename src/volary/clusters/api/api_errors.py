@@ -142,7 +142,7 @@ class UnreachableReason(StrEnum):
     TLS = "tls"
     PROXY = "proxy"
     BROKEN = "broken"
-    LEFT_ALONE = "left_alone"
+    CIRCUIT_OPEN = "left_alone"
 
 
 class Unreachable(errors.TemporaryError):

@@ -140,12 +140,12 @@ class _SetApply:
 
     async def run(self, manifests: Sequence[manifest.Manifest]) -> apply_results.ChangeSet:
         placement = await self._place(manifests, defining=manifests)
-        placed = [*placement.placed, *await self._missing_namespaces(placement.placed)]
-        found = await live_objects.read(self._client, placed)
-        ground = _prerequisites(placed, found, has_later=bool(placement.later))
+        mapped = [*placement.mapped, *await self._missing_namespaces(placement.mapped)]
+        found = await live_objects.read(self._client, mapped)
+        ground = _prerequisites(mapped, found, has_later=bool(placement.later))
         built = {each.item.name for each in ground if resource_mapping.is_namespace(each.item)}
-        first = [each for each in placed if each.item.namespace not in built]
-        dependent = [each for each in placed if each.item.namespace in built and built]
+        first = [each for each in mapped if each.item.namespace not in built]
+        dependent = [each for each in mapped if each.item.namespace in built and built]
         assessed = await self._assess(first, found, alone=not ground)
         if ground:
             keys = {each.item.key for each in ground}
@@ -158,9 +158,11 @@ class _SetApply:
 
     async def preview(self, manifests: Sequence[manifest.Manifest]) -> apply_results.ChangeSet:
         assessed, later = await self._foresee(manifests)
-        foreseen = [steps.preview(step) for step in assessed]
-        foreseen += [apply_results.Change(item.key, apply_results.Action.CREATED) for item in later]
-        return apply_results.ChangeSet(tuple(foreseen))
+        previewed = [steps.preview(step) for step in assessed]
+        previewed += [
+            apply_results.Change(item.key, apply_results.Action.CREATED) for item in later
+        ]
+        return apply_results.ChangeSet(tuple(previewed))
 
     async def inspect(
         self, manifests: Sequence[manifest.Manifest]
@@ -170,31 +172,31 @@ class _SetApply:
             assessed, lambda step: steps.preview_with_bodies(step, self._tools)
         )
         refused: list[tuple[steps.Step, errors.VolaryError]] = []
-        foreseen: list[steps.ObjectPreview] = []
+        previewed: list[steps.ObjectPreview] = []
         for step, answer in zip(assessed, answers, strict=True):
             if isinstance(answer, errors.VolaryError):
                 refused.append((step, answer))
             else:
-                foreseen.append(answer)
+                previewed.append(answer)
         if refused:
             raise self._refused(refused)
         waiting = [
             (apply_results.Change(item.key, apply_results.Action.CREATED), item.body)
             for item in later
         ]
-        return (*foreseen, *(steps.ObjectPreview(each, None, body) for each, body in waiting))
+        return (*previewed, *(steps.ObjectPreview(each, None, body) for each, body in waiting))
 
     async def _foresee(
         self, manifests: Sequence[manifest.Manifest]
     ) -> tuple[list[steps.Step], list[manifest.Manifest]]:
         """Try what can be tried now; return the rest, which the set itself makes room for."""
         placement = await self._place(manifests, defining=manifests)
-        placed = [*placement.placed, *await self._missing_namespaces(placement.placed)]
-        found = await live_objects.read(self._client, placed)
-        ground = _prerequisites(placed, found, has_later=bool(placement.later))
+        mapped = [*placement.mapped, *await self._missing_namespaces(placement.mapped)]
+        found = await live_objects.read(self._client, mapped)
+        ground = _prerequisites(mapped, found, has_later=bool(placement.later))
         built = {each.item.name for each in ground if resource_mapping.is_namespace(each.item)}
-        first = [each for each in placed if each.item.namespace not in built]
-        waiting = [each.item for each in placed if each.item.namespace in built and built]
+        first = [each for each in mapped if each.item.namespace not in built]
+        waiting = [each.item for each in mapped if each.item.namespace in built and built]
         assessed = await self._assess(first, found, alone=False)
         return assessed, [*waiting, *placement.later]
 
@@ -211,20 +213,20 @@ class _SetApply:
         return placement
 
     async def _missing_namespaces(
-        self, placed: Sequence[resource_mapping.MappedManifest]
+        self, mapped: Sequence[resource_mapping.MappedManifest]
     ) -> list[resource_mapping.MappedManifest]:
         """Return manifests of namespaces to create; who may not look at them is believed."""
         if not self._options.create_namespaces:
             return []
-        given = {each.item.name for each in placed if resource_mapping.is_namespace(each.item)}
-        used = {each.item.namespace for each in placed} - {""} - given
+        given = {each.item.name for each in mapped if resource_mapping.is_namespace(each.item)}
+        used = {each.item.namespace for each in mapped} - {""} - given
         wanted = [
             manifest.Manifest(
                 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
             )
             for namespace in sorted(used)
         ]
-        candidates = (await self._place(wanted)).placed if wanted else ()
+        candidates = (await self._place(wanted)).mapped if wanted else ()
         answers = await fan_out.run_all(
             candidates, lambda each: live_objects.get(self._client, each)
         )
@@ -241,7 +243,7 @@ class _SetApply:
         pauses = list(_PAUSES)
         while True:
             if await self._are_served(later):
-                return list((await self._place(later)).placed)
+                return list((await self._place(later)).mapped)
             if loop.time() >= until:
                 names = ", ".join(sorted({item.kind for item in later}))
                 seconds = int(self._options.timeout.total_seconds())
@@ -260,14 +262,14 @@ class _SetApply:
 
     async def _assess(
         self,
-        placed: Sequence[resource_mapping.MappedManifest],
+        mapped: Sequence[resource_mapping.MappedManifest],
         found: live_objects.Live,
         *,
         alone: bool,
     ) -> list[steps.Step]:
         """Decide for each object what is to be done, trying those that would change."""
         left = await live_objects.leave_to_autoscalers(
-            self._client, placed, found, manager=self._options.field_manager
+            self._client, mapped, found, manager=self._options.field_manager
         )
         every = [steps.assess(each, found.get(each.item.key), self._tools) for each in left]
         changing = [step for step in every if not step.is_unchanged]
@@ -286,8 +288,8 @@ class _SetApply:
         return [by_key.get(step.key, step) for step in every]
 
     async def _write(self, every: Sequence[steps.Step]) -> None:
-        by_item = {id(step.placed.item): step for step in every}
-        for rank in apply_order.ranks([step.placed.item for step in every]):
+        by_item = {id(step.mapped.item): step for step in every}
+        for rank in apply_order.ranks([step.mapped.item for step in every]):
             group = [by_item[id(item)] for item in rank]
             answers = await fan_out.run_all(group, lambda step: steps.write(step, self._tools))
             failed = []
@@ -303,7 +305,7 @@ class _SetApply:
         self, failed: Sequence[tuple[steps.Step, errors.VolaryError]], *, writing: bool = False
     ) -> ApplyError:
         problems = [
-            refusals.problem_of(step.placed.item, error, cluster=self._client.name)
+            refusals.problem_of(step.mapped.item, error, cluster=self._client.name)
             for step, error in failed
         ]
         causes = [error for _, error in failed]
@@ -317,13 +319,13 @@ class _SetApply:
 
 
 def _prerequisites(
-    placed: Sequence[resource_mapping.MappedManifest], found: live_objects.Live, *, has_later: bool
+    mapped: Sequence[resource_mapping.MappedManifest], found: live_objects.Live, *, has_later: bool
 ) -> list[resource_mapping.MappedManifest]:
     """Return new namespaces that the set uses, and definitions whose kinds it uses."""
-    used = {each.item.namespace for each in placed}
+    used = {each.item.namespace for each in mapped}
     return [
         each
-        for each in placed
+        for each in mapped
         if each.item.key not in found
         and (
             (resource_mapping.is_namespace(each.item) and each.item.name in used)

@@ -41,7 +41,7 @@ class DeletionResult:
 
 async def delete_in_order(
     client: clients.Client,
-    doomed: Sequence[resource_mapping.MappedManifest],
+    to_delete: Sequence[resource_mapping.MappedManifest],
     check: KeepCheck,
     *,
     timeout: timedelta,
@@ -58,10 +58,10 @@ async def delete_in_order(
     """
     changes: list[apply_results.Change] = []
     failures: list[str] = []
-    by_key = {each.item.key: each for each in doomed}
+    by_key = {each.item.key: each for each in to_delete}
     going: list[tuple[resource_mapping.MappedManifest, str]] = []
     last = -1
-    for rank in apply_order.deletion_ranks([each.item for each in doomed]):
+    for rank in apply_order.deletion_ranks([each.item for each in to_delete]):
         if last == apply_order.ROUTE and going:
             await followed()
         last = apply_order.deletion_rank(rank[0].key)
@@ -82,11 +82,11 @@ async def delete_in_order(
 
 
 async def _delete_one(
-    client: clients.Client, placed: resource_mapping.MappedManifest, check: KeepCheck
+    client: clients.Client, mapped: resource_mapping.MappedManifest, check: KeepCheck
 ) -> apply_results.Change:
-    item = placed.item
+    item = mapped.item
     for _ in range(_TRIES):
-        live = await client.get(placed.resource, item.name, namespace=item.namespace)
+        live = await client.get(mapped.resource, item.name, namespace=item.namespace)
         if live is None or _uid(live) != _uid(item.body):
             return apply_results.Change(
                 item.key, apply_results.Action.SKIPPED, "it is gone already"
@@ -96,7 +96,7 @@ async def _delete_one(
             return apply_results.Change(item.key, apply_results.Action.SKIPPED, reason)
         try:
             await client.delete(
-                placed.resource,
+                mapped.resource,
                 item.name,
                 namespace=item.namespace,
                 uid=_uid(live),

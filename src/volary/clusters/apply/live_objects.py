@@ -65,7 +65,7 @@ _LIST_FROM = 3
 _AUTOSCALER = ("autoscaling", "HorizontalPodAutoscaler")
 
 
-async def read(client: clients.Client, placed: Sequence[resource_mapping.MappedManifest]) -> Live:
+async def read(client: clients.Client, mapped: Sequence[resource_mapping.MappedManifest]) -> Live:
     """Return the live objects of `placed` by key.
 
     Many of one kind and namespace are listed by the labels they share, so an object
@@ -73,7 +73,7 @@ async def read(client: clients.Client, placed: Sequence[resource_mapping.MappedM
     Kinds that may be written but not listed are asked for one by one.
     """
     groups: dict[tuple[str, str, str], list[resource_mapping.MappedManifest]] = defaultdict(list)
-    for each in placed:
+    for each in mapped:
         groups[(each.item.api_version, each.item.kind, each.item.namespace)].append(each)
     answers = await fan_out.run_all(list(groups.values()), lambda group: _read_group(client, group))
     found: Live = {}
@@ -120,15 +120,15 @@ async def _get_each(client: clients.Client, group: list[resource_mapping.MappedM
 
 
 async def get(
-    client: clients.Client, placed: resource_mapping.MappedManifest
+    client: clients.Client, mapped: resource_mapping.MappedManifest
 ) -> json.JsonObject | None:
     """Return the live counterpart of one manifest; None when there is none."""
-    return await client.get(placed.resource, placed.item.name, namespace=placed.item.namespace)
+    return await client.get(mapped.resource, mapped.item.name, namespace=mapped.item.namespace)
 
 
 async def leave_to_autoscalers(
     client: clients.Client,
-    placed: Sequence[resource_mapping.MappedManifest],
+    mapped: Sequence[resource_mapping.MappedManifest],
     live: Live,
     *,
     manager: str,
@@ -138,9 +138,9 @@ async def leave_to_autoscalers(
     Costs a request per namespace with live workloads that name their replicas or did so
     until now, none on a first deployment.
     """
-    scaled = [each for each in placed if _is_scaled_here(each, live, manager)]
+    scaled = [each for each in mapped if _is_scaled_here(each, live, manager)]
     names = sorted({each.item.namespace for each in scaled})
-    coming = [each.item for each in placed if each.item.kind in autoscalers.KINDS]
+    coming = [each.item for each in mapped if each.item.kind in autoscalers.KINDS]
     targets = await _autoscaled(client, names) | {
         (each.item.namespace, each.item.kind, each.item.name)
         for each in scaled
@@ -153,7 +153,7 @@ async def leave_to_autoscalers(
         body = leave_replicas(each.item.body, live.get(each.item.key), manager=manager)
         return resource_mapping.MappedManifest(each.item.with_body(body), each.resource)
 
-    return [left(each) for each in placed] if targets else list(placed)
+    return [left(each) for each in mapped] if targets else list(mapped)
 
 
 def _is_scaled_here(each: resource_mapping.MappedManifest, live: Live, manager: str) -> bool:

@@ -63,14 +63,14 @@ class Tools:
 class Step:
     """One object, and what is known about it by now."""
 
-    placed: resource_mapping.MappedManifest
+    mapped: resource_mapping.MappedManifest
     method: Method
     #: None: not there, or not seen in a list by label.
     live: json.JsonObject | None
     #: Writing it would change nothing.
     is_unchanged: bool = False
     #: Writing it would change nothing but the commit it is marked with.
-    is_mark_only: bool = False
+    is_commit_only: bool = False
     #: Fields are taken over from other managers.
     force: bool = False
     #: What a dry run answered, only its uid where `live` is None; None: not tried.
@@ -79,22 +79,22 @@ class Step:
     @property
     def key(self) -> manifest.ResourceKey:
         """The object's identity."""
-        return self.placed.item.key
+        return self.mapped.item.key
 
 
 def assess(
-    placed: resource_mapping.MappedManifest, live: json.JsonObject | None, tools: Tools
+    mapped: resource_mapping.MappedManifest, live: json.JsonObject | None, tools: Tools
 ) -> Step:
     """Return the first thing known about an object: its method, and whether it is unchanged."""
-    method = method_of(placed.item)
+    method = method_of(mapped.item)
     proven = marked = False
     if method is Method.APPLY and live is not None and not _is_terminating(live):
-        body = placed.item.body
+        body = mapped.item.body
         proven = managed_fields.is_proven_unchanged(body, live, manager=tools.manager)
         marked = not proven and managed_fields.is_proven_unchanged_but_for(
             tracking.COMMIT, body, live, manager=tools.manager
         )
-    return Step(placed, method, live, is_unchanged=proven, is_mark_only=marked, force=tools.force)
+    return Step(mapped, method, live, is_unchanged=proven, is_commit_only=marked, force=tools.force)
 
 
 def method_of(item: manifest.Manifest) -> Method:
@@ -139,10 +139,10 @@ def to_try(steps: Sequence[Step]) -> list[Step]:
     Where nothing but the commit changes, one object speaks for all of its kind and
     namespace: that this user may write there is all there is to find out.
     """
-    trying = [step for step in steps if not step.is_mark_only]
-    spoken = {(step.placed.resource, step.placed.item.namespace) for step in trying}
+    trying = [step for step in steps if not step.is_commit_only]
+    spoken = {(step.mapped.resource, step.mapped.item.namespace) for step in trying}
     for step in steps:
-        place = (step.placed.resource, step.placed.item.namespace)
+        place = (step.mapped.resource, step.mapped.item.namespace)
         if place not in spoken:
             spoken.add(place)
             trying.append(step)
@@ -170,7 +170,7 @@ async def write(step: Step, tools: Tools) -> apply_results.Change:
 
 def preview(step: Step) -> apply_results.Change:
     """Return what writing a step would do, from what its dry run answered."""
-    if step.is_unchanged or step.is_mark_only:
+    if step.is_unchanged or step.is_commit_only:
         return apply_results.Change(step.key, apply_results.Action.UNCHANGED)
     if step.live is None or step.tried is None:
         return apply_results.Change(step.key, apply_results.Action.CREATED)
@@ -190,18 +190,18 @@ async def preview_with_bodies(step: Step, tools: Tools) -> ObjectPreview:
             seen = await _with_live_object(step, tools)
         except api_errors.Forbidden:
             unseen = "it may be there already: it may not be read"
-            return ObjectPreview(replace(preview(step), reason=unseen), None, step.placed.item.body)
+            return ObjectPreview(replace(preview(step), reason=unseen), None, step.mapped.item.body)
         if seen.live is None:
-            return ObjectPreview(preview(step), None, step.placed.item.body)
+            return ObjectPreview(preview(step), None, step.mapped.item.body)
         step = await attempt(seen, tools)
     if step.method is Method.RECREATE:
         anew = apply_results.Change(
             step.key, apply_results.Action.CONFIGURED, "deleted and created anew"
         )
         return ObjectPreview(anew, step.live, step.tried)
-    foreseen = preview(step)
-    same = foreseen.action is apply_results.Action.UNCHANGED
-    return ObjectPreview(foreseen, step.live, step.live if same else step.tried)
+    previewed = preview(step)
+    same = previewed.action is apply_results.Action.UNCHANGED
+    return ObjectPreview(previewed, step.live, step.live if same else step.tried)
 
 
 def _change(step: Step, answer: json.JsonObject) -> apply_results.Change:
@@ -247,8 +247,8 @@ async def _apply(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json
 
 async def _apply_once(step: Step, tools: Tools, *, dry_run: bool) -> json.JsonObject:
     return await tools.client.apply(
-        step.placed.resource,
-        step.placed.item.body,
+        step.mapped.resource,
+        step.mapped.item.body,
         field_manager=tools.manager,
         force=step.force,
         dry_run=dry_run,
@@ -259,8 +259,8 @@ async def _replace(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, js
     seen = await _with_live_object(step, tools)
     act = tools.client.create if seen.live is None else tools.client.replace
     answer = await act(
-        seen.placed.resource,
-        seen.placed.item.body,
+        seen.mapped.resource,
+        seen.mapped.item.body,
         field_manager=tools.manager,
         dry_run=dry_run,
     )
@@ -269,7 +269,7 @@ async def _replace(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, js
 
 async def _recreate(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json.JsonObject]:
     seen = await _with_live_object(step, tools)
-    body = seen.placed.item.body
+    body = seen.mapped.item.body
     if dry_run and seen.live is not None:
         # Its name is taken, so the same object is tried under another one.
         metadata = {key: value for key, value in body["metadata"].items() if key != "name"}
@@ -277,15 +277,15 @@ async def _recreate(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, j
     elif seen.live is not None:
         await _remove(seen, seen.live, tools)
     answer = await tools.client.create(
-        seen.placed.resource, body, field_manager=tools.manager, dry_run=dry_run
+        seen.mapped.resource, body, field_manager=tools.manager, dry_run=dry_run
     )
     return seen, answer
 
 
 async def _remove(step: Step, live: json.JsonObject, tools: Tools) -> None:
-    item = step.placed.item
+    item = step.mapped.item
     await tools.client.delete(
-        step.placed.resource,
+        step.mapped.resource,
         item.name,
         namespace=item.namespace,
         uid=_uid(live),
@@ -295,7 +295,7 @@ async def _remove(step: Step, live: json.JsonObject, tools: Tools) -> None:
 
 
 async def _wait_gone(step: Step, live: json.JsonObject, tools: Tools, why: str) -> None:
-    gone = [(step.placed, _uid(live))]
+    gone = [(step.mapped, _uid(live))]
     result = await waits.wait_deleted(tools.client, gone, timeout=tools.timeout)
     if result.end is not waits.End.READY:
         raise errors.PermanentError(f"{why}: {result.sentence}")
@@ -309,11 +309,11 @@ async def _with_live_object(step: Step, tools: Tools) -> Step:
     """Return the step with its live object, also when no list showed it."""
     if step.live is not None:
         return step
-    return replace(step, live=await live_objects.get(tools.client, step.placed))
+    return replace(step, live=await live_objects.get(tools.client, step.mapped))
 
 
 def _may_take_over(step: Step, managers: frozenset[str]) -> bool:
-    if step.placed.item.annotations.get(_TAKE_OVER) == ENABLED:
+    if step.mapped.item.annotations.get(_TAKE_OVER) == ENABLED:
         return True
     if managers <= OURS:
         return True
@@ -325,7 +325,7 @@ def _owns_the_same(step: Step, answer: json.JsonObject, manager: str) -> bool:
     """Whether writing would not even change who owns which field."""
     if step.method is not Method.APPLY or step.live is None:
         return True
-    version = step.placed.item.api_version
+    version = step.mapped.item.api_version
     before, after = (
         managed_fields.owned_fields(body, manager=manager, api_version=version)
         for body in (step.live, answer)

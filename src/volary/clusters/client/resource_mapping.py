@@ -29,7 +29,7 @@ class MappedManifest:
 class ResourceMapping:
     """A whole set, as far as it can be placed now."""
 
-    placed: tuple[MappedManifest, ...]
+    mapped: tuple[MappedManifest, ...]
     #: Kinds that a definition in the set will bring; placed once it is served.
     later: tuple[manifest.Manifest, ...]
     problems: tuple[errors.Problem, ...]
@@ -57,7 +57,7 @@ async def map_manifests(
     unknown = [item for item in manifests if _find(catalog, item) is None]
     if refresh and any((item.group, item.kind) not in coming for item in unknown):
         catalog = await client.discover(refresh=True)
-    placed: list[MappedManifest] = []
+    mapped: list[MappedManifest] = []
     later: list[manifest.Manifest] = []
     problems: list[errors.Problem] = []
     for item in manifests:
@@ -68,9 +68,9 @@ async def map_manifests(
             problems.append(_unknown(client.name, catalog, item))
         else:
             found = MappedManifest(_in_namespace(item, resource, client.namespace), resource)
-            placed.append(found)
+            mapped.append(found)
             problems.extend(_restricted(client.name, found, namespaces))
-    return ResourceMapping(tuple(placed), tuple(later), tuple(problems))
+    return ResourceMapping(tuple(mapped), tuple(later), tuple(problems))
 
 
 def is_definition(item: manifest.Manifest) -> bool:

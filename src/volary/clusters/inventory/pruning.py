@@ -96,10 +96,10 @@ async def preview(
     if isinstance(decided, PruneResult):
         return decided
     found, decision, _ = decided
-    doomed = [
+    to_delete = [
         apply_results.Change(item.key, apply_results.Action.DELETED) for item in decision.delete
     ]
-    return PruneResult((*doomed, *decision.skipped), warnings=found.warnings)
+    return PruneResult((*to_delete, *decision.skipped), warnings=found.warnings)
 
 
 async def _decide(
@@ -189,13 +189,13 @@ async def _delete(
     followed: deletions.WaitForProxies = deletions.no_wait,
 ) -> PruneResult:
     catalog = await client.discover()
-    doomed = [
+    to_delete = [
         resource_mapping.MappedManifest(item, kind)
         for item in decision.delete
         if (kind := catalog.find(item.group, item.kind, item.api_version.rpartition("/")[2]))
     ]
     removed = await deletions.delete_in_order(
-        client, doomed, stays, timeout=timeout, followed=followed
+        client, to_delete, stays, timeout=timeout, followed=followed
     )
     gone = [each.key for each in removed.changes if each.action is apply_results.Action.DELETED]
     await inventory_store.forget(client, found.inventory, found.inventory.without(gone))
@@ -214,18 +214,18 @@ def _keep_check(application: str, check: deletions.KeepCheck) -> deletions.KeepC
 
 
 def _without_kept(
-    doomed: Sequence[manifest.Manifest],
+    to_delete: Sequence[manifest.Manifest],
     skipped: Sequence[apply_results.Change],
     stays: deletions.KeepCheck,
 ) -> prune_decisions.PruneDecision:
     """Return the decision without the objects that have a reason to stay."""
-    reasons = {item.key: stays(item.body) for item in doomed}
+    reasons = {item.key: stays(item.body) for item in to_delete}
     kept = [
         apply_results.Change(key, apply_results.Action.SKIPPED, reason)
         for key, reason in reasons.items()
         if reason
     ]
-    going = tuple(item for item in doomed if not reasons[item.key])
+    going = tuple(item for item in to_delete if not reasons[item.key])
     return prune_decisions.PruneDecision(going, (*skipped, *kept))
 
 

@@ -181,7 +181,7 @@ _WORDS = {
     UnreachableReason.TIMEOUT: "no answer in time",
     UnreachableReason.REFUSED: "connection refused",
     UnreachableReason.BROKEN: "the connection broke",
-    UnreachableReason.LEFT_ALONE: "left alone",
+    UnreachableReason.CIRCUIT_OPEN: "left alone",
 }
 _TRUST_HINT = "check certificate-authority and tls-server-name in the kubeconfig"
 #: Failures before the request was on its way.

@@ -71,7 +71,7 @@ async def wait_serving(
     *,
     timeout: timedelta,
     stop: Callable[[], Awaitable[None]] = waits.never,
-    glance: list_snapshot.ListSnapshot | None = None,
+    snapshot: list_snapshot.ListSnapshot | None = None,
 ) -> str:
     """Wait until a Service has a ready endpoint that is a pod with `labels`.
 
@@ -105,11 +105,11 @@ async def wait_serving(
     )
     try:
         # Nearly always it serves already, and every step of every release asks.
-        glance = glance or list_snapshot.ListSnapshot(client)
-        await _list_once(glance, listed, chosen)
+        snapshot = snapshot or list_snapshot.ListSnapshot(client)
+        await _list_once(snapshot, listed, chosen)
         if is_serving():
             return ""
-        glance.forget()
+        snapshot.forget()
         body = await client.get(services, service, namespace=namespace)
         if body is None:
             return f"there is no Service {service}"
@@ -138,10 +138,12 @@ def _title(labels: Mapping[str, str]) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
 
 
-async def _list_once(glance: list_snapshot.ListSnapshot, *sources: collection_watch.Source) -> None:
+async def _list_once(
+    snapshot: list_snapshot.ListSnapshot, *sources: collection_watch.Source
+) -> None:
     """List sources once; what is there is kept."""
     for each in sources:
-        for body in await glance.list(each.resource, each.namespace, each.label_selector):
+        for body in await snapshot.list(each.resource, each.namespace, each.label_selector):
             each.keep(objects.text(body, "metadata", "name"), body)
 
 
@@ -188,22 +190,22 @@ async def wait_ready_pods(
     *,
     timeout: timedelta,
     stop: Callable[[], Awaitable[None]] = waits.never,
-    glance: list_snapshot.ListSnapshot | None = None,
+    snapshot: list_snapshot.ListSnapshot | None = None,
 ) -> int:
     """Wait until a pod with `labels` is ready; return how many are, 0 when late or stopped.
 
     What `glance` has seen already is not asked for again; it forgets all when it takes long.
     """
     kind, chosen = await _pod_kind(client), label_selectors.exact(labels)
-    glance = glance or list_snapshot.ListSnapshot(client)
+    snapshot = snapshot or list_snapshot.ListSnapshot(client)
     try:
         # Nearly always one is ready already, and every step of every release asks.
-        there = _ready_pods(await glance.list(kind, namespace, chosen))
+        there = _ready_pods(await snapshot.list(kind, namespace, chosen))
     except errors.TemporaryError:
         there = 0  # a watch waits such failures out
     if there:
         return there
-    glance.forget()
+    snapshot.forget()
     pods: dict[str, json.JsonObject] = {}
     source = collection_watch.Source(
         kind, namespace, collection_watch.store_by_name(pods), label_selector=chosen

@@ -39,11 +39,11 @@ class Readiness:
     sentence: str
     is_complete: bool = False
     #: Why waiting longer cannot help; empty: it may.
-    hopeless: str = ""
+    permanent_failure: str = ""
     #: What seldom mends by itself, such as an image that cannot be pulled; empty: nothing.
     stuck: str = ""
     #: Objects that no rule is for, and that count as ready for that reason alone.
-    unruled: tuple[str, ...] = ()
+    unassessed: tuple[str, ...] = ()
     #: One of those has a controller that may still say more.
     silent: bool = False
 
@@ -67,9 +67,9 @@ class _Part:
     ready: int
     total: int
     missing: str = ""
-    hopeless: str = ""
+    permanent_failure: str = ""
     stuck: str = ""
-    unruled: str = ""
+    unassessed: str = ""
     silent: bool = False
 
 
@@ -79,17 +79,17 @@ def assess(
     """Say how far `wanted` is, given what was seen and the user's `rules` of health."""
     parts = [_part(item, seen, rules) for item in wanted]
     missing = [part.missing for part in parts if part.missing]
-    hopeless = [part.hopeless for part in parts if part.hopeless]
+    permanent_failure = [part.permanent_failure for part in parts if part.permanent_failure]
     ready, total = sum(part.ready for part in parts), sum(part.total for part in parts)
     return Readiness(
         ready=ready,
         total=total,
         sentence=listed(missing)
-        or _all_ready_sentence(ready, total, sum(bool(part.unruled) for part in parts)),
+        or _all_ready_sentence(ready, total, sum(bool(part.unassessed) for part in parts)),
         is_complete=not missing,
-        hopeless=listed(hopeless),
+        permanent_failure=listed(permanent_failure),
         stuck=listed(part.stuck for part in parts if part.stuck),
-        unruled=tuple(part.unruled for part in parts if part.unruled),
+        unassessed=tuple(part.unassessed for part in parts if part.unassessed),
         silent=any(part.silent for part in parts),
     )
 
@@ -111,13 +111,13 @@ def listed(sentences: Iterable[str]) -> str:
 def _part(item: manifest.Manifest, seen: Observed, rules: Sequence[object_health.Rule]) -> _Part:
     body = seen.objects.get(item.key)
     if body is None:
-        return _Part(0, 1, f"{item.name}: is gone", hopeless=f"{item.key.title} is gone")
+        return _Part(0, 1, f"{item.name}: is gone", permanent_failure=f"{item.key.title} is gone")
     judged = assessment.assess(body, rules)
     ready, total = workload_health.pod_counts(body)
     if not judged.ruled:
         # Nothing more will be known about it: it is there, and that is all that can be said.
         waits = item.key in seen.telling and not objects.mapping(body, "status")
-        return _Part(0, 0, unruled=f"{item.key.title}: {judged.reason}", silent=waits)
+        return _Part(0, 0, unassessed=f"{item.key.title}: {judged.reason}", silent=waits)
     if judged.status is statuses.HealthStatus.HEALTHY or _is_as_written(item, judged, rules):
         return _Part(ready, total) if total else _Part(1, 1)
     trouble, stuck = _pod_trouble(body, seen.pods)
@@ -129,7 +129,7 @@ def _part(item: manifest.Manifest, seen: Observed, rules: Sequence[object_health
         ready,
         total or 1,
         missing,
-        hopeless=missing if is_final else "",
+        permanent_failure=missing if is_final else "",
         stuck=_stuck(item, judged, stuck),
     )
 

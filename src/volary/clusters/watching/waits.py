@@ -49,7 +49,7 @@ class WaitResult:
     ready: int = 0
     total: int = 0
     #: Objects that count as ready only because no rule says when they are.
-    unruled: tuple[str, ...] = ()
+    unassessed: tuple[str, ...] = ()
 
 
 async def never() -> None:
@@ -94,7 +94,7 @@ async def wait_ready(
         VolaryError: when the cluster refuses to be watched, or cannot be reached.
     """
     placement = await resource_mapping.map_manifests(client, manifests)
-    waited = [each for each in placement.placed if _is_waited(each.item, rules)]
+    waited = [each for each in placement.mapped if _is_waited(each.item, rules)]
     items = [each.item for each in waited]
     seen = readiness.Observed(telling=_keys_with_status(waited))
     if not waited:
@@ -114,7 +114,7 @@ async def wait_ready(
         case collection_watch.End.DECIDED:
             end = End.READY if last.is_complete else End.FAILED
             said = judge.verdict or last.sentence
-            return WaitResult(end, said, last.ready, last.total, last.unruled)
+            return WaitResult(end, said, last.ready, last.total, last.unassessed)
 
 
 async def stay_ready(
@@ -133,7 +133,7 @@ async def stay_ready(
         VolaryError: when the cluster refuses to be watched, or cannot be reached.
     """
     placement = await resource_mapping.map_manifests(client, manifests)
-    waited = [each for each in placement.placed if _is_waited(each.item, rules)]
+    waited = [each for each in placement.mapped if _is_waited(each.item, rules)]
     items = [each.item for each in waited]
     seen = readiness.Observed()
     sources = [*_object_sources(waited, seen.objects), *await _pod_sources(client, waited, seen)]
@@ -230,8 +230,8 @@ class _ReadinessCheck:
             self._stuck_since = None
         elif self._stuck_since is None:
             self._stuck_since = now
-        if state.hopeless:
-            self.verdict = state.hopeless
+        if state.permanent_failure:
+            self.verdict = state.permanent_failure
         elif self._stuck_since is not None and now - self._stuck_since >= self._grace:
             self.verdict = state.stuck
         if self.verdict:

@@ -119,7 +119,7 @@ class ClusterService:
         return await self.get(name)
 
     async def _look(self) -> None:
-        if not self.register.drives:
+        if not self.register.is_leader:
             await self.register.load()
 
     def _view(self, member: fleets.Cluster) -> representations.ClusterView:

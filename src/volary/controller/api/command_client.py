@@ -131,7 +131,7 @@ class CommandClient:
             document=redaction.clean_document(self._masker, document or {}),
         )
         await self._store.requests.ask(request)
-        self._asked.beat()
+        self._asked.notify_all()
         try:
             async with asyncio.timeout(patience.total_seconds()):
                 answered = await self._answer(request.id)

@@ -25,30 +25,33 @@ from volary.model.runs import run_plans
 from volary.store import records
 
 
-async def pause_application(lane: reconcilers.ApplicationReconciler, pause: state.Pause) -> str:
+async def pause_application(
+    reconciler: reconcilers.ApplicationReconciler, pause: state.Pause
+) -> str:
     """Have nothing of the application begin to move; returns why not, or nothing.
 
     A run under way is paused as well; one that cannot be, because it is ending, goes its way.
     """
-    if lane.standing.pause is not None:
-        return f"the application is already {run_admission.describe_pause(lane.standing.pause)}"
-    await lane.change({"pause": pause})
-    if lane.standing.under_way:
+    if reconciler.application_status.pause is not None:
+        paused = run_admission.describe_pause(reconciler.application_status.pause)
+        return f"the application is already {paused}"
+    await reconciler.change({"pause": pause})
+    if reconciler.application_status.under_way:
         event = events.PauseAsked(pause.at, pause.by, pause.reason)
-        await lane.request(lane.standing.run, event)
+        await reconciler.request(reconciler.application_status.run, event)
     return ""
 
 
 async def resume_application(
-    lane: reconcilers.ApplicationReconciler, by: str, now: datetime
+    reconciler: reconcilers.ApplicationReconciler, by: str, now: datetime
 ) -> str:
     """Have the application go on, its run with what it is pinned to; returns why not."""
-    if lane.standing.pause is None:
+    if reconciler.application_status.pause is None:
         return "the application is not paused"
-    await lane.change({"pause": None})
-    if lane.standing.under_way:
-        await lane.request(lane.standing.run, events.Resume(now, by))
-    lane.work()
+    await reconciler.change({"pause": None})
+    if reconciler.application_status.under_way:
+        await reconciler.request(reconciler.application_status.run, events.Resume(now, by))
+    reconciler.work()
     return ""
 
 
@@ -64,25 +67,25 @@ class CommandHandler:
 
     def __init__(
         self,
-        tenure: context.LeaderContext,
-        all_roads: registry.ApplicationRegistry,
+        leader: context.LeaderContext,
+        application_registry: registry.ApplicationRegistry,
         asked: change_signal.ChangeSignal,
     ) -> None:
-        self._tenure = tenure
-        self._roads = all_roads
+        self._leader = leader
+        self._registry = application_registry
         self._asked = asked
         self._under_way: set[str] = set()
 
-    async def keep_answering(self) -> None:
+    async def keep_handling(self) -> None:
         """Answer until cancelled."""
-        store = self._tenure.store
+        store = self._leader.store
         while True:
             waiting = await retry.until_available(store.requests.unanswered, "answering requests")
             for request in waiting:
                 if request.id not in self._under_way:
                     self._under_way.add(request.id)
-                    self._tenure.group.create_task(self._answer(request), name="request")
-            await self._asked.wait(self._tenure.rules.look.total_seconds())
+                    self._leader.group.create_task(self._answer(request), name="request")
+            await self._asked.wait(self._leader.rules.look.total_seconds())
 
     async def _answer(self, request: records.RequestRecord) -> None:
         try:
@@ -96,75 +99,89 @@ class CommandHandler:
                 raise
             _LOG.exception("request %s cannot be carried out", request.id)
             refusal = "it cannot be carried out, see the log"
-        store, fence = self._tenure.store, self._tenure.fence
+        store, fence = self._leader.store, self._leader.fence
         await retry.until_available(
             lambda: store.requests.answer(request.id, refusal=refusal, fence=fence),
             "answering requests",
         )
         self._under_way.discard(request.id)
-        self._tenure.pulse.beat()
+        self._leader.change_signal.notify_all()
 
     async def _carry_out(self, request: records.RequestRecord) -> str:
         """Do what is asked for; returns why not, or nothing."""
         if request.run_id:
             return await self._of_run(request)
         if request.kind == cluster_service.KIND:
-            tenure = self._tenure
-            now = tenure.desk.clock.now()
-            return await taint_commands.carry_out(request, tenure.register, now, fence=tenure.fence)
-        lane = self._roads.lane(request.application)
-        if lane is None:
+            leader = self._leader
+            now = leader.dependencies.clock.now()
+            return await taint_commands.carry_out(request, leader.register, now, fence=leader.fence)
+        reconciler = self._registry.reconciler(request.application)
+        if reconciler is None:
             return f"there is no application {request.application}"
-        return await self._of_application(lane, request)
+        return await self._of_application(reconciler, request)
 
     async def _of_application(
-        self, lane: reconcilers.ApplicationReconciler, request: records.RequestRecord
+        self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord
     ) -> str:
         reason = request.document.get("reason", "")
         if request.kind == "forget":
-            return await self._roads.forget(lane, request.by, reason)
+            return await self._registry.forget(reconciler, request.by, reason)
         if request.kind == "adopt":
             repository = request.document["repository"]
-            return await self._roads.adopt(lane, repository, request.by)
-        if lane.why_gone and request.kind not in _FOR_ORPHANED:
-            return f"{lane.why_gone}, so nothing is started for it"
-        return await self._of_one_at_home(lane, request)
+            return await self._registry.adopt(reconciler, repository, request.by)
+        if reconciler.why_orphaned and request.kind not in _FOR_ORPHANED:
+            return f"{reconciler.why_orphaned}, so nothing is started for it"
+        return await self._of_one_at_home(reconciler, request)
 
     async def _of_one_at_home(
-        self, lane: reconcilers.ApplicationReconciler, request: records.RequestRecord
+        self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord
     ) -> str:
         if request.kind == "rollback":
-            return await self._rollback(lane, request)
+            return await self._rollback(reconciler, request)
         if request.kind == rebalancing.KIND:
-            return await rebalancing.carry_out(self._tenure, lane, request)
+            return await rebalancing.carry_out(self._leader, reconciler, request)
         if request.kind == "pause":
             pause = state.Pause(
-                request.by, self._tenure.desk.clock.now(), request.document.get("reason", "")
+                request.by,
+                self._leader.dependencies.clock.now(),
+                request.document.get("reason", ""),
             )
-            return await pause_application(lane, pause)
+            return await pause_application(reconciler, pause)
         if request.kind == "resume":
-            return await resume_application(lane, request.by, self._tenure.desk.clock.now())
-        return await self._sync(lane, request)
+            return await resume_application(
+                reconciler, request.by, self._leader.dependencies.clock.now()
+            )
+        return await self._sync(reconciler, request)
 
     async def _of_run(self, request: records.RequestRecord) -> str:
-        stored = await self._tenure.store.runs.load(request.run_id)
+        stored = await self._leader.store.runs.load(request.run_id)
         if stored is None:
             return f"there is no run {request.run_id}"
-        event = _event(request, self._tenure.desk.clock.now())
+        event = _event(request, self._leader.dependencies.clock.now())
         if stored.head.finished is not None:
             return machine.advance(codec.read_run(stored), event).refusal
-        lane = self._roads.lane(stored.head.application)
-        return await lane.request(request.run_id, event) if lane else "nobody drives this run"
+        reconciler = self._registry.reconciler(stored.head.application)
+        return (
+            await reconciler.request(request.run_id, event)
+            if reconciler
+            else "nobody drives this run"
+        )
 
     async def _sync(
-        self, lane: reconcilers.ApplicationReconciler, request: records.RequestRecord
+        self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord
     ) -> str:
-        commit = request.document.get("commit") or lane.standing.head or lane.record.branch
-        project = await releases.open_application(self._tenure.desk, lane.place, commit)
+        commit = (
+            request.document.get("commit")
+            or reconciler.application_status.head
+            or reconciler.record.branch
+        )
+        project = await releases.open_application(
+            self._leader.dependencies, reconciler.place, commit
+        )
         decision = triggers.on_command(project.application.triggers, request.by)
         if decision.trigger is None:
             return decision.reason
-        await lane.offer(
+        await reconciler.submit(
             run_requests.RunRequest(
                 id=request.id,
                 commit=project.commit,
@@ -178,23 +195,25 @@ class CommandHandler:
         return ""
 
     async def _rollback(
-        self, lane: reconcilers.ApplicationReconciler, request: records.RequestRecord
+        self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord
     ) -> str:
         to = request.document.get("to", "")
-        run = lane.run_under_way
+        run = reconciler.run_under_way
         if not to and run is not None:
             event = events.Cancel(
-                self._tenure.desk.clock.now(), request.by, rollback=True, reason="rollback"
+                self._leader.dependencies.clock.now(), request.by, rollback=True, reason="rollback"
             )
-            return await lane.request(run.id, event)
+            return await reconciler.request(run.id, event)
         if not to:
-            await lane.offer(
-                await rollbacks.request_rollback(self._tenure.store, lane.name, request)
+            await reconciler.submit(
+                await rollbacks.request_rollback(self._leader.store, reconciler.name, request)
             )
             return ""
-        commit = await self._commit_of(lane, to)
-        project = await releases.open_application(self._tenure.desk, lane.place, commit)
-        await lane.offer(
+        commit = await self._commit_of(reconciler, to)
+        project = await releases.open_application(
+            self._leader.dependencies, reconciler.place, commit
+        )
+        await reconciler.submit(
             run_requests.RunRequest(
                 id=request.id,
                 commit=project.commit,
@@ -208,10 +227,10 @@ class CommandHandler:
         )
         return ""
 
-    async def _commit_of(self, lane: reconcilers.ApplicationReconciler, named: str) -> str:
+    async def _commit_of(self, reconciler: reconcilers.ApplicationReconciler, named: str) -> str:
         """Return the commit of a run that is named by its id; else what is named is one."""
-        stored = await self._tenure.store.runs.load(named)
-        is_run = stored is not None and stored.head.application == lane.name
+        stored = await self._leader.store.runs.load(named)
+        is_run = stored is not None and stored.head.application == reconciler.name
         return stored.head.commit if stored is not None and is_run else named
 
 

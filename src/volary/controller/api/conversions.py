@@ -21,7 +21,7 @@ from volary.store import records
 
 def of_application(known: records.ApplicationRecord) -> representations.ApplicationView:
     """Return an application as people see it."""
-    standing = application_statuses.from_document(known.document)
+    application_status = application_statuses.from_document(known.document)
     return representations.ApplicationView(
         name=known.name,
         repository=known.repository,
@@ -31,25 +31,29 @@ def of_application(known: records.ApplicationRecord) -> representations.Applicat
         status=known.status or application_statuses.StatusWord.UNKNOWN.value,
         reason=known.reason,
         running_commit=known.running_commit,
-        head=standing.head,
-        run=standing.run,
-        waiting=_waiting(standing.want, standing.why_waiting) if standing.want else None,
-        paused=run_admission.describe_pause(standing.pause) if standing.pause else "",
-        missing=release_coverage.missing_reasons(standing.reached),
+        head=application_status.head,
+        run=application_status.run,
+        waiting=_waiting(application_status.run_request, application_status.waiting_reason)
+        if application_status.run_request
+        else None,
+        paused=run_admission.describe_pause(application_status.pause)
+        if application_status.pause
+        else "",
+        missing=release_coverage.missing_reasons(application_status.coverage),
         updated=known.updated,
         removed=known.removed,
         version=known.version,
     )
 
 
-def _waiting(want: run_requests.RunRequest, why: str) -> representations.WaitingView:
+def _waiting(run_request: run_requests.RunRequest, why: str) -> representations.WaitingView:
     return representations.WaitingView(
-        run=want.id,
-        commit=want.commit,
-        reason=want.reason,
-        kind=want.kind.value,
-        by=want.by,
-        why_waiting=why or "it is being prepared",
+        run=run_request.id,
+        commit=run_request.commit,
+        reason=run_request.reason,
+        kind=run_request.kind.value,
+        by=run_request.by,
+        waiting_reason=why or "it is being prepared",
     )
 
 
@@ -108,15 +112,15 @@ def of_run(
             )
             for each in approvals
         ),
-        wanted_approval=_wanted_approval(run),
+        pending_approval=_wanted_approval(run),
         paused_by=run.pause.by if run.pause else "",
         unfrozen=requests.unfreeze_reason(run.unfrozen) if run.unfrozen else "",
         held=run.held,
         deadline=run.deadline,
-        why_waiting=explanations.why_waiting(run),
+        waiting_reason=explanations.waiting_reason(run),
         what_next=explanations.what_next(run),
         if_failed="" if run.is_final else explanations.if_failed(run),
-        move=moves.why_waiting(application_statuses.from_document(known.document), run.id)
+        move=moves.waiting_reason(application_statuses.from_document(known.document), run.id)
         if known
         else "",
         last_event=stored.last_event,
@@ -225,7 +229,7 @@ def _divided(
 def _planned_cluster(each: previews.TargetPreview) -> representations.PlannedClusterView:
     return representations.PlannedClusterView(
         name=each.target,
-        status=each.standing.value,
+        status=each.status.value,
         created=each.count(previews.Verb.CREATED),
         changed=each.count(previews.Verb.CHANGED),
         pruned=each.count(previews.Verb.PRUNED),

@@ -91,7 +91,7 @@ class PlacementService:
     """See the module."""
 
     store: protocol.Store
-    desk: releases.Dependencies
+    dependencies: releases.Dependencies
     register: cluster_registry.ClusterRegistry
     asker: command_client.CommandClient
     audit_trail: command_client.AuditLog
@@ -103,9 +103,9 @@ class PlacementService:
 
         Only the process that drives looks at clusters; elsewhere this is empty.
         """
-        if not self.register.drives:
+        if not self.register.is_leader:
             return ""
-        now, rules = self.desk.clock.now(), self.register.rules
+        now, rules = self.dependencies.clock.now(), self.register.rules
         view = eviction_limits.assess(self.register.known, now, rules)
         return eviction_limits.allowance(view, (), self.limits, now).alarm
 
@@ -159,21 +159,23 @@ class PlacementService:
             asker, "application.rebalance", application=application, document={}
         ):
             run = await self.asker.ask(rebalancing.KIND, asker.by, application=application)
-        standing = application_statuses.from_document(
+        application_status = application_statuses.from_document(
             (await self._application(application)).document
         )
-        move = standing.move
+        move = application_status.move
         return representations.AskedView(run, move.reason if move and move.id == run else "")
 
     async def _plan(self, known: records.ApplicationRecord, by: str) -> RebalanceView:
-        if not self.register.drives:
+        if not self.register.is_leader:
             await self.register.load()
-        standing = application_statuses.from_document(known.document)
+        application_status = application_statuses.from_document(known.document)
         place = releases.ApplicationSource(
-            known.name, known.repository, known.path, known.branch, standing.targets
+            known.name, known.repository, known.path, known.branch, application_status.targets
         )
         seen = rebalancing.KnownClusters(self.register.known, self.register.rules)
-        made = await rebalancing.plan(self.desk, place, known.running_commit, standing, seen, by=by)
+        made = await rebalancing.plan(
+            self.dependencies, place, known.running_commit, application_status, seen, by=by
+        )
         return RebalanceView(
             known.name,
             made.reason,
@@ -191,15 +193,17 @@ class PlacementService:
         return found
 
 
-def _view(application: str, standing: application_statuses.ApplicationStatus) -> PlacementView:
-    placed = standing.placed
+def _view(
+    application: str, application_status: application_statuses.ApplicationStatus
+) -> PlacementView:
+    placed = application_status.placed
     return PlacementView(
         application,
         placed.chosen,
         tuple(AwayView(name, why) for name, why in placed.away.items()),
         tuple(map(_leaving, placed.leaving)),
         tuple(WaitingView(name, why) for name, why in placed.waiting.items()),
-        standing.move.id if standing.move else "",
+        application_status.move.id if application_status.move else "",
     )
 
 

@@ -36,7 +36,7 @@ class WaitingView:
     kind: str
     by: str
     #: Why it has not begun.
-    why_waiting: str
+    waiting_reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,14 +209,14 @@ class RunView:
     rollback: StageView | None
     targets: tuple[TargetView, ...]
     approvals: tuple[ApprovalView, ...]
-    wanted_approval: WantedApprovalView | None
+    pending_approval: WantedApprovalView | None
     paused_by: str
     #: Who opened closed windows to it, and why; empty: nobody did.
     unfrozen: str
     #: A failure came to rest and a person decides: retry, skip or cancel.
     held: bool
     deadline: datetime | None
-    why_waiting: str
+    waiting_reason: str
     what_next: str
     if_failed: str
     #: What moves to another cluster after it, why, and when it interrupts the run; may be empty.

@@ -35,7 +35,7 @@ class Service:
     """See the module; made by `server_loop.open_controller`."""
 
     store: protocol.Store
-    desk: releases.Dependencies
+    dependencies: releases.Dependencies
     asker: command_client.CommandClient
     audit_trail: command_client.AuditLog
     kept: change_signal.ChangeSignal
@@ -368,30 +368,32 @@ class Service:
         known = conversions.of_application(await self._application(name))
         waits = known.waiting
         if waits is not None and waits.run == run:
-            return representations.AskedView(run, waits.why_waiting)
+            return representations.AskedView(run, waits.waiting_reason)
         return representations.AskedView(known.run or run, known.paused or known.reason)
 
     async def _plan(
         self, known: records.ApplicationRecord, commit: str, strategy: run_plans.Strategy | None
     ) -> representations.PlanView:
-        standing = application_statuses.from_document(known.document)
+        application_status = application_statuses.from_document(known.document)
         place = releases.ApplicationSource(
-            known.name, known.repository, known.path, known.branch, standing.targets
+            known.name, known.repository, known.path, known.branch, application_status.targets
         )
-        want = run_requests.RunRequest(
+        run_request = run_requests.RunRequest(
             id="plan",
-            commit=commit or standing.head or known.branch,
+            commit=commit or application_status.head or known.branch,
             kind=run_requests.RunKind.COMMAND,
             reason="plan",
-            at=self.desk.clock.now(),
+            at=self.dependencies.clock.now(),
             strategy=strategy,
         )
-        prepared = await releases.prepare(self.desk, place, want, known.running_commit, standing)
+        prepared = await releases.prepare(
+            self.dependencies, place, run_request, known.running_commit, application_status
+        )
         shown = await previews.preview_run(
             prepared,
-            self.desk.clusters,
-            secrets=self.desk.secrets.values,
-            patience=self.desk.patience,
+            self.dependencies.clusters,
+            secrets=self.dependencies.secrets.values,
+            patience=self.dependencies.patience,
         )
         return conversions.of_plan(shown)
 

@@ -120,7 +120,7 @@ class ApplicationStatusView:
     #: Id of the run under way, or of the last one.
     run: str
     #: What it waits for; empty: for nothing.
-    why_waiting: str
+    waiting_reason: str
     #: The commits that run, the one in most clusters first.
     releases: tuple[ReleaseView, ...]
     variants: tuple[VariantStateView, ...]

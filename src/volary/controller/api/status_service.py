@@ -24,7 +24,7 @@ class StatusService:
     """See the module."""
 
     store: protocol.Store
-    desk: releases.Dependencies
+    dependencies: releases.Dependencies
     surveyor: surveys.Surveyor
     register: cluster_registry.ClusterRegistry
     _masker: redaction.Masker = field(init=False)
@@ -32,7 +32,7 @@ class StatusService:
     _problems: dict[str, str] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self._masker = self.desk.secrets.masker()
+        self._masker = self.dependencies.secrets.masker()
 
     async def get(self, name: str) -> status_representations.ApplicationStatusView:
         """Return an application over all its clusters; read now, or some seconds ago.
@@ -46,7 +46,7 @@ class StatusService:
             raise refusals.not_found("application", name)
         seen = await self.surveyor.survey(name, lambda: self._subject(known))
         shown = of_survey(name, seen, self._masker)
-        standing = application_statuses.from_document(known.document)
+        application_status = application_statuses.from_document(known.document)
         application = conversions.of_application(known)
         return replace(
             shown,
@@ -54,7 +54,7 @@ class StatusService:
             reason=application.reason,
             running_commit=known.running_commit,
             run=application.run,
-            why_waiting=await self._why_waiting(standing),
+            waiting_reason=await self._why_waiting(application_status),
             clusters=tuple(map(self._marked, shown.clusters)),
             problem=self._masker.clean(self._problems.get(name, "")),
         )
@@ -73,32 +73,36 @@ class StatusService:
         That is the commit of the run under way, else the last that succeeded. An application
         whose file cannot be read is looked at where it was last.
         """
-        standing = application_statuses.from_document(known.document)
-        last = await self.store.runs.load(standing.run) if standing.run else None
+        application_status = application_statuses.from_document(known.document)
+        last = (
+            await self.store.runs.load(application_status.run) if application_status.run else None
+        )
         places = run_origins.from_document(last.origin).targets if last else ()
-        others = (*places, *standing.kept)
-        commit = known.running_commit or standing.head or known.branch
-        if last is not None and standing.under_way:
+        others = (*places, *application_status.kept)
+        commit = known.running_commit or application_status.head or known.branch
+        if last is not None and application_status.under_way:
             commit = last.head.commit
         place = releases.ApplicationSource(
-            known.name, known.repository, known.path, known.branch, standing.targets
+            known.name, known.repository, known.path, known.branch, application_status.targets
         )
         self._problems.pop(known.name, None)
         try:
-            project = await releases.open_application(self.desk, place, commit)
+            project = await releases.open_application(self.dependencies, place, commit)
         except (errors.UserError, errors.TemporaryError) as error:
             self._problems[known.name] = f"its file cannot be read: {error}"
-            return surveys.Subject(known.name, others, rules=self.desk.clusters.fleet.health)
-        members = self.desk.clusters.fleet
-        return subject(project.application, members, others, standing.placed)
+            return surveys.Subject(
+                known.name, others, rules=self.dependencies.clusters.fleet.health
+            )
+        members = self.dependencies.clusters.fleet
+        return subject(project.application, members, others, application_status.placed)
 
-    async def _why_waiting(self, standing: application_statuses.ApplicationStatus) -> str:
-        if standing.want is not None and standing.why_waiting:
-            return standing.why_waiting
-        if not standing.under_way:
+    async def _why_waiting(self, application_status: application_statuses.ApplicationStatus) -> str:
+        if application_status.run_request is not None and application_status.waiting_reason:
+            return application_status.waiting_reason
+        if not application_status.under_way:
             return ""
-        stored = await self.store.runs.load(standing.run)
-        return conversions.of_run(stored, ()).why_waiting if stored else ""
+        stored = await self.store.runs.load(application_status.run)
+        return conversions.of_run(stored, ()).waiting_reason if stored else ""
 
 
 def away(known: cluster_registry.ClusterRegistry) -> Callable[[str], bool]:
@@ -152,7 +156,7 @@ def of_survey(
         reason="",
         running_commit="",
         run="",
-        why_waiting="",
+        waiting_reason="",
         releases=tuple(
             status_representations.ReleaseView(each.commit, each.clusters)
             for each in whole.releases

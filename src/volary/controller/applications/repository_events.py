@@ -18,8 +18,8 @@ _UNREADABLE = (
 
 
 async def apply(
-    tenure: context.LeaderContext,
-    lane: reconcilers.ApplicationReconciler,
+    leader: context.LeaderContext,
+    reconciler: reconcilers.ApplicationReconciler,
     found: repository_state.DiscoveredApplication,
     seen: repository_state.RepositoryState,
 ) -> None:
@@ -31,7 +31,7 @@ async def apply(
         "removed": None,
     }
     application = found.application
-    address = tenure.desk.addresses.get(seen.name, "")
+    address = leader.dependencies.addresses.get(seen.name, "")
     noted: dict[str, object] = {"head": found.commit, "address": address, "stood": None}
     if application is None:
         # What was looked at stays: the commit that mends the file is decided with this one's.
@@ -47,36 +47,36 @@ async def apply(
             if only
             else application_statuses.StatusWord.BROKEN
         )
-        await lane.change(noted, **columns, status=status.value, reason=reason)
+        await reconciler.change(noted, **columns, status=status.value, reason=reason)
         return
     columns["labels"] = dict(application.labels)
-    was_held, noted["held"] = bool(lane.standing.held), ""
-    listed = {(seen.name, found.path), (seen.name, found.directory)} & tenure.rules.listed
+    was_held, noted["held"] = bool(reconciler.application_status.held), ""
+    listed = {(seen.name, found.path), (seen.name, found.directory)} & leader.rules.listed
     noted["targets"] = application.targets if listed else None
     noted["mentions"] = application.mentions
     noted["alerts"] = application.alerts
-    if lane.record.status in _UNREADABLE:
-        columns |= _status_once_readable(lane)
-    await lane.change(noted, **columns)
+    if reconciler.record.status in _UNREADABLE:
+        columns |= _status_once_readable(reconciler)
+    await reconciler.change(noted, **columns)
     if was_held:
-        lane.work()
-    if lane.standing.looked_at == found.commit:
+        reconciler.work()
+    if reconciler.application_status.looked_at == found.commit:
         return
-    async with tenure.planners:
-        want = await _decide(tenure, lane, found, application.triggers)
-    if want is None:
-        await lane.change({"looked_at": found.commit})
+    async with leader.planners:
+        run_request = await _decide(leader, reconciler, found, application.triggers)
+    if run_request is None:
+        await reconciler.change({"looked_at": found.commit})
     else:
-        await lane.offer(want, looked_at=found.commit)
+        await reconciler.submit(run_request, looked_at=found.commit)
 
 
-def _status_once_readable(lane: reconcilers.ApplicationReconciler) -> dict[str, object]:
-    run, stood = lane.run_under_way, lane.standing.stood
+def _status_once_readable(reconciler: reconcilers.ApplicationReconciler) -> dict[str, object]:
+    run, stood = reconciler.run_under_way, reconciler.application_status.stood
     if stood is not None and stood.status not in _UNREADABLE:
         return {"status": stood.status, "reason": stood.reason}
     if run is not None:
         return {"status": application_statuses.StatusWord.RUNNING.value, "reason": run.reason}
-    if lane.record.running_commit:
+    if reconciler.record.running_commit:
         return {
             "status": application_statuses.StatusWord.SYNCED.value,
             "reason": "its file can be read again",
@@ -88,40 +88,40 @@ def _status_once_readable(lane: reconcilers.ApplicationReconciler) -> dict[str, 
 
 
 async def _decide(
-    tenure: context.LeaderContext,
-    lane: reconcilers.ApplicationReconciler,
+    leader: context.LeaderContext,
+    reconciler: reconcilers.ApplicationReconciler,
     found: repository_state.DiscoveredApplication,
     options: applications.Triggers,
 ) -> run_requests.RunRequest | None:
-    repository = await tenure.desk.repositories.repository(lane.record.repository)
-    decision = await _trigger(tenure, repository, lane, found, options)
+    repository = await leader.dependencies.repositories.repository(reconciler.record.repository)
+    decision = await _trigger(leader, repository, reconciler, found, options)
     if decision.trigger is None:
         return None
     commit = await repository.resolve(found.commit)
     return run_requests.RunRequest(
-        id=tenure.new_id(),
+        id=leader.new_id(),
         commit=commit.id,
         kind=run_requests.RunKind.COMMIT,
         reason=decision.reason,
-        at=tenure.desk.clock.now(),
+        at=leader.dependencies.clock.now(),
         by=commit.author,
         author=commit.author,
     )
 
 
 async def _trigger(
-    tenure: context.LeaderContext,
+    leader: context.LeaderContext,
     repository: repositories.Repository,
-    lane: reconcilers.ApplicationReconciler,
+    reconciler: reconcilers.ApplicationReconciler,
     found: repository_state.DiscoveredApplication,
     options: applications.Triggers,
 ) -> triggers.Decision:
     changed: tuple[str, ...] = ()
-    previous = lane.standing.looked_at
+    previous = reconciler.application_status.looked_at
     if previous:
-        name = lane.record.repository
+        name = reconciler.record.repository
         try:
-            changed = await tenure.differences.between(name, repository, previous, found.commit)
+            changed = await leader.differences.between(name, repository, previous, found.commit)
         except errors.UserError:
             # A force-push took the commit away; what changed since cannot be told.
             previous = ""

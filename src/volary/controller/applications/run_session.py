@@ -22,33 +22,33 @@ class RunSession:
 
     runner: runners.Runner
     log: log_writer.LogWriter
-    cases: analysis_writer.AnalysisWriter
+    analyses: analysis_writer.AnalysisWriter
 
 
 def open_session(
-    tenure: context.LeaderContext,
+    leader: context.LeaderContext,
     known: records.ApplicationRecord,
     release: releases.Release,
     version: int,
 ) -> RunSession:
     """Return what carries a release out, and keeps each step from the stored `version` on."""
-    log = log_writer.LogWriter(tenure.store, fence=tenure.fence)
-    cases = analysis_writer.AnalysisWriter(tenure.store, fence=tenure.fence)
-    release.performer.keeper = task_state.TaskStateStore(tenure.store, tenure.fence)
-    told = notifications.observer(tenure.notifier, release, known)
+    log = log_writer.LogWriter(leader.store, fence=leader.fence)
+    analyses = analysis_writer.AnalysisWriter(leader.store, fence=leader.fence)
+    release.performer.keeper = task_state.TaskStateStore(leader.store, leader.fence)
+    told = notifications.observer(leader.notifier, release, known)
     keeper = journal.StoreJournal(
-        tenure.store,
+        leader.store,
         release.run,
         version,
-        fence=tenure.fence,
+        fence=leader.fence,
         masker=release.masker,
-        kept=tenure.pulse.beat,
+        kept=leader.change_signal.notify_all,
     )
     runner = runners.Runner(
         release.run,
         release.performer,
-        clock=tenure.desk.clock,
+        clock=leader.dependencies.clock,
         keeper=keeper,
-        observers=(redaction.RedactingObserver(release.masker, (log, cases, told)),),
+        observers=(redaction.RedactingObserver(release.masker, (log, analyses, told)),),
     )
-    return RunSession(runner, log, cases)
+    return RunSession(runner, log, analyses)

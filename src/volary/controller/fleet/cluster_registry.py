@@ -37,7 +37,7 @@ class ClusterRegistry:
     #: The fleet as its file says, without what is known besides.
     members: fleets.Fleet
     #: Whether this process writes it now.
-    drives: bool = field(default=False, init=False)
+    is_leader: bool = field(default=False, init=False)
     _known: dict[str, cluster_health.ClusterHealth] = field(default_factory=dict, init=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
@@ -149,7 +149,7 @@ class ClusterRegistry:
             )
         self._known = {**self._known, **{each.cluster: each for each in found}}
         if new:
-            self.kept.beat()
+            self.kept.notify_all()
         self._tell()
 
     def _tell(self) -> None:

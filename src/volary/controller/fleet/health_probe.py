@@ -53,19 +53,19 @@ class HealthProbe:
         default_factory=lambda: asyncio.Semaphore(_MOST_AT_ONCE), init=False
     )
 
-    async def keep_calling(self) -> None:
+    async def keep_probing(self) -> None:
         """Look until cancelled."""
         await self.register.load()
-        self.register.drives = True
+        self.register.is_leader = True
         try:
-            await self._keep_calling()
+            await self._keep_probing()
         finally:
-            self.register.drives = False
+            self.register.is_leader = False
 
-    async def _keep_calling(self) -> None:
+    async def _keep_probing(self) -> None:
         watch = stall_detector.StallDetector(self.register.clock)
         async with asyncio.TaskGroup() as group:
-            group.create_task(watch.keep_beating(), name="vigilance")
+            group.create_task(watch.keep_watching(), name="vigilance")
             while True:
                 began = asyncio.get_running_loop().time()
                 await self.register.enter(self.register.members, fence=self.fence)

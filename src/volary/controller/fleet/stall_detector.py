@@ -22,7 +22,7 @@ class StallDetector:
     _wall: datetime | None = field(default=None, init=False)
     _steady: float = field(default=0.0, init=False)
 
-    async def keep_beating(self) -> None:
+    async def keep_watching(self) -> None:
         """Notice until cancelled."""
         while True:
             before = _now()

@@ -22,7 +22,7 @@ class ApplicationCache:
 
     async def open(
         self,
-        desk: releases.Dependencies,
+        dependencies: releases.Dependencies,
         place: releases.ApplicationSource,
         commit: str,
         slots: asyncio.Semaphore,
@@ -41,7 +41,7 @@ class ApplicationCache:
         key = (repr(place), commit)
         if key not in self._known:
             async with slots:
-                self._known[key] = await releases.open_application(desk, place, commit)
+                self._known[key] = await releases.open_application(dependencies, place, commit)
         self._known.move_to_end(key)
         while len(self._known) > _MOST_APPLICATIONS:
             self._known.popitem(last=False)

@@ -49,10 +49,10 @@ class LeaderContext:
 
     store: protocol.Store
     fence: run_records.Fence | None
-    desk: releases.Dependencies
+    dependencies: releases.Dependencies
     rules: inputs.Rules
     #: Beats whenever something was kept.
-    pulse: change_signal.ChangeSignal
+    change_signal: change_signal.ChangeSignal
     #: Everything that goes on beside belongs to it, and ends with it.
     group: asyncio.TaskGroup
     #: How many may look into repositories and clusters at once, to plan.
@@ -74,7 +74,7 @@ class LeaderContext:
     ) -> None:
         """Write something into the audit that nobody asked for."""
         entry = records.AuditRecord(
-            at=self.desk.clock.now(),
+            at=self.dependencies.clock.now(),
             by=by,
             action=action,
             result="ok",

@@ -11,7 +11,7 @@ class ChangeSignal:
         #: Counts up with each beat.
         self.count = 0
 
-    def beat(self) -> None:
+    def notify_all(self) -> None:
         """Wake everybody who waits."""
         self.count += 1
         self._next.set()

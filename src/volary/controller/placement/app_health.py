@@ -45,11 +45,11 @@ async def read_health(
                 placed = await resource_mapping.map_manifests(
                     client, _watched(project, rendered.manifests), defining=rendered.manifests
                 )
-                found = await live_objects.read(client, placed.placed)
+                found = await live_objects.read(client, placed.mapped)
         except (errors.VolaryError, TimeoutError):
             return None
         rules = executor.with_rules(project.application, clusters.fleet).health
-        said = [assessment.assess(found.get(each.item.key), rules).status for each in placed.placed]
+        said = [assessment.assess(found.get(each.item.key), rules).status for each in placed.mapped]
         return next((each for each in _WORST_FIRST if each in said), None)
 
     async with asyncio.TaskGroup() as group:

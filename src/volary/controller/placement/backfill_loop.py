@@ -44,8 +44,8 @@ class BackfillLoop:
         all_lanes: Those of the tenure.
     """
 
-    tenure: context.LeaderContext
-    all_lanes: Callable[[], Iterable[reconcilers.ApplicationReconciler]]
+    leader: context.LeaderContext
+    all_reconcilers: Callable[[], Iterable[reconcilers.ApplicationReconciler]]
     _tries: backfill_rules.Attempts = field(default_factory=backfill_rules.Attempts, init=False)
     #: What was looked at when nothing was missing: as long as it is the same, nothing is.
     _settled: dict[str, tuple[object, ...]] = field(default_factory=dict, init=False)
@@ -55,7 +55,7 @@ class BackfillLoop:
 
     def __post_init__(self) -> None:
         """Begin to count."""
-        self._swept = self.tenure.desk.clock.now()
+        self._swept = self.leader.dependencies.clock.now()
 
     async def look(self, roll: cluster_health.FleetHealth) -> None:
         """Look at all applications after one roll call, unless it is doubtful."""
@@ -64,29 +64,31 @@ class BackfillLoop:
         known = {each.cluster: each for each in roll.clusters}
         seen = tuple((each.cluster, each.state, each.identity) for each in roll.clusters)
         self._seen = self._seen if seen == self._seen else seen
-        everybody = list(self.all_lanes())
+        everybody = list(self.all_reconcilers())
         await self._let_go(everybody)
-        busy = sum(_is_backfilling(each.standing) for each in everybody)
-        for lane in everybody:
-            work = self._look_at(lane, known, may_begin=busy < _MOST_AT_ONCE)
-            busy += await probe_rounds.isolate_errors(work, lane.name, "is not caught up now")
+        busy = sum(_is_backfilling(each.application_status) for each in everybody)
+        for reconciler in everybody:
+            work = self._look_at(reconciler, known, may_begin=busy < _MOST_AT_ONCE)
+            busy += await probe_rounds.isolate_errors(work, reconciler.name, "is not caught up now")
 
     async def _look_at(
         self,
-        lane: reconcilers.ApplicationReconciler,
+        reconciler: reconcilers.ApplicationReconciler,
         known: Mapping[str, cluster_health.ClusterHealth],
         *,
         may_begin: bool,
     ) -> bool:
-        await self._leave_out_cordoned(lane, known)
-        return await self._look(lane, known, may_begin=may_begin)
+        await self._leave_out_cordoned(reconciler, known)
+        return await self._look(reconciler, known, may_begin=may_begin)
 
     async def _let_go(self, everybody: list[reconcilers.ApplicationReconciler]) -> None:
         """Let go of clusters that left and that no run under way is pinned to."""
-        clusters, now = self.tenure.desk.clusters, self.tenure.desk.clock.now()
+        clusters, now = self.leader.dependencies.clusters, self.leader.dependencies.clock.now()
         if clusters.former:
             under_way = [
-                each for each in everybody if each.standing.under_way and not each.why_gone
+                each
+                for each in everybody
+                if each.application_status.under_way and not each.why_orphaned
             ]
             runs = [each.run_under_way for each in under_way]
             if None not in runs:
@@ -98,10 +100,10 @@ class BackfillLoop:
 
     async def _leave_out_cordoned(
         self,
-        lane: reconcilers.ApplicationReconciler,
+        reconciler: reconcilers.ApplicationReconciler,
         known: Mapping[str, cluster_health.ClusterHealth],
     ) -> None:
-        run = lane.run_under_way
+        run = reconciler.run_under_way
         if run is None or run.is_final or run.rollback is not None:
             return
         if moves.is_move(run):
@@ -113,196 +115,239 @@ class BackfillLoop:
                 continue
             if any(task and task.started for task in (one.task(each.name) for one in run.stages)):
                 continue
-            app = await self._application(lane, run.commit)
+            app = await self._application(reconciler, run.commit)
             if not taints.untolerated((cordon,), app.tolerations):
                 continue
-            now = self.tenure.desk.clock.now()
+            now = self.leader.dependencies.clock.now()
             event = events.SkipCluster(now, each.name, cordon.by, cordon.reason, cordoned=True)
-            refused = await lane.request(run.id, event)
+            refused = await reconciler.request(run.id, event)
             if not refused:
                 _LOG.info("run %s goes on without %s, which is cordoned", run.id, each.name)
 
     async def _look(
         self,
-        lane: reconcilers.ApplicationReconciler,
+        reconciler: reconcilers.ApplicationReconciler,
         known: Mapping[str, cluster_health.ClusterHealth],
         *,
         may_begin: bool,
     ) -> bool:
         """Look at one application; say whether it begins to catch up."""
-        standing = lane.standing
-        if standing.catch_up is not None:
-            await self._withdraw(lane, standing.catch_up, known)
+        application_status = reconciler.application_status
+        if application_status.backfill is not None:
+            await self._withdraw(reconciler, application_status.backfill, known)
             return False
-        commit = standing.reached.commit or lane.record.running_commit
-        if not commit or self._is_left_alone(lane):
+        commit = application_status.coverage.commit or reconciler.record.running_commit
+        if not commit or self._is_left_alone(reconciler):
             return False
-        if not standing.reached.commit:
-            await self._begin_with(lane, commit)
-            standing = lane.standing
-        await self._learn_identities(lane)
-        await self._forget_leavers(lane)
-        app = await self._application(lane, commit)
-        names = self._where(app, standing)
+        if not application_status.coverage.commit:
+            await self._begin_with(reconciler, commit)
+            application_status = reconciler.application_status
+        await self._learn_identities(reconciler)
+        await self._forget_leavers(reconciler)
+        app = await self._application(reconciler, commit)
+        names = self._where(app, application_status)
         missing = release_coverage.missing_clusters(
-            standing.reached, names, self.tenure.register.identity
+            application_status.coverage, names, self.leader.register.identity
         )
-        self._tries.forget(lane.name, missing)
-        if not missing and not lane.standing.reached.waiting:
-            self._settled[lane.name] = self._looked_at(lane)
+        self._tries.forget(reconciler.name, missing)
+        if not missing and not reconciler.application_status.coverage.waiting:
+            self._settled[reconciler.name] = self._looked_at(reconciler)
             return False
-        why = {name: self._why_not_now(lane, app, name, known) for name in missing}
+        why = {name: self._why_not_now(reconciler, app, name, known) for name in missing}
         ready = tuple(name for name in missing if not why[name]) if may_begin else ()
         if not ready:
-            await self._note(lane, {name: told for name, told in why.items() if told})
+            await self._note(reconciler, {name: told for name, told in why.items() if told})
             return False
-        await self._want(lane, commit, {name: missing[name] for name in ready})
+        await self._request_run(reconciler, commit, {name: missing[name] for name in ready})
         return True
 
-    def _is_left_alone(self, lane: reconcilers.ApplicationReconciler) -> bool:
+    def _is_left_alone(self, reconciler: reconcilers.ApplicationReconciler) -> bool:
         """Say whether there is something else to do, or nothing since it was looked at."""
-        if lane.record.removed is not None or not lane.record.repository or lane.why_gone:
+        if (
+            reconciler.record.removed is not None
+            or not reconciler.record.repository
+            or reconciler.why_orphaned
+        ):
             return True
-        if lane.standing.under_way or lane.standing.next_want is not None:
+        if (
+            reconciler.application_status.under_way
+            or reconciler.application_status.next_request is not None
+        ):
             return True
-        before = self._settled.get(lane.name, ())
-        return bool(before) and all(map(operator.is_, before, self._looked_at(lane)))
+        before = self._settled.get(reconciler.name, ())
+        return bool(before) and all(map(operator.is_, before, self._looked_at(reconciler)))
 
-    def _looked_at(self, lane: reconcilers.ApplicationReconciler) -> tuple[object, ...]:
-        return lane.standing, self.tenure.desk.clusters.fleet, self._seen
+    def _looked_at(self, reconciler: reconcilers.ApplicationReconciler) -> tuple[object, ...]:
+        return reconciler.application_status, self.leader.dependencies.clusters.fleet, self._seen
 
     async def _withdraw(
         self,
-        lane: reconcilers.ApplicationReconciler,
-        want: run_requests.RunRequest,
+        reconciler: reconcilers.ApplicationReconciler,
+        run_request: run_requests.RunRequest,
         known: Mapping[str, cluster_health.ClusterHealth],
     ) -> None:
         """Take a want back that has not begun when one of its clusters is gone again."""
-        gone = [name for name in want.targets if not backfill_rules.is_ready(known.get(name))]
+        gone = [
+            name for name in run_request.targets if not backfill_rules.is_ready(known.get(name))
+        ]
         if gone:
-            await lane.amend(lambda now: _without_request(now, want))
+            await reconciler.amend(lambda now: _without_request(now, run_request))
 
-    async def _begin_with(self, lane: reconcilers.ApplicationReconciler, commit: str) -> None:
+    async def _begin_with(self, reconciler: reconcilers.ApplicationReconciler, commit: str) -> None:
         """Find out who has a release that was completed before anybody kept a record of it."""
         wanted = records.RunFilter(
-            applications=frozenset({lane.name}), statuses=frozenset({statuses.RunStatus.SUCCEEDED})
+            applications=frozenset({reconciler.name}),
+            statuses=frozenset({statuses.RunStatus.SUCCEEDED}),
         )
-        page = await self.tenure.store.runs.list(wanted, limit=1)
-        names = lane.standing.placed.chosen
+        page = await self.leader.store.runs.list(wanted, limit=1)
+        names = reconciler.application_status.placed.chosen
         for summary in page.items:
             names = names or tuple(summary.origin.get("targets") or ())
         if not names:
-            names = self._where(await self._application(lane, commit), lane.standing)
-        identity = self.tenure.register.identity
-        reached = release_coverage.ReleaseCoverage(commit, {name: identity(name) for name in names})
-        await lane.amend(lambda now: now if now.reached.commit else replace(now, reached=reached))
+            names = self._where(
+                await self._application(reconciler, commit), reconciler.application_status
+            )
+        identity = self.leader.register.identity
+        coverage = release_coverage.ReleaseCoverage(
+            commit, {name: identity(name) for name in names}
+        )
+        await reconciler.amend(
+            lambda now: now if now.coverage.commit else replace(now, coverage=coverage)
+        )
 
-    async def _learn_identities(self, lane: reconcilers.ApplicationReconciler) -> None:
+    async def _learn_identities(self, reconciler: reconcilers.ApplicationReconciler) -> None:
         """Keep who a cluster is that was not known when it got the release."""
-        identity = self.tenure.register.identity
-        had = lane.standing.reached.clusters
+        identity = self.leader.register.identity
+        had = reconciler.application_status.coverage.clusters
         learned = {name: identity(name) for name, one in had.items() if not one and identity(name)}
         if learned:
-            await lane.amend(
+            await reconciler.amend(
                 lambda now: replace(
                     now,
-                    reached=replace(now.reached, clusters={**now.reached.clusters, **learned}),
+                    coverage=replace(now.coverage, clusters={**now.coverage.clusters, **learned}),
                 )
             )
 
-    async def _forget_leavers(self, lane: reconcilers.ApplicationReconciler) -> None:
+    async def _forget_leavers(self, reconciler: reconcilers.ApplicationReconciler) -> None:
         """Have nothing wait for clusters that left the fleet; who comes back is a newcomer."""
-        names = self.tenure.desk.clusters.fleet.names
-        if release_coverage.restricted_to(lane.standing.reached, names) != lane.standing.reached:
-            await lane.amend(
-                lambda now: replace(now, reached=release_coverage.restricted_to(now.reached, names))
+        names = self.leader.dependencies.clusters.fleet.names
+        if (
+            release_coverage.restricted_to(reconciler.application_status.coverage, names)
+            != reconciler.application_status.coverage
+        ):
+            await reconciler.amend(
+                lambda now: replace(
+                    now, coverage=release_coverage.restricted_to(now.coverage, names)
+                )
             )
 
     def _where(
-        self, app: applications.Application, standing: application_statuses.ApplicationStatus
+        self,
+        app: applications.Application,
+        application_status: application_statuses.ApplicationStatus,
     ) -> tuple[str, ...]:
         """Return the clusters that the application is on and that take something new."""
-        members = self.tenure.desk.clusters.fleet
+        members = self.leader.dependencies.clusters.fleet
         there = fleet_checks.deployment_targets(app, members)
         open_to = {each.name for each in there if not eligibility.exclusion_reason(app, each)}
         qualified = [
-            each for each in there if each.name in open_to or each.name in standing.placed.chosen
+            each
+            for each in there
+            if each.name in open_to or each.name in application_status.placed.chosen
         ]
-        leaving = {each.cluster for each in standing.placed.leaving}
-        chosen = destinations.choose(app, qualified, standing.placed).names
+        leaving = {each.cluster for each in application_status.placed.leaving}
+        chosen = destinations.choose(app, qualified, application_status.placed).names
         return tuple(name for name in chosen if name in open_to and name not in leaving)
 
     def _why_not_now(
         self,
-        lane: reconcilers.ApplicationReconciler,
+        reconciler: reconcilers.ApplicationReconciler,
         app: applications.Application,
         name: str,
         known: Mapping[str, cluster_health.ClusterHealth],
     ) -> str:
-        now, member = self.tenure.desk.clock.now(), self.tenure.desk.clusters.member(name)
+        now, member = (
+            self.leader.dependencies.clock.now(),
+            self.leader.dependencies.clusters.member(name),
+        )
         if member is None:
             return "it left the fleet"
-        told = backfill_rules.why_not_now(app, member, lane.standing, known.get(name), now)
-        wait = self._tries.why_wait(lane.name, name, now)
-        return told or (wait and lane.standing.reached.waiting.get(name, wait))
+        told = backfill_rules.why_not_now(
+            app, member, reconciler.application_status, known.get(name), now
+        )
+        wait = self._tries.why_wait(reconciler.name, name, now)
+        return told or (wait and reconciler.application_status.coverage.waiting.get(name, wait))
 
-    async def _want(
-        self, lane: reconcilers.ApplicationReconciler, commit: str, why: Mapping[str, str]
+    async def _request_run(
+        self, reconciler: reconcilers.ApplicationReconciler, commit: str, why: Mapping[str, str]
     ) -> None:
-        now = self.tenure.desk.clock.now()
+        now = self.leader.dependencies.clock.now()
         told = "; ".join(f"{name}: {reason}" for name, reason in why.items())
-        want = run_requests.RunRequest(
-            id=self.tenure.new_id(),
+        run_request = run_requests.RunRequest(
+            id=self.leader.new_id(),
             commit=commit,
-            kind=run_requests.RunKind.CATCH_UP,
+            kind=run_requests.RunKind.BACKFILL,
             reason=f"the last completed release, {commit[:7]}, for clusters that miss it ({told})",
             at=now,
             by=_BY,
             targets=tuple(why),
         )
-        self._tries.note(lane.name, why, now)
-        _LOG.info("application %s: %s", lane.name, want.reason)
-        await lane.amend(lambda standing: _with_request(standing, want))
+        self._tries.note(reconciler.name, why, now)
+        _LOG.info("application %s: %s", reconciler.name, run_request.reason)
+        await reconciler.amend(
+            lambda application_status: _with_request(application_status, run_request)
+        )
 
     async def _note(
-        self, lane: reconcilers.ApplicationReconciler, waiting: Mapping[str, str]
+        self, reconciler: reconcilers.ApplicationReconciler, waiting: Mapping[str, str]
     ) -> None:
         """Keep why clusters wait, when that changed."""
-        if waiting == lane.standing.reached.waiting:
+        if waiting == reconciler.application_status.coverage.waiting:
             return
-        await lane.amend(
-            lambda now: replace(now, reached=replace(now.reached, waiting=dict(waiting)))
+        await reconciler.amend(
+            lambda now: replace(now, coverage=replace(now.coverage, waiting=dict(waiting)))
         )
 
     async def _application(
-        self, lane: reconcilers.ApplicationReconciler, commit: str
+        self, reconciler: reconcilers.ApplicationReconciler, commit: str
     ) -> applications.Application:
-        tenure = self.tenure
-        project = await tenure.opened.open(tenure.desk, lane.place, commit, tenure.planners)
+        leader = self.leader
+        project = await leader.opened.open(
+            leader.dependencies, reconciler.place, commit, leader.planners
+        )
         return project.application
 
 
-def _is_backfilling(standing: application_statuses.ApplicationStatus) -> bool:
-    under_way = standing.under_way and standing.reached.run == standing.run != ""
-    return under_way or standing.catch_up is not None
+def _is_backfilling(application_status: application_statuses.ApplicationStatus) -> bool:
+    under_way = (
+        application_status.under_way
+        and application_status.coverage.run == application_status.run != ""
+    )
+    return under_way or application_status.backfill is not None
 
 
 def _with_request(
-    standing: application_statuses.ApplicationStatus, want: run_requests.RunRequest
+    application_status: application_statuses.ApplicationStatus, run_request: run_requests.RunRequest
 ) -> application_statuses.ApplicationStatus:
-    """Return the standing with a want, unless something else came up meanwhile."""
-    if standing.under_way or standing.next_want is not None:
-        return standing
+    """Return the status with a want, unless something else came up meanwhile."""
+    if application_status.under_way or application_status.next_request is not None:
+        return application_status
     waiting = {
-        name: why for name, why in standing.reached.waiting.items() if name not in want.targets
+        name: why
+        for name, why in application_status.coverage.waiting.items()
+        if name not in run_request.targets
     }
-    return replace(standing, catch_up=want, reached=replace(standing.reached, waiting=waiting))
+    return replace(
+        application_status,
+        backfill=run_request,
+        coverage=replace(application_status.coverage, waiting=waiting),
+    )
 
 
 def _without_request(
-    standing: application_statuses.ApplicationStatus, want: run_requests.RunRequest
+    application_status: application_statuses.ApplicationStatus, run_request: run_requests.RunRequest
 ) -> application_statuses.ApplicationStatus:
-    wanted = standing.catch_up
-    if wanted is None or wanted.id != want.id:
-        return standing
-    return replace(standing, catch_up=None)
+    wanted = application_status.backfill
+    if wanted is None or wanted.id != run_request.id:
+        return application_status
+    return replace(application_status, backfill=None)

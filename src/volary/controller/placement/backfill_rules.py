@@ -17,7 +17,7 @@ FIRST, LONGEST = timedelta(seconds=30), timedelta(minutes=30)
 def why_not_now(
     app: applications.Application,
     cluster: fleets.Cluster,
-    standing: application_statuses.ApplicationStatus,
+    application_status: application_statuses.ApplicationStatus,
     found: cluster_health.ClusterHealth | None,
     now: datetime,
 ) -> str:
@@ -30,9 +30,11 @@ def why_not_now(
     if not is_ready(found):
         seen = found.pending
         return f"it was just seen {seen.state.value}" if seen else f"it is {found.state.value}"
-    if replica_assignment.divides_replicas(app) and not _has_share(standing, cluster.name):
+    if replica_assignment.divides_replicas(app) and not _has_share(
+        application_status, cluster.name
+    ):
         return "replicas are divided, and it has no share before the next run or rebalance"
-    pinned = run_admission.why_blocked(standing, None)
+    pinned = run_admission.why_blocked(application_status, None)
     if pinned:
         return pinned
     closed = _closure(app, cluster, now)
@@ -45,9 +47,9 @@ def is_ready(found: cluster_health.ClusterHealth | None) -> bool:
     return found is not None and found.state is ready and found.pending is None
 
 
-def _has_share(standing: application_statuses.ApplicationStatus, name: str) -> bool:
+def _has_share(application_status: application_statuses.ApplicationStatus, name: str) -> bool:
     """Where nothing was divided (autoscalers own all of it), everybody gets all of it."""
-    shared = standing.assigned.workloads
+    shared = application_status.assigned.workloads
     return not shared or any(name in each.replicas for each in shared)
 
 

@@ -40,8 +40,8 @@ class FailoverLoop:
         limits: How much may be moved.
     """
 
-    tenure: context.LeaderContext
-    all_lanes: Callable[[], Iterable[reconcilers.ApplicationReconciler]]
+    leader: context.LeaderContext
+    all_reconcilers: Callable[[], Iterable[reconcilers.ApplicationReconciler]]
     limits: failover_rules.FailoverLimits = field(default_factory=failover_rules.FailoverLimits)
     #: Why nothing is moved at all; empty: it is.
     alarm: str = field(default="", init=False)
@@ -54,72 +54,83 @@ class FailoverLoop:
     async def look(self, roll: cluster_health.FleetHealth) -> None:
         """Decide for all applications after one roll call."""
         concerned = []
-        for lane in tuple(self.all_lanes()):
-            work = self._consider(lane, roll.doubt)
-            if await probe_rounds.isolate_errors(work, lane.name, "cannot be looked at"):
-                concerned.append(lane)
+        for reconciler in tuple(self.all_reconcilers()):
+            work = self._consider(reconciler, roll.doubt)
+            if await probe_rounds.isolate_errors(work, reconciler.name, "cannot be looked at"):
+                concerned.append(reconciler)
         await self._tell(self._view(roll.doubt), concerned)
 
     @property
     def _known(self) -> Mapping[str, cluster_health.ClusterHealth]:
         """All clusters of the fleet, as they are known in this moment."""
-        register = self.tenure.register
+        register = self.leader.register
         return {name: register.of(name) for name in register.members.names}
 
     def _view(self, doubt: str) -> eviction_limits.FleetAssessment:
-        return eviction_limits.assess(self._known, self._now(), self.tenure.register.rules, doubt)
+        return eviction_limits.assess(self._known, self._now(), self.leader.register.rules, doubt)
 
     def _now(self) -> datetime:
-        return self.tenure.desk.clock.now()
+        return self.leader.dependencies.clock.now()
 
     # One application.
 
-    async def _consider(self, lane: reconcilers.ApplicationReconciler, doubt: str) -> bool:
+    async def _consider(self, reconciler: reconcilers.ApplicationReconciler, doubt: str) -> bool:
         """Look at one application; say whether it may be moved by itself."""
-        record = lane.record
-        commit = moves.completed_commit(lane.standing, record.running_commit)
-        if record.removed is not None or lane.why_gone or not commit:
+        record = reconciler.record
+        commit = moves.completed_commit(reconciler.application_status, record.running_commit)
+        if record.removed is not None or reconciler.why_orphaned or not commit:
             return False
-        project = await self._project(lane, commit)
+        project = await self._project(reconciler, commit)
         app = project.application
-        if await self._is_of_interest(lane, app):
-            await self._take_back(lane, project)
-            await self._decide(lane, project, doubt)
-            await self._make_room(lane, app)
+        if await self._is_of_interest(reconciler, app):
+            await self._take_back(reconciler, project)
+            await self._decide(reconciler, project, doubt)
+            await self._make_room(reconciler, app)
         return app.failover is not None
 
     async def _project(
-        self, lane: reconcilers.ApplicationReconciler, commit: str
+        self, reconciler: reconcilers.ApplicationReconciler, commit: str
     ) -> projects.Project:
         """Return the application as it was released last; its own word about failover counts."""
-        tenure = self.tenure
-        return await tenure.opened.open(tenure.desk, lane.place, commit, tenure.planners)
+        leader = self.leader
+        return await leader.opened.open(
+            leader.dependencies, reconciler.place, commit, leader.planners
+        )
 
     async def _is_of_interest(
-        self, lane: reconcilers.ApplicationReconciler, app: applications.Application
+        self, reconciler: reconcilers.ApplicationReconciler, app: applications.Application
     ) -> bool:
-        placed = lane.standing.placed
+        placed = reconciler.application_status.placed
         drained = any(each.drain for each in self._known.values())
-        if app.failover is not None or placed.leaving or lane.standing.move or drained:
+        if (
+            app.failover is not None
+            or placed.leaving
+            or reconciler.application_status.move
+            or drained
+        ):
             return True
         if placed.waiting or placed.timers:
-            await lane.change({"placed": replace(placed, waiting={}, timers={})})
+            await reconciler.change({"placed": replace(placed, waiting={}, timers={})})
         return False
 
     async def _decide(
-        self, lane: reconcilers.ApplicationReconciler, project: projects.Project, doubt: str
+        self, reconciler: reconcilers.ApplicationReconciler, project: projects.Project, doubt: str
     ) -> None:
-        before = lane.standing.placed
-        if lane.standing.move is not None or moves.is_moving(lane.run_under_way):
+        before = reconciler.application_status.placed
+        if reconciler.application_status.move is not None or moves.is_moving(
+            reconciler.run_under_way
+        ):
             return
-        situation = await self.situation(lane.standing, project)
-        allowance = self._allowance(lane, doubt)
+        situation = await self.situation(reconciler.application_status, project)
+        allowance = self._allowance(reconciler, doubt)
         decision = decisions.decide(situation, allowance)
-        here = self.tenure.register.members.names
+        here = self.leader.register.members.names
         # Of a cluster that left the fleet nobody can tell any more what it has.
         left = tuple(each for each in before.leaving if each.cluster in here)
         after = evictions.next_steps(situation, (*left, *decision.leaving), decision.chosen)
-        if pinned := run_admission.why_blocked(lane.standing, lane.run_under_way):
+        if pinned := run_admission.why_blocked(
+            reconciler.application_status, reconciler.run_under_way
+        ):
             after = evictions.paused(left, pinned)
         away = {name: why for name, why in before.away.items() if name in here}
         placed = decisions.PlacementState(
@@ -130,65 +141,71 @@ class FailoverLoop:
             decision.timers,
             {**decision.waiting, **after.waiting},
         )
-        move = self._want(lane, after, situation.now)
+        move = self._request_run(reconciler, after, situation.now)
 
         def kept(
-            standing: application_statuses.ApplicationStatus,
+            application_status: application_statuses.ApplicationStatus,
         ) -> application_statuses.ApplicationStatus:
             # Somebody else decided meanwhile; the next look decides anew.
             if (
-                standing.placed != before
-                or standing.move is not None
-                or moves.is_moving(lane.run_under_way)
+                application_status.placed != before
+                or application_status.move is not None
+                or moves.is_moving(reconciler.run_under_way)
             ):
-                return standing
-            return replace(standing, placed=placed, move=move)
+                return application_status
+            return replace(application_status, placed=placed, move=move)
 
         if placed != before or move is not None:
-            await lane.amend(kept)
-            await self._note(lane, decision, placed)
+            await reconciler.amend(kept)
+            await self._note(reconciler, decision, placed)
 
     async def _take_back(
-        self, lane: reconcilers.ApplicationReconciler, project: projects.Project
+        self, reconciler: reconcilers.ApplicationReconciler, project: projects.Project
     ) -> None:
         """Take a move back that has not begun and that nothing speaks for any more."""
-        move, before = lane.standing.move, lane.standing.placed
+        move, before = reconciler.application_status.move, reconciler.application_status.placed
         if move is None or move.by != _BY:
             return
-        after = evictions.without_pending(await self.situation(lane.standing, project))
+        after = evictions.without_pending(
+            await self.situation(reconciler.application_status, project)
+        )
         if after is None:
             return
 
         def kept(
-            standing: application_statuses.ApplicationStatus,
+            application_status: application_statuses.ApplicationStatus,
         ) -> application_statuses.ApplicationStatus:
-            is_same = standing.move == move and standing.placed == before
-            return replace(standing, placed=after, move=None) if is_same else standing
+            is_same = application_status.move == move and application_status.placed == before
+            return (
+                replace(application_status, placed=after, move=None)
+                if is_same
+                else application_status
+            )
 
-        await lane.amend(kept)
-        _LOG.warning("application %s stays where it is: %s", lane.name, "the reason has gone")
+        await reconciler.amend(kept)
+        _LOG.warning("application %s stays where it is: %s", reconciler.name, "the reason has gone")
 
     async def _note(
         self,
-        lane: reconcilers.ApplicationReconciler,
+        reconciler: reconcilers.ApplicationReconciler,
         decision: decisions.Decision,
         placed: decisions.PlacementState,
     ) -> None:
         """Say what was decided, and count it, once it is kept."""
-        if not set(placed.leaving) <= set(lane.standing.placed.leaving):
+        if not set(placed.leaving) <= set(reconciler.application_status.placed.leaving):
             return
         for each in decision.leaving:
-            _LOG.warning("application %s leaves %s: %s", lane.name, each.cluster, each.reason)
+            _LOG.warning("application %s leaves %s: %s", reconciler.name, each.cluster, each.reason)
             if each.cause is not decisions.Cause.DRAIN:
-                self._begun[lane.name, each.cluster] = each.since
+                self._begun[reconciler.name, each.cluster] = each.since
             document = {"reason": f"{each.cluster}: {each.reason}"}
-            await self.tenure.note(_BY, "failover.moved", document, application=lane.name)
+            await self.leader.note(_BY, "failover.moved", document, application=reconciler.name)
 
     def _allowance(
-        self, lane: reconcilers.ApplicationReconciler, doubt: str
+        self, reconciler: reconcilers.ApplicationReconciler, doubt: str
     ) -> eviction_limits.Allowance:
         """Return how much may begin to move; nothing of what somebody has paused."""
-        pinned = run_admission.why_blocked(lane.standing, lane.run_under_way)
+        pinned = run_admission.why_blocked(reconciler.application_status, reconciler.run_under_way)
         if pinned:
             return eviction_limits.Allowance(
                 0, f"{pinned}, which pins where it is as well", is_closed=True
@@ -197,14 +214,17 @@ class FailoverLoop:
             self._view(doubt), self._recent(), self.limits, self._now()
         )
 
-    def _want(
-        self, lane: reconcilers.ApplicationReconciler, after: evictions.NextSteps, now: datetime
+    def _request_run(
+        self,
+        reconciler: reconcilers.ApplicationReconciler,
+        after: evictions.NextSteps,
+        now: datetime,
     ) -> run_requests.RunRequest | None:
         if after.shift is None:
             return None
         return run_requests.RunRequest(
-            self.tenure.new_id(),
-            moves.completed_commit(lane.standing, lane.record.running_commit),
+            self.leader.new_id(),
+            moves.completed_commit(reconciler.application_status, reconciler.record.running_commit),
             run_requests.RunKind.PLACEMENT,
             after.reason,
             now,
@@ -214,22 +234,26 @@ class FailoverLoop:
 
     async def situation(
         self,
-        standing: application_statuses.ApplicationStatus,
+        application_status: application_statuses.ApplicationStatus,
         project: projects.Project,
     ) -> decisions.Situation:
         """Return everything that a decision about an application looks at."""
-        desk, policy = self.tenure.desk, project.application.failover
-        seen = rebalancing.KnownClusters(self._known, self.tenure.register.rules)
-        situation = rebalancing.situation(desk, project, standing, seen, self._now())
+        dependencies, policy = self.leader.dependencies, project.application.failover
+        seen = rebalancing.KnownClusters(self._known, self.leader.register.rules)
+        situation = rebalancing.situation(
+            dependencies, project, application_status, seen, self._now()
+        )
         if policy is None:
             return situation
         if policy.application is not None:
-            here = situation.standing.chosen
+            here = situation.placement.chosen
             well = [each for each in here if situation.is_well(each)]
             found = await app_health.read_health(
-                desk.clusters, desk.renderer, project, well, desk.patience
+                dependencies.clusters, dependencies.renderer, project, well, dependencies.patience
             )
-            situation = replace(situation, health=_unhealthy(found, in_release=standing.under_way))
+            situation = replace(
+                situation, health=_unhealthy(found, in_release=application_status.under_way)
+            )
         if policy.cluster is not None and policy.witness is not None:
             answers = await self._ask(policy.witness, situation)
             refused = {name: each.refusal for name, each in answers.items() if each.refusal}
@@ -242,12 +266,12 @@ class FailoverLoop:
         self, witness: failover_rules.ExternalProbe, situation: decisions.Situation
     ) -> Mapping[str, external_probe.ProbeAnswer]:
         """Ask about the clusters that carry a mark of a rule."""
-        reach = self.tenure.desk.executor_options.permissions.reach
+        reach = self.leader.dependencies.executor_options.permissions.reach
         no_execute = taints.Effect.NO_EXECUTE
         marked = [
             each
             for each in situation.targets
-            if each.name in situation.standing.chosen
+            if each.name in situation.placement.chosen
             and any(one.by == taints.BY_RULE and one.effect is no_execute for one in each.taints)
         ]
         async with asyncio.TaskGroup() as group:
@@ -260,9 +284,9 @@ class FailoverLoop:
     def _recent(self) -> list[datetime]:
         """Return when moves began, of all applications: as it is kept, and those that ended."""
         kept = {
-            (lane.name, each.cluster): each.since
-            for lane in self.all_lanes()
-            for each in lane.standing.placed.leaving
+            (reconciler.name, each.cluster): each.since
+            for reconciler in self.all_reconcilers()
+            for each in reconciler.application_status.placed.leaving
             if each.cause in (decisions.Cause.CLUSTER, decisions.Cause.APPLICATION)
         }
         now = self._now()
@@ -272,24 +296,28 @@ class FailoverLoop:
     # A run under way.
 
     async def _make_room(
-        self, lane: reconcilers.ApplicationReconciler, app: applications.Application
+        self, reconciler: reconcilers.ApplicationReconciler, app: applications.Application
     ) -> None:
         """Interrupt a run that a move has waited for long enough."""
-        run, move = lane.run_under_way, lane.standing.move
+        run, move = reconciler.run_under_way, reconciler.application_status.move
         if move is None or moves.is_moving(run):
             return
         patience = (app.failover or failover_rules.Failover()).patience
-        answer = moves.decide_preemption(lane.standing, run, move, self._now(), patience)
+        answer = moves.decide_preemption(
+            reconciler.application_status, run, move, self._now(), patience
+        )
         if answer.room is moves.Preemption.WAIT:
-            await lane.amend(lambda each: moves.delayed(each, answer.reason))
+            await reconciler.amend(lambda each: moves.delayed(each, answer.reason))
         if run is None or answer.room is not moves.Preemption.INTERRUPT:
             return
-        again = moves.request_resumption(run, move, self._now(), self.tenure.new_id())
+        again = moves.request_resumption(run, move, self._now(), self.leader.new_id())
         # First what comes after: a process that dies in between leaves a run too many, not too few.
-        await lane.amend(lambda each: each if each.want else replace(each, want=again))
+        await reconciler.amend(
+            lambda each: each if each.run_request else replace(each, run_request=again)
+        )
         reason = f"interrupted by a move: {move.reason}"
         event = events.Cancel(self._now(), _BY, rollback=False, reason=reason)
-        refusal = await lane.request(run.id, event)
+        refusal = await reconciler.request(run.id, event)
         if refusal:
             _LOG.warning("run %s goes on before a move: %s", run.id, refusal)
 
@@ -312,10 +340,10 @@ class FailoverLoop:
             _LOG.warning("failover goes on: %s", view)
             return
         _LOG.error("failover is stopped: %s", raised)
-        await self.tenure.note(_BY, "failover.stopped", {"reason": raised})
-        for lane in about:
-            subject = notices.Subject(lane.name, labels=lane.record.labels)
-            self.tenure.notifier.announce(
+        await self.leader.note(_BY, "failover.stopped", {"reason": raised})
+        for reconciler in about:
+            subject = notices.Subject(reconciler.name, labels=reconciler.record.labels)
+            self.leader.notifier.announce(
                 notices.Event.FAILOVER_STOPPED, subject, self._now(), raised
             )
 

@@ -33,7 +33,7 @@ class RoundListener:
         self._roll = roll
         self._called.set()
 
-    async def keep_looking(self) -> None:
+    async def keep_running(self) -> None:
         """Look after each roll call until cancelled."""
         while True:
             await self._called.wait()

@@ -27,30 +27,32 @@ class KnownClusters:
 
 
 def situation(
-    desk: releases.Dependencies,
+    dependencies: releases.Dependencies,
     project: projects.Project,
-    standing: application_statuses.ApplicationStatus,
+    application_status: application_statuses.ApplicationStatus,
     known: KnownClusters,
     now: datetime,
 ) -> decisions.Situation:
     """Return where an application is and could be, without looking at anything."""
     app = project.application
-    targets = fleet_checks.deployment_targets(app, desk.clusters.fleet)
+    targets = fleet_checks.deployment_targets(app, dependencies.clusters.fleet)
     names = tuple(each.name for each in targets)
-    chosen = standing.placed.chosen or (() if app.spread else names)
+    chosen = application_status.placed.chosen or (() if app.spread else names)
     here = tuple(each for each in chosen if each in names)
-    placed = replace(standing.placed, chosen=here)
-    has_shares = bool(standing.assigned.workloads) or not replica_assignment.divides_replicas(app)
+    placed = replace(application_status.placed, chosen=here)
+    has_shares = bool(
+        application_status.assigned.workloads
+    ) or not replica_assignment.divides_replicas(app)
     return decisions.Situation(
         app, targets, known.clusters, placed, now, known.rules, has_shares=has_shares
     )
 
 
 async def plan(
-    desk: releases.Dependencies,
+    dependencies: releases.Dependencies,
     place: releases.ApplicationSource,
     running_commit: str,
-    standing: application_statuses.ApplicationStatus,
+    application_status: application_statuses.ApplicationStatus,
     known: KnownClusters,
     *,
     by: str,
@@ -63,21 +65,23 @@ async def plan(
     """
     if not running_commit:
         raise refusals.conflict("no release of it was completed yet: there is nothing to place")
-    commit = moves.completed_commit(standing, running_commit)
-    project = await releases.open_application(desk, place, commit)
-    looked = situation(desk, project, standing, known, desk.clock.now())
+    commit = moves.completed_commit(application_status, running_commit)
+    project = await releases.open_application(dependencies, place, commit)
+    looked = situation(dependencies, project, application_status, known, dependencies.clock.now())
     choice = rebalance.choose(looked)
     if choice.failure or not choice.names:
         raise refusals.conflict(choice.failure or "no cluster that it may be on answers")
-    placed = replace(standing, placed=replace(standing.placed, chosen=choice.names))
-    numbers = await moves.divide(desk, project, placed, fresh=True)
+    placed = replace(
+        application_status, placed=replace(application_status.placed, chosen=choice.names)
+    )
+    numbers = await moves.divide(dependencies, project, placed, fresh=True)
     before, after = moves.pod_counts(numbers)
     return rebalance.plan(looked, choice, before, after, by=by)
 
 
 async def carry_out(
-    tenure: context.LeaderContext,
-    lane: reconcilers.ApplicationReconciler,
+    leader: context.LeaderContext,
+    reconciler: reconcilers.ApplicationReconciler,
     request: records.RequestRecord,
 ) -> str:
     """Have an application placed anew; returns why not, or nothing.
@@ -86,18 +90,23 @@ async def carry_out(
         errors.UserError: There is no place for it.
         errors.TemporaryError: It cannot be told now.
     """
-    before = lane.standing
-    if before.move is not None or moves.is_moving(lane.run_under_way):
+    before = reconciler.application_status
+    if before.move is not None or moves.is_moving(reconciler.run_under_way):
         return "it is moving already; ask again when that has ended"
-    known = KnownClusters(tenure.register.known, tenure.register.rules)
+    known = KnownClusters(leader.register.known, leader.register.rules)
     made = await plan(
-        tenure.desk, lane.place, lane.record.running_commit, before, known, by=request.by
+        leader.dependencies,
+        reconciler.place,
+        reconciler.record.running_commit,
+        before,
+        known,
+        by=request.by,
     )
     if made.is_empty and not made.leaving and not before.placed.away:
         return "nothing would move: it is where it would be placed anew"
     move = run_requests.RunRequest(
         request.id,
-        moves.completed_commit(before, lane.record.running_commit),
+        moves.completed_commit(before, reconciler.record.running_commit),
         run_requests.RunKind.PLACEMENT,
         made.reason,
         request.at,
@@ -106,13 +115,19 @@ async def carry_out(
     )
 
     def kept(
-        standing: application_statuses.ApplicationStatus,
+        application_status: application_statuses.ApplicationStatus,
     ) -> application_statuses.ApplicationStatus:
-        if standing.placed != before.placed or standing.move is not None:
-            return standing
-        placed = decisions.PlacementState(made.chosen, standing.placed.coming, {}, made.leaving)
-        return replace(standing, placed=placed, move=None if made.is_empty else move)
+        if application_status.placed != before.placed or application_status.move is not None:
+            return application_status
+        placed = decisions.PlacementState(
+            made.chosen, application_status.placed.coming, {}, made.leaving
+        )
+        return replace(application_status, placed=placed, move=None if made.is_empty else move)
 
-    await lane.amend(kept)
-    is_taken = made.is_empty or lane.standing.move == move or lane.standing.run == move.id
+    await reconciler.amend(kept)
+    is_taken = (
+        made.is_empty
+        or reconciler.application_status.move == move
+        or reconciler.application_status.run == move.id
+    )
     return "" if is_taken else "something else moved meanwhile; ask again"

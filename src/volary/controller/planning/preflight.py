@@ -53,7 +53,7 @@ class Trial:
     #: Why it could not be asked; empty: it could.
     silence: str = ""
     #: The objects of `changes` with their two sides, when somebody wanted to look closely.
-    foreseen: tuple[steps.ObjectPreview, ...] = ()
+    previewed: tuple[steps.ObjectPreview, ...] = ()
     #: What could not be looked at, or will not be done; only after looking closely.
     warnings: tuple[str, ...] = ()
 
@@ -174,16 +174,16 @@ async def _inspect(
 ) -> Trial:
     """Return what a set would change object by object, and what it would prune."""
     try:
-        foreseen = await applier.inspect_set(client, last.manifests, options)
+        previewed = await applier.inspect_set(client, last.manifests, options)
     except applier.ApplyError as error:
         return _refused(client.name, error)
-    changes = tuple(each.change for each in foreseen)
+    changes = tuple(each.change for each in previewed)
     if not last.prunes:
-        return Trial(client.name, apply_results.ChangeSet(changes), foreseen=foreseen)
+        return Trial(client.name, apply_results.ChangeSet(changes), previewed=previewed)
     pruned = await pruning.preview(client, last.manifests, scope)
     warnings = (*pruned.warnings, pruned.refusal) if pruned.refusal else pruned.warnings
     every = apply_results.ChangeSet((*changes, *pruned.changes))
-    return Trial(client.name, every, foreseen=foreseen, warnings=warnings)
+    return Trial(client.name, every, previewed=previewed, warnings=warnings)
 
 
 def _scope(
@@ -203,7 +203,7 @@ def _scope(
         application.variant_label,
         last.variants,
         options.namespaces,
-        prepared.wish.allow_mass_deletion,
+        prepared.options.allow_mass_deletion,
         tuple(sorted(places)),
     )
 
@@ -278,11 +278,11 @@ def _of_stage(prepared: preparation.PreparedRun, each: pipelines.Stage, target: 
 
 
 def warn_of_unknown_kinds(
-    foreseen: Sequence[steps.ObjectPreview], rules: Sequence[object_health.Rule]
+    previewed: Sequence[steps.ObjectPreview], rules: Sequence[object_health.Rule]
 ) -> tuple[str, ...]:
     """Return a sentence for each kind, by name."""
     found: dict[tuple[str, str], bool] = {}
-    for each in foreseen:
+    for each in previewed:
         body = each.after or each.before
         if body is None or assessment.has_rule(manifest.Manifest(body), rules):
             continue

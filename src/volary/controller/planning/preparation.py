@@ -1,4 +1,4 @@
-"""From a wish to a plan: sources opened, manifests rendered, the running commit known."""
+"""From a options to a plan: sources opened, manifests rendered, the running commit known."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -74,7 +74,7 @@ class RunOptions:
 class PreparedRun:
     """Everything that is known before anything is written."""
 
-    wish: RunOptions
+    options: RunOptions
     project: projects.Project
     members: fleets.Fleet
     plan: run_plans.Plan
@@ -84,7 +84,7 @@ class PreparedRun:
     manifests: Mapping[str, Sequence[manifest.Manifest]]
     old_manifests: Mapping[str, Sequence[manifest.Manifest]]
     warnings: tuple[errors.Problem, ...]
-    memory_key: str
+    state_key: str
     waves: run_waves.RunWaves = field(default_factory=run_waves.RunWaves)
     #: Clusters that the application is on, also those that take nothing new now.
     chosen: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ class PreparedRun:
 
 
 async def prepare(
-    wish: RunOptions,
+    options: RunOptions,
     clusters: client_pool.ClientPool,
     project: projects.Project,
     *,
@@ -116,17 +116,17 @@ async def prepare(
         application, clusters.fleet, document=loaded.document, base=loaded.base
     )
     selection, placed = target_selection.narrow(
-        application, selection, wish.placed, clusters.fleet, loaded.document
+        application, selection, options.placed, clusters.fleet, loaded.document
     )
     names = tuple(each.name for each in selection.require())
     sides = {project.commit: _side(project)}
     rendering = run_renderer.RunRenderer(
         sides, renderer or renderers.Renderer(), clusters.fleet, new=project.commit
     )
-    key = memory_key(project, clusters.fleet, names)
-    rendering.numbers = await _numbers(wish, clusters, rendering, names, key)
+    key = state_key(project, clusters.fleet, names)
+    rendering.numbers = await _numbers(options, clusters, rendering, names, key)
     manifests = await _each(rendering.render, project.commit, names)
-    running = await _running(wish, clusters, project, manifests, key)
+    running = await _running(options, clusters, project, manifests, key)
     warnings = [*project.warnings, *selection.warnings, *rendering.numbers.warnings]
     before = {name: running.of(name) for name in names}
     sides.update(await _running_sides(project, before.values()))
@@ -137,7 +137,7 @@ async def prepare(
         running={name: old.get(name) for name in names},
         target=manifests,
         subject=project.subject,
-        forced=wish.strategy,
+        forced=options.strategy,
         assigned=cluster_strategies.assign(application, selection.targets),
     )
     chosen = skipping.apply(
@@ -147,19 +147,19 @@ async def prepare(
     )
     if fleet_shares.needs_shares(chosen.stages):
         counts = await replica_assignment.read_primary_pods(
-            clusters, application, manifests, patience=wish.patience
+            clusters, application, manifests, patience=options.patience
         )
         pinned = fleet_shares.fix_shares(application, chosen.stages, selection.targets, counts)
         chosen = replace(chosen, stages=pinned)
     try:
         moved = run_waves.plan_waves(
-            application, selection.targets, chosen.stages, goes_back=wish.goes_back
+            application, selection.targets, chosen.stages, goes_back=options.goes_back
         )
     except errors.UserError as error:
         raise loaded.located(error, wave_rules.PATH) from error
     warnings += [errors.Problem(each, severity=errors.Severity.WARNING) for each in moved.warnings]
     return PreparedRun(
-        wish,
+        options,
         project,
         clusters.fleet,
         chosen,
@@ -263,7 +263,7 @@ def _description(project: projects.Project, files: trees.Tree) -> str:
 
 
 async def _numbers(
-    wish: RunOptions,
+    options: RunOptions,
     clusters: client_pool.ClientPool,
     rendering: run_renderer.RunRenderer,
     names: Sequence[str],
@@ -272,19 +272,19 @@ async def _numbers(
     application = rendering.sides[rendering.new].application
     if not replica_assignment.divides_replicas(application):
         return replica_assignment.ReplicaNumbers()
-    previous = wish.assigned
+    previous = options.assigned
     if previous is None:
         previous = local_state.read_assignment(local_state.state_path(), key)
     undivided = await _each(rendering.undivided, rendering.new, names)
-    members = replica_assignment.members_of(application, clusters.fleet, names, wish.placed)
-    back_to = wish.assigned_before if wish.goes_back else assignment.EMPTY
+    members = replica_assignment.members_of(application, clusters.fleet, names, options.placed)
+    back_to = options.assigned_before if options.goes_back else assignment.EMPTY
     return await replica_assignment.assign_replicas(
         clusters,
         application,
         undivided,
         members,
         previous,
-        patience=wish.patience,
+        patience=options.patience,
         back_to=back_to,
     )
 
@@ -322,23 +322,23 @@ async def _render_known(
 
 
 async def _running(
-    wish: RunOptions,
+    options: RunOptions,
     clusters: client_pool.ClientPool,
     project: projects.Project,
     manifests: Mapping[str, Manifests],
     key: str,
 ) -> running_commit.RunningCommits:
-    if wish.running == running_commit.NONE:
+    if options.running == running_commit.NONE:
         return running_commit.RunningCommits("", "--running none was passed")
-    if wish.running:
-        found = wish.running
+    if options.running:
+        found = options.running
         if project.repository is not None:
-            found = (await project.repository.resolve(wish.running)).id
+            found = (await project.repository.resolve(options.running)).id
         return running_commit.RunningCommits(found, "--running was passed")
     seen = await running_commit.observe(
-        clusters, project.application, manifests, patience=wish.patience
+        clusters, project.application, manifests, patience=options.patience
     )
-    remembered, kept = wish.remembered, wish.kept
+    remembered, kept = options.remembered, options.kept
     if remembered is None:
         remembered = local_state.read_commit(local_state.state_path(), key)
         kept = local_state.read_kept(local_state.state_path(), key)
@@ -370,7 +370,7 @@ async def _check_known(project: projects.Project, commit: str) -> None:
         ) from error
 
 
-def memory_key(project: projects.Project, members: fleets.Fleet, names: Sequence[str]) -> str:
+def state_key(project: projects.Project, members: fleets.Fleet, names: Sequence[str]) -> str:
     """Return by what this machine remembers the application on these clusters."""
     servers = []
     for member in members.clusters:

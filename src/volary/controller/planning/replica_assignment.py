@@ -253,7 +253,7 @@ async def _live(
     wanted: Sequence[manifest.Manifest],
 ) -> Shares:
     placement = await resource_mapping.map_manifests(client, wanted)
-    found = await live_objects.read(client, placement.placed)
+    found = await live_objects.read(client, placement.mapped)
     by_name = {(key.kind, key.name): body for key, body in found.items()}
     shares: dict[manifest.ResourceKey, assignment.Share] = {}
     for item in wanted:

@@ -84,7 +84,7 @@ async def _look(
 ) -> ObservedCommits:
     wanted = workloads.find(manifests, application.workloads) or list(manifests)
     placement = await resource_mapping.map_manifests(client, wanted)
-    found = (await live_objects.read(client, placement.placed)).values()
+    found = (await live_objects.read(client, placement.mapped)).values()
     commits = frozenset(commit for body in found if (commit := tracking.commit_of(body)))
     return ObservedCommits(
         client.name, commits, any(not tracking.commit_of(body) for body in found)

@@ -21,7 +21,7 @@ def clusters_of(app: applications.Application, members: fleets.Fleet) -> tuple[f
 def narrow(
     app: applications.Application,
     selection: target_choice.Selection,
-    standing: decisions.PlacementState,
+    placement: decisions.PlacementState,
     members: fleets.Fleet,
     document: yaml.Document | None = None,
 ) -> tuple[target_choice.Selection, tuple[str, ...]]:
@@ -32,9 +32,9 @@ def narrow(
     One that it is on and that takes nothing new at the moment keeps its place: nobody takes over
     from it because of that.
     """
-    names = set(selection.names) | set(standing.chosen)
+    names = set(selection.names) | set(placement.chosen)
     there = [each for each in fleet_checks.deployment_targets(app, members) if each.name in names]
-    choice = destinations.choose(app, there, standing)
+    choice = destinations.choose(app, there, placement)
     if choice.failure:
         error = errors.Problem(
             f"the spread cannot be met: {choice.failure}",

@@ -61,7 +61,7 @@ def _share(
 def _target(each: previews.TargetPreview) -> json.JsonObject:
     return {
         "name": each.target,
-        "status": each.standing.value,
+        "status": each.status.value,
         **{verb.value: each.count(verb) for verb in previews.Verb},
         "unchanged": each.unchanged,
         "objects": [_object(item) for item in each.objects],

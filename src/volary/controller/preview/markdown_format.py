@@ -76,7 +76,7 @@ def _table(shown: previews.Preview) -> Iterator[str]:
     # What needs a look comes first when not everything fits.
     calm = previews.TargetStatus.UNCHANGED
     many = len(shown.targets) > _MOST_ROWS
-    ordered = sorted(shown.targets, key=lambda each: many and each.standing is calm)
+    ordered = sorted(shown.targets, key=lambda each: many and each.status is calm)
     for each in ordered[:_MOST_ROWS]:
         yield _row(each)
     if many:

@@ -85,7 +85,7 @@ class TargetPreview:
     warnings: tuple[str, ...] = ()
 
     @property
-    def standing(self) -> TargetStatus:
+    def status(self) -> TargetStatus:
         """How it answered, in a word."""
         if self.silence:
             return TargetStatus.UNREACHABLE
@@ -177,7 +177,7 @@ def of(
     for trial in trials:
         masker.learn(
             manifest.Manifest(body)
-            for each in trial.foreseen
+            for each in trial.previewed
             for body in (each.before, each.after)
             if body is not None
         )
@@ -216,9 +216,9 @@ def _stages(decided: run_plans.Plan) -> tuple[StagePreview, ...]:
 def _target(
     trial: preflight.Trial, masker: redaction.Masker, rules: Sequence[object_health.Rule]
 ) -> TargetPreview:
-    foreseen = {each.change.key: each for each in trial.foreseen}
+    previewed = {each.change.key: each for each in trial.previewed}
     shown = [
-        _object(each, foreseen.get(each.key), masker)
+        _object(each, previewed.get(each.key), masker)
         for each in trial.changes.changes
         if each.action is not apply_results.Action.UNCHANGED
     ]
@@ -232,7 +232,7 @@ def _target(
         masker.clean(trial.silence),
         tuple(
             masker.clean(each)
-            for each in (*trial.warnings, *preflight.warn_of_unknown_kinds(trial.foreseen, rules))
+            for each in (*trial.warnings, *preflight.warn_of_unknown_kinds(trial.previewed, rules))
         ),
     )
 
@@ -246,13 +246,13 @@ _VERBS = {
 
 
 def _object(
-    made: apply_results.Change, foreseen: steps.ObjectPreview | None, masker: redaction.Masker
+    made: apply_results.Change, previewed: steps.ObjectPreview | None, masker: redaction.Masker
 ) -> ObjectPreview | None:
     """Return what would happen to an object; None: nothing that people would see."""
     verb, reason = _VERBS[made.action], masker.clean(made.reason)
-    if verb is not Verb.CHANGED or foreseen is None:
+    if verb is not Verb.CHANGED or previewed is None:
         return ObjectPreview(made.key, verb, reason)
-    found = differences(foreseen.before, foreseen.after, masker)
+    found = differences(previewed.before, previewed.after, masker)
     if not found and not reason:
         return None  # only who owns which field would change
     return ObjectPreview(

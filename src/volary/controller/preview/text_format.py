@@ -24,12 +24,12 @@ def conclusion(shown: previews.Preview) -> str:
     """Return one sentence about the whole."""
     total = len(shown.targets)
     parts = []
-    for standing, words in (
+    for status, words in (
         (previews.TargetStatus.CHANGES, "would change"),
         (previews.TargetStatus.REFUSED, "would refuse"),
         (previews.TargetStatus.UNREACHABLE, "could not be asked"),
     ):
-        count = sum(each.standing is standing for each in shown.targets)
+        count = sum(each.status is status for each in shown.targets)
         if count:
             parts.append(f"{count} of {total} clusters {words}")
     return ", ".join(parts) or "no changes"
@@ -72,7 +72,7 @@ def groups(shown: previews.Preview) -> list[tuple[list[str], previews.TargetPrev
 
 def _of_target(names: str, each: previews.TargetPreview) -> Iterator[str]:
     plain = diff_lines.plain
-    match each.standing:
+    match each.status:
         case previews.TargetStatus.UNREACHABLE:
             yield f"{names}: could not be asked: {plain(each.silence)}"
         case previews.TargetStatus.REFUSED:

@@ -15,28 +15,28 @@ from volary.model.pipeline import pipelines
 from volary.model.runs import run_plans
 
 
-def is_backfill(standing: application_statuses.ApplicationStatus, run: state.Run) -> bool:
+def is_backfill(application_status: application_statuses.ApplicationStatus, run: state.Run) -> bool:
     """Say whether the run under way brings single clusters what they have missed."""
-    return bool(run.id) and standing.reached.run == run.id
+    return bool(run.id) and application_status.coverage.run == run.id
 
 
 def begun(
-    standing: application_statuses.ApplicationStatus, run: state.Run
+    application_status: application_statuses.ApplicationStatus, run: state.Run
 ) -> application_statuses.ApplicationStatus:
-    """Return the standing once the run is kept."""
-    wanted = standing.catch_up
+    """Return the status once the run is kept."""
+    wanted = application_status.backfill
     left = None if wanted is not None and wanted.id == run.id else wanted
-    reached = replace(standing.reached, run=run.id)
-    return replace(standing, catch_up=left, reached=reached, run=run.id, under_way=True)
+    coverage = replace(application_status.coverage, run=run.id)
+    return replace(application_status, backfill=left, coverage=coverage, run=run.id, under_way=True)
 
 
 def concluded(
-    standing: application_statuses.ApplicationStatus,
+    application_status: application_statuses.ApplicationStatus,
     run: state.Run,
     running: str,
     identity: release_coverage.Identity,
 ) -> tuple[application_statuses.ApplicationStatus, str]:
-    """Return the standing after such a run, and the sentence when the release is everywhere now.
+    """Return the status after such a run, and the sentence when the release is everywhere now.
 
     Args:
         standing: As it was kept last.
@@ -44,17 +44,19 @@ def concluded(
         running: The last commit that succeeded everywhere.
         identity: What tells a cluster from one built in its place.
     """
-    before = standing.reached
-    reached = release_coverage.after_backfill(before, run, identity)
+    before = application_status.coverage
+    coverage = release_coverage.after_backfill(before, run, identity)
     done = release_coverage.covered_by(run)
     waiting = {name: f"run {run.id}: {run.reason}" for name in run.targets if name not in done}
-    reached = replace(reached, waiting={**reached.waiting, **waiting})
-    if run.commit == running or run.commit != reached.commit:
-        kept = {name: commit for name, commit in standing.kept.items() if name not in done}
+    coverage = replace(coverage, waiting={**coverage.waiting, **waiting})
+    if run.commit == running or run.commit != coverage.commit:
+        kept = {
+            name: commit for name, commit in application_status.kept.items() if name not in done
+        }
     else:
-        kept = {**standing.kept, **dict.fromkeys(done, run.commit)}
-    ended = replace(standing, reached=reached, kept=kept, under_way=False)
-    if not before.behind or reached.behind or run.commit != reached.commit:
+        kept = {**application_status.kept, **dict.fromkeys(done, run.commit)}
+    ended = replace(application_status, coverage=coverage, kept=kept, under_way=False)
+    if not before.behind or coverage.behind or run.commit != coverage.commit:
         return ended, ""
     kept = {name: commit for name, commit in kept.items() if commit != run.commit}
     last = ", ".join(done)
@@ -62,24 +64,30 @@ def concluded(
 
 
 def refused(
-    standing: application_statuses.ApplicationStatus, want: run_requests.RunRequest, reason: str
+    application_status: application_statuses.ApplicationStatus,
+    run_request: run_requests.RunRequest,
+    reason: str,
 ) -> application_statuses.ApplicationStatus:
     """Return the standing when a wanted catch-up cannot become a run."""
-    waiting = {**standing.reached.waiting, **dict.fromkeys(want.targets, reason)}
-    wanted = standing.catch_up
-    left = None if wanted is not None and wanted.id == want.id else wanted
-    return replace(standing, catch_up=left, reached=replace(standing.reached, waiting=waiting))
+    waiting = {**application_status.coverage.waiting, **dict.fromkeys(run_request.targets, reason)}
+    wanted = application_status.backfill
+    left = None if wanted is not None and wanted.id == run_request.id else wanted
+    return replace(
+        application_status,
+        backfill=left,
+        coverage=replace(application_status.coverage, waiting=waiting),
+    )
 
 
 _STOPS = "autoRollback is off"
 
 
 async def prepare(
-    desk: releases.Dependencies,
+    dependencies: releases.Dependencies,
     place: releases.ApplicationSource,
-    want: run_requests.RunRequest,
+    run_request: run_requests.RunRequest,
     remembered: str,
-    standing: application_statuses.ApplicationStatus,
+    application_status: application_statuses.ApplicationStatus,
 ) -> releases.Release:
     """Return the new run of a wanted catch-up.
 
@@ -89,13 +97,19 @@ async def prepare(
         errors.UserError: Something has to be mended first.
         errors.TemporaryError: It may work later.
     """
-    project = await releases.open_application(desk, place, want.commit)
+    project = await releases.open_application(dependencies, place, run_request.commit)
     application = project.application
-    running = {name: _commit_on(standing, name, remembered) for name in want.targets}
+    running = {
+        name: _commit_on(application_status, name, remembered) for name in run_request.targets
+    }
     numbers = replica_assignment.ReplicaNumbers()
     if replica_assignment.divides_replicas(application):
-        numbers = replica_assignment.ReplicaNumbers(standing.assigned, standing.assigned)
-    again = await preparation.reopen(project, running, desk.renderer, desk.clusters.fleet, numbers)
+        numbers = replica_assignment.ReplicaNumbers(
+            application_status.assigned, application_status.assigned
+        )
+    again = await preparation.reopen(
+        project, running, dependencies.renderer, dependencies.clusters.fleet, numbers
+    )
     holds = (
         policies.OnFailure.ROLLBACK
         if application.planner.auto_rollback
@@ -104,8 +118,8 @@ async def prepare(
     made = run_builder.RunSpec(
         application=application.name,
         commit=project.commit,
-        groups=run_builder.one_group(want.targets),
-        stages=(_sync_stage(application.quick_sync, want),),
+        groups=run_builder.one_group(run_request.targets),
+        stages=(_sync_stage(application.quick_sync, run_request),),
         # A cluster that is not named has nothing to go back to.
         running_commit="",
         running_commits={name: commit for name, commit in running.items() if commit},
@@ -115,28 +129,32 @@ async def prepare(
             timeout=application.timeout,
         ),
     )
-    run = run_builder.new_run(want.id, made, desk.clock.now())
+    run = run_builder.new_run(run_request.id, made, dependencies.clock.now())
     origin = replace(
-        releases.origin_of(place, want, project, want.targets),
+        releases.origin_of(place, run_request, project, run_request.targets),
         strategy=run_plans.Strategy.QUICK_SYNC.value,
         assigned=numbers.now,
         assigned_before=numbers.now,
-        chosen=standing.placed.chosen,
+        chosen=application_status.placed.chosen,
     )
-    return releases.of_plan(desk, application, again, run, origin)
+    return releases.of_plan(dependencies, application, again, run, origin)
 
 
-def _commit_on(standing: application_statuses.ApplicationStatus, name: str, remembered: str) -> str:
+def _commit_on(
+    application_status: application_statuses.ApplicationStatus, name: str, remembered: str
+) -> str:
     """Return what a cluster runs of the application; empty: nothing."""
-    before = remembered if name in standing.reached.behind else ""
-    return standing.kept.get(name) or before
+    before = remembered if name in application_status.coverage.behind else ""
+    return application_status.kept.get(name) or before
 
 
-def _sync_stage(options: pipelines.SyncOptions, want: run_requests.RunRequest) -> pipelines.Stage:
+def _sync_stage(
+    options: pipelines.SyncOptions, run_request: run_requests.RunRequest
+) -> pipelines.Stage:
     return pipelines.Stage(
         pipelines.StageName.SYNC,
         options,
         index=0,
         description="Bring clusters the last completed release",
-        targets=want.targets,
+        targets=run_request.targets,
     )

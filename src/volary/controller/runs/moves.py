@@ -38,13 +38,15 @@ def is_move(run: state.Run) -> bool:
     return all(each.stage.name in _STAGES for each in run.stages)
 
 
-def is_urgent(standing: application_statuses.ApplicationStatus) -> bool:
+def is_urgent(application_status: application_statuses.ApplicationStatus) -> bool:
     """Say whether what waits to move is worth interrupting a run for.
 
     Only what is lost or ill and has no replacement yet; a drain, a rebalance and a clean-up wait.
     """
     causes = (decisions.Cause.CLUSTER, decisions.Cause.APPLICATION)
-    return any(each.cause in causes and not each.replaced for each in standing.placed.leaving)
+    return any(
+        each.cause in causes and not each.replaced for each in application_status.placed.leaving
+    )
 
 
 def is_moving(run: state.Run | None) -> bool:
@@ -55,25 +57,30 @@ def is_moving(run: state.Run | None) -> bool:
     return run is not None and is_move(run)
 
 
-def completed_commit(standing: application_statuses.ApplicationStatus, running: str) -> str:
+def completed_commit(
+    application_status: application_statuses.ApplicationStatus, running: str
+) -> str:
     """Return the last completed release: what a cluster gets that is new to the application."""
-    return standing.reached.commit or running
+    return application_status.coverage.commit or running
 
 
 def commit_on(
-    standing: application_statuses.ApplicationStatus, name: str, want: str, remembered: str
+    application_status: application_statuses.ApplicationStatus,
+    name: str,
+    run_request: str,
+    remembered: str,
 ) -> str:
     """Return the release that a cluster is on; a new one: the last completed one, `want`.
 
     Args:
-        standing: How the application stands.
+        application_status: How the application stands.
         name: The cluster.
         want: The last completed release.
         remembered: The last release that succeeded everywhere.
     """
-    if name in standing.kept:
-        return standing.kept[name]
-    return remembered if name in standing.reached.behind else want
+    if name in application_status.kept:
+        return application_status.kept[name]
+    return remembered if name in application_status.coverage.behind else run_request
 
 
 class Preemption(StrEnum):
@@ -95,7 +102,7 @@ class PreemptionDecision:
 
 
 def decide_preemption(
-    standing: application_statuses.ApplicationStatus,
+    application_status: application_statuses.ApplicationStatus,
     run: state.Run | None,
     move: run_requests.RunRequest,
     now: datetime,
@@ -107,12 +114,12 @@ def decide_preemption(
     `patience`, it is interrupted, if the move is urgent. A pause pins everything, and a way back is
     never disturbed.
     """
-    pinned = run_admission.why_blocked(standing, run)
+    pinned = run_admission.why_blocked(application_status, run)
     if pinned:
         return PreemptionDecision(Preemption.WAIT, f"{pinned}, which pins where it is as well")
     if run is None or run.is_final:
         return PreemptionDecision(Preemption.GO)
-    if not is_urgent(standing):
+    if not is_urgent(application_status):
         return PreemptionDecision(Preemption.WAIT, f"run {run.id} has to end first")
     if run.rollback is not None or run.ending is not None:
         return PreemptionDecision(Preemption.WAIT, f"run {run.id} is ending, and is not disturbed")
@@ -140,46 +147,57 @@ def request_resumption(
 
 
 def begun(
-    standing: application_statuses.ApplicationStatus, run_id: str
+    application_status: application_statuses.ApplicationStatus, run_id: str
 ) -> application_statuses.ApplicationStatus:
-    """Return the standing once the move's run is kept."""
-    move = standing.move
+    """Return the status once the move's run is kept."""
+    move = application_status.move
     left = None if move is not None and move.id == run_id else move
-    return replace(standing, move=left, run=run_id, under_way=True)
+    return replace(application_status, move=left, run=run_id, under_way=True)
 
 
 def delayed(
-    standing: application_statuses.ApplicationStatus, reason: str
+    application_status: application_statuses.ApplicationStatus, reason: str
 ) -> application_statuses.ApplicationStatus:
-    """Return the standing with why a wanted move does not begin."""
-    shift = standing.move.shift if standing.move else None
+    """Return the status with why a wanted move does not begin."""
+    shift = application_status.move.shift if application_status.move else None
     names = shift.clusters if shift else ()
-    leaving = [each for each in standing.placed.leaving if each.cluster in names]
-    told = {each.cluster: f"{each.reason}; {reason}" for each in leaving or standing.placed.leaving}
-    placed = replace(standing.placed, waiting={**standing.placed.waiting, **told})
-    return replace(standing, placed=placed)
+    leaving = [each for each in application_status.placed.leaving if each.cluster in names]
+    told = {
+        each.cluster: f"{each.reason}; {reason}"
+        for each in leaving or application_status.placed.leaving
+    }
+    placed = replace(
+        application_status.placed, waiting={**application_status.placed.waiting, **told}
+    )
+    return replace(application_status, placed=placed)
 
 
-def why_waiting(standing: application_statuses.ApplicationStatus, run_id: str) -> str:
+def waiting_reason(application_status: application_statuses.ApplicationStatus, run_id: str) -> str:
     """Return what waits to move once a run has ended, or interrupts it; empty: nothing does."""
-    if standing.move is None or standing.run != run_id or not standing.under_way:
+    if (
+        application_status.move is None
+        or application_status.run != run_id
+        or not application_status.under_way
+    ):
         return ""
-    waiting = standing.placed.waiting
-    leaving = (each.cluster for each in standing.placed.leaving)
+    waiting = application_status.placed.waiting
+    leaving = (each.cluster for each in application_status.placed.leaving)
     told = (f"{name}: {waiting[name]}" for name in leaving if name in waiting)
-    return "; ".join(told) or standing.move.reason
+    return "; ".join(told) or application_status.move.reason
 
 
-def summary_of_end(standing: application_statuses.ApplicationStatus, run: state.Run) -> str:
+def summary_of_end(
+    application_status: application_statuses.ApplicationStatus, run: state.Run
+) -> str:
     """Return what a move that has ended came to, one sentence.
 
     Args:
-        standing: How the application stood when it ended.
+        application_status: How the application stood when it ended.
         run: The run of the move.
     """
     if run.status is not statuses.RunStatus.SUCCEEDED:
         return f"move {run.id} has ended {run.status.value}: {run.reason}"
-    placed, concerned = standing.placed, {*shift_of_run(run).clusters}
+    placed, concerned = application_status.placed, {*shift_of_run(run).clusters}
     causes = (
         each.reason
         for each in placed.leaving
@@ -191,60 +209,62 @@ def summary_of_end(standing: application_statuses.ApplicationStatus, run: state.
 
 
 def with_clusters(
-    standing: application_statuses.ApplicationStatus, names: Sequence[str]
+    application_status: application_statuses.ApplicationStatus, names: Sequence[str]
 ) -> application_statuses.ApplicationStatus:
-    """Return the standing once clusters that had missed a release have it."""
-    placed = standing.placed
+    """Return the status once clusters that had missed a release have it."""
+    placed = application_status.placed
     if not placed.chosen:
-        return standing
+        return application_status
     chosen = tuple(dict.fromkeys((*placed.chosen, *names)))
-    return replace(standing, placed=replace(placed, chosen=chosen))
+    return replace(application_status, placed=replace(placed, chosen=chosen))
 
 
 def concluded(
-    standing: application_statuses.ApplicationStatus,
+    application_status: application_statuses.ApplicationStatus,
     run: state.Run,
     shift: move_plans.MovePlan,
     identity: release_coverage.Identity,
 ) -> application_statuses.ApplicationStatus:
-    """Return the standing after the run of a move; what clusters run stays what it was.
+    """Return the status after the run of a move; what clusters run stays what it was.
 
     Only what was proven counts, however the run ended: who holds their part, and where the
     application is gone.
     """
-    placed = standing.placed
+    placed = application_status.placed
     kept = frozenset(_done(run, pipelines.StageName.PLACEMENT_SYNC))
     removed = frozenset(_done(run, pipelines.StageName.PLACEMENT_REMOVE))
     leaving = evictions.after_run(placed.leaving, kept, removed, shift)
-    others = {name: commit for name, commit in standing.kept.items() if name not in removed}
-    assigned = standing.assigned.taken_over(standing.pinned, kept)
+    others = {
+        name: commit for name, commit in application_status.kept.items() if name not in removed
+    }
+    assigned = application_status.assigned.taken_over(application_status.pinned, kept)
     assigned = assigned.taken_over(assignment.EMPTY, removed)
     return replace(
-        standing,
+        application_status,
         placed=replace(placed, leaving=leaving),
         assigned=assigned,
         pinned=assignment.EMPTY,
         kept=others,
-        reached=_coverage(standing, run, kept, removed, identity),
+        coverage=_coverage(application_status, run, kept, removed, identity),
         under_way=False,
     )
 
 
 def _coverage(
-    standing: application_statuses.ApplicationStatus,
+    application_status: application_statuses.ApplicationStatus,
     run: state.Run,
     placed: frozenset[str],
     removed: frozenset[str],
     identity: release_coverage.Identity,
 ) -> release_coverage.ReleaseCoverage:
     """Return who has the last completed release: also whom it was brought to just now."""
-    reached = standing.reached
+    coverage = application_status.coverage
     new = {}
-    if run.commit == reached.commit:
-        new = {name: identity(name) for name in placed if name not in standing.kept}
-    there = {**reached.clusters, **new}
+    if run.commit == coverage.commit:
+        new = {name: identity(name) for name in placed if name not in application_status.kept}
+    there = {**coverage.clusters, **new}
     return replace(
-        reached, clusters={name: each for name, each in there.items() if name not in removed}
+        coverage, clusters={name: each for name, each in there.items() if name not in removed}
     )
 
 
@@ -309,11 +329,11 @@ _NO_ROLLBACK = "a move is not rolled back: what was there before stays until the
 
 
 async def prepare(
-    desk: releases.Dependencies,
+    dependencies: releases.Dependencies,
     place: releases.ApplicationSource,
-    want: run_requests.RunRequest,
+    run_request: run_requests.RunRequest,
     remembered: str,
-    standing: application_statuses.ApplicationStatus,
+    application_status: application_statuses.ApplicationStatus,
 ) -> releases.Release:
     """Return the new run of a wanted move.
 
@@ -322,34 +342,37 @@ async def prepare(
         place: Where the application lives.
         want: The move; its commit is the last completed release.
         remembered: The last one that succeeded everywhere.
-        standing: How the application stands; says where it will be.
+        application_status: How the application stands; says where it will be.
 
     Raises:
         errors.UserError: Something has to be mended first.
         errors.TemporaryError: It may work later.
     """
-    shift = want.shift or move_plans.MovePlan()
-    project = await releases.open_application(desk, place, want.commit)
-    numbers = await divide(desk, project, standing, fresh=shift.fresh)
-    running = {name: commit_on(standing, name, want.commit, remembered) for name in shift.clusters}
+    shift = run_request.shift or move_plans.MovePlan()
+    project = await releases.open_application(dependencies, place, run_request.commit)
+    numbers = await divide(dependencies, project, application_status, fresh=shift.fresh)
+    running = {
+        name: commit_on(application_status, name, run_request.commit, remembered)
+        for name in shift.clusters
+    }
     # Both sides with the new numbers: what a cluster runs already is brought its new part.
     again = await preparation.reopen(
         project,
         running,
-        desk.renderer,
-        desk.clusters.fleet,
+        dependencies.renderer,
+        dependencies.clusters.fleet,
         replace(numbers, before=numbers.now),
     )
     run = run_builder.new_run(
-        want.id, _plan_of(project, shift, running, remembered), desk.clock.now()
+        run_request.id, _plan_of(project, shift, running, remembered), dependencies.clock.now()
     )
     origin = replace(
-        releases.origin_of(place, want, project, shift.clusters),
+        releases.origin_of(place, run_request, project, shift.clusters),
         assigned=numbers.now,
         assigned_before=numbers.now,
-        chosen=standing.placed.chosen,
+        chosen=application_status.placed.chosen,
     )
-    return releases.of_plan(desk, project.application, again, run, origin)
+    return releases.of_plan(dependencies, project.application, again, run, origin)
 
 
 def _plan_of(
@@ -374,9 +397,9 @@ def _plan_of(
 
 
 async def divide(
-    desk: releases.Dependencies,
+    dependencies: releases.Dependencies,
     project: projects.Project,
-    standing: application_statuses.ApplicationStatus,
+    application_status: application_statuses.ApplicationStatus,
     *,
     fresh: bool,
 ) -> replica_assignment.ReplicaNumbers:
@@ -385,23 +408,23 @@ async def divide(
     Raises:
         errors.UserError: There is not enough room, or something cannot be divided.
     """
-    application, chosen = project.application, standing.placed.chosen
+    application, chosen = project.application, application_status.placed.chosen
     if not replica_assignment.divides_replicas(application):
         return replica_assignment.ReplicaNumbers()
     rendered: dict[str, list[manifest.Manifest]] = {}
     for name in chosen:
-        found = await desk.renderer.undivided(
+        found = await dependencies.renderer.undivided(
             project.files, application, directory=project.directory, target=name
         )
         rendered[name] = list(found.manifests)
-    members = tuple(each for each in desk.clusters.fleet.clusters if each.name in chosen)
+    members = tuple(each for each in dependencies.clusters.fleet.clusters if each.name in chosen)
     return await replica_assignment.assign_replicas(
-        desk.clusters,
+        dependencies.clusters,
         application,
         rendered,
         members,
-        standing.assigned,
-        patience=desk.patience,
+        application_status.assigned,
+        patience=dependencies.patience,
         fresh=fresh,
     )
 

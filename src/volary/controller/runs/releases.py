@@ -103,24 +103,24 @@ class Release:
 
 
 async def open_application(
-    desk: Dependencies, place: ApplicationSource, commit: str
+    dependencies: Dependencies, place: ApplicationSource, commit: str
 ) -> projects.Project:
     """Open an application at a commit.
 
     Raises:
         errors.UserError: The commit or the file is not there, or the file has errors.
     """
-    repository = await desk.repositories.repository(place.repository)
+    repository = await dependencies.repositories.repository(place.repository)
     opened = await projects.open_pinned(repository, place.path, commit, name=place.name)
     return projects.with_targets(opened, place.targets)
 
 
 async def prepare(
-    desk: Dependencies,
+    dependencies: Dependencies,
     place: ApplicationSource,
-    want: run_requests.RunRequest,
+    run_request: run_requests.RunRequest,
     remembered: str,
-    standing: application_statuses.ApplicationStatus,
+    application_status: application_statuses.ApplicationStatus,
 ) -> preparation.PreparedRun:
     """Find out everything about a wanted run; writes nothing.
 
@@ -131,24 +131,26 @@ async def prepare(
         errors.UserError: Something has to be mended first.
         errors.TemporaryError: It may work later.
     """
-    project = await open_application(desk, place, want.commit)
-    away = why_wait_for_clusters(project.application, desk.clusters.fleet)
-    if away and want.kind is not run_requests.RunKind.ROLLBACK:
+    project = await open_application(dependencies, place, run_request.commit)
+    away = why_wait_for_clusters(project.application, dependencies.clusters.fleet)
+    if away and run_request.kind is not run_requests.RunKind.ROLLBACK:
         raise NotYetError(away)
     wish = preparation.RunOptions(
         place.path,
         commit=project.commit,
-        strategy=want.strategy,
+        strategy=run_request.strategy,
         remembered=remembered,
-        kept=standing.kept,
-        assigned=standing.assigned,
-        assigned_before=standing.assigned_before,
-        placed=standing.placed,
-        patience=desk.patience,
-        goes_back=want.kind is run_requests.RunKind.ROLLBACK,
+        kept=application_status.kept,
+        assigned=application_status.assigned,
+        assigned_before=application_status.assigned_before,
+        placed=application_status.placed,
+        patience=dependencies.patience,
+        goes_back=run_request.kind is run_requests.RunKind.ROLLBACK,
     )
-    prepared = await preparation.prepare(wish, desk.clusters, project, renderer=desk.renderer)
-    refuse_scripts(prepared.plan.stages, allowed=desk.executor_options.permissions.scripts)
+    prepared = await preparation.prepare(
+        wish, dependencies.clusters, project, renderer=dependencies.renderer
+    )
+    refuse_scripts(prepared.plan.stages, allowed=dependencies.executor_options.permissions.scripts)
     return prepared
 
 
@@ -171,7 +173,7 @@ def refuse_scripts(stages: Sequence[pipelines.Stage], *, allowed: bool) -> None:
 
 
 async def run_preflight(
-    desk: Dependencies, prepared: preparation.PreparedRun
+    dependencies: Dependencies, prepared: preparation.PreparedRun
 ) -> tuple[preflight.Trial, ...]:
     """Ask every cluster whether it would take all that is going to be applied.
 
@@ -179,12 +181,14 @@ async def run_preflight(
         errors.UserError: One of them would not.
         NotNowError: One of them cannot be asked.
     """
-    trials = await preflight.try_run(prepared, desk.clusters, patience=desk.patience)
+    trials = await preflight.try_run(
+        prepared, dependencies.clusters, patience=dependencies.patience
+    )
     found = preflight.problems(trials)
     if found:
         raise errors.UserError(*found)
     silent = preflight.silent(trials)
-    if prepared.wish.on_unreachable is policies.OnUnreachable.FAIL:
+    if prepared.options.on_unreachable is policies.OnUnreachable.FAIL:
         missing = [why for name, why in silent.items() if name not in prepared.waves.lenient]
         if missing:
             raise NotYetError("; ".join(missing))
@@ -192,9 +196,9 @@ async def run_preflight(
 
 
 async def release(
-    desk: Dependencies,
+    dependencies: Dependencies,
     place: ApplicationSource,
-    want: run_requests.RunRequest,
+    run_request: run_requests.RunRequest,
     prepared: preparation.PreparedRun,
 ) -> Release:
     """Return the new run of a prepared want.
@@ -202,8 +206,8 @@ async def release(
     Raises:
         errors.UserError: There is nothing to do.
     """
-    trials = await run_preflight(desk, prepared)
-    run = run_builder.new_run(want.id, plan_of(prepared), desk.clock.now())
+    trials = await run_preflight(dependencies, prepared)
+    run = run_builder.new_run(run_request.id, plan_of(prepared), dependencies.clock.now())
     for target, reason in preflight.silent(trials).items():
         # Of a wave with a rule for it, a cluster may be back when its turn comes.
         if target not in prepared.waves.lenient:
@@ -212,20 +216,23 @@ async def release(
     return Release(
         run,
         performer(
-            desk,
+            dependencies,
             prepared.project.application,
             prepared.rendering,
             script_environment(
-                desk, place.repository, want.by or want.author, prepared.plan.summary
+                dependencies,
+                place.repository,
+                run_request.by or run_request.author,
+                prepared.plan.summary,
             ),
         ),
-        masker(desk, *both),
-        await _origin(desk, place, want, prepared),
+        masker(dependencies, *both),
+        await _origin(dependencies, place, run_request, prepared),
     )
 
 
 async def take_up(
-    desk: Dependencies, name: str, run: state.Run, origin: run_origins.Origin
+    dependencies: Dependencies, name: str, run: state.Run, origin: run_origins.Origin
 ) -> Release:
     """Return a stored run, ready to go on from where it was left.
 
@@ -234,19 +241,19 @@ async def take_up(
         errors.TemporaryError: It may work later.
     """
     place = ApplicationSource(name, origin.repository, origin.path, origin.branch)
-    project = await open_application(desk, place, run.commit)
+    project = await open_application(dependencies, place, run.commit)
     again = await preparation.reopen(
         project,
-        {name: run.goes_back_to(name) for name in run.targets},
-        desk.renderer,
-        desk.clusters.fleet,
+        {name: run.running_commit_of(name) for name in run.targets},
+        dependencies.renderer,
+        dependencies.clusters.fleet,
         replica_assignment.ReplicaNumbers(origin.assigned, origin.assigned_before),
     )
-    return of_plan(desk, project.application, again, run, origin)
+    return of_plan(dependencies, project.application, again, run, origin)
 
 
 def of_plan(
-    desk: Dependencies,
+    dependencies: Dependencies,
     application: applications.Application,
     opened: preparation.ReopenedRun,
     run: state.Run,
@@ -256,19 +263,21 @@ def of_plan(
     return Release(
         run,
         performer(
-            desk,
+            dependencies,
             application,
             opened.rendering,
-            script_environment(desk, origin.repository, origin.by or origin.author, origin.summary),
+            script_environment(
+                dependencies, origin.repository, origin.by or origin.author, origin.summary
+            ),
         ),
-        masker(desk, opened.manifests, opened.old_manifests),
+        masker(dependencies, opened.manifests, opened.old_manifests),
         origin,
     )
 
 
 def origin_of(
     place: ApplicationSource,
-    want: run_requests.RunRequest,
+    run_request: run_requests.RunRequest,
     project: projects.Project,
     targets: Sequence[str],
 ) -> run_origins.Origin:
@@ -278,17 +287,17 @@ def origin_of(
         path=place.path,
         branch=place.branch,
         subject=project.subject,
-        author=want.author,
-        kind=want.kind.value,
-        reason=want.reason,
-        by=want.by,
-        summary=want.reason,
+        author=run_request.author,
+        kind=run_request.kind.value,
+        reason=run_request.reason,
+        by=run_request.by,
+        summary=run_request.reason,
         targets=tuple(targets),
     )
 
 
 async def reverts(
-    desk: Dependencies, place: ApplicationSource, commit: str, run: state.Run
+    dependencies: Dependencies, place: ApplicationSource, commit: str, run: state.Run
 ) -> bool:
     """Say whether `commit` is, in content, what ran before `run`, and not what `run` brings.
 
@@ -298,34 +307,34 @@ async def reverts(
     if not run.running_commit or commit == run.commit:
         return False
     try:
-        before = await _digests(desk, place, run.running_commit, run.targets)
+        before = await _digests(dependencies, place, run.running_commit, run.targets)
         return (
-            await _digests(desk, place, commit, run.targets) == before
-            and await _digests(desk, place, run.commit, run.targets) != before
+            await _digests(dependencies, place, commit, run.targets) == before
+            and await _digests(dependencies, place, run.commit, run.targets) != before
         )
     except errors.UserError:
         return False
 
 
 async def _digests(
-    desk: Dependencies, place: ApplicationSource, commit: str, targets: Sequence[str]
+    dependencies: Dependencies, place: ApplicationSource, commit: str, targets: Sequence[str]
 ) -> Mapping[str, str]:
     """Return what an application's manifests hash to at a commit, by target.
 
     Raises:
         errors.UserError: It cannot be rendered.
     """
-    project = await open_application(desk, place, commit)
+    project = await open_application(dependencies, place, commit)
     return await run_renderer.digests_by_target(
-        desk.renderer, project, targets, desk.clusters.fleet
+        dependencies.renderer, project, targets, dependencies.clusters.fleet
     )
 
 
 def masker(
-    desk: Dependencies, *sides: Mapping[str, Sequence[manifest.Manifest]]
+    dependencies: Dependencies, *sides: Mapping[str, Sequence[manifest.Manifest]]
 ) -> manifest_redaction.Masker:
     """Return a masker that knows the secrets of the manifests and of the controller."""
-    made = desk.secrets.masker()
+    made = dependencies.secrets.masker()
     for side in sides:
         for manifests in side.values():
             made.learn(manifests)
@@ -337,7 +346,7 @@ def plan_of(prepared: preparation.PreparedRun, *, can_hold: bool = True) -> run_
 
     Where nobody can be asked (`can_hold` is false) a failure is never held for a person.
     """
-    application, wish = prepared.project.application, prepared.wish
+    application, wish = prepared.project.application, prepared.options
     on_failure = _on_failure(application.planner, can_hold=can_hold)
     limit = wish.timeout or application.timeout
     return run_builder.RunSpec(
@@ -393,15 +402,15 @@ def parse_strategy(word: str) -> run_plans.Strategy | None:
 
 
 def script_environment(
-    desk: Dependencies, repository: str, commander: str, summary: str
+    dependencies: Dependencies, repository: str, commander: str, summary: str
 ) -> contexts.RunEnvironment:
     """Return what scripts are told about a run."""
-    address = desk.addresses.get(repository, repository)
+    address = dependencies.addresses.get(repository, repository)
     return contexts.RunEnvironment(commander, address, summary)
 
 
 def performer(
-    desk: Dependencies,
+    dependencies: Dependencies,
     application: applications.Application,
     rendering: run_renderer.RunRenderer,
     run: contexts.RunEnvironment,
@@ -409,32 +418,32 @@ def performer(
     """Return what carries out the stages of a run."""
     return stage_executor.ClusterExecutor(
         application,
-        desk.clusters,
+        dependencies.clusters,
         rendering.render,
-        desk.clock,
-        desk.executor_options,
+        dependencies.clock,
+        dependencies.executor_options,
         replace(run, checkout=rendering.checkout),
-        meter=desk.meter,
+        meter=dependencies.meter,
         render_before=rendering.render_before,
     )
 
 
 async def _origin(
-    desk: Dependencies,
+    dependencies: Dependencies,
     place: ApplicationSource,
-    want: run_requests.RunRequest,
+    run_request: run_requests.RunRequest,
     made: preparation.PreparedRun,
 ) -> run_origins.Origin:
     return replace(
-        origin_of(place, want, made.project, made.plan.targets),
-        reason=run_requests.reason_for_commit(want, made.project.subject),
+        origin_of(place, run_request, made.project, made.plan.targets),
+        reason=run_requests.reason_for_commit(run_request, made.project.subject),
         strategy=made.plan.strategy.value,
         summary=made.plan.summary,
         digests=await run_renderer.digests_by_target(
-            desk.renderer,
+            dependencies.renderer,
             made.project,
             made.plan.targets,
-            desk.clusters.fleet,
+            dependencies.clusters.fleet,
             made.numbers.now,
         ),
         warnings=tuple(str(each) for each in made.warnings),

@@ -30,14 +30,14 @@ async def request_rollback(
     Raises:
         refusals.Conflict: There is nothing to go back to.
     """
-    wanted_ones = records.RunFilter(applications=frozenset({name}))
-    page = await store.runs.list(wanted_ones, limit=_MOST_RUNS)
+    run_filter = records.RunFilter(applications=frozenset({name}))
+    page = await store.runs.list(run_filter, limit=_MOST_RUNS)
     ended = [each.head.id for each in page.items if each.head.finished and _is_release(each)]
     loaded = [await store.runs.load(each) for each in ended]
     chosen = choose_run([codec.read_run(each) for each in loaded if each is not None])
     if chosen is None:
         raise refusals.conflict("there is no run whose change is still there; name a commit")
-    first = [name for name in rollback.clusters_left(chosen) if not chosen.goes_back_to(name)]
+    first = [name for name in rollback.clusters_left(chosen) if not chosen.running_commit_of(name)]
     if first:
         raise refusals.conflict(
             f"nothing ran on {', '.join(first[:5])} before run {chosen.id}; name a commit"
@@ -55,7 +55,7 @@ async def request_rollback(
 
 
 def _summary_of(chosen: state.Run) -> str:
-    commits = {chosen.goes_back_to(name) for name in rollback.clusters_left(chosen)}
+    commits = {chosen.running_commit_of(name) for name in rollback.clusters_left(chosen)}
     if len(commits) == 1:
         return f"rolls back to {commits.pop()[:7]}"
     return f"rolls run {chosen.id} back, each cluster to what it ran before"
@@ -64,29 +64,29 @@ def _summary_of(chosen: state.Run) -> str:
 def _is_release(known: records.RunSummary) -> bool:
     """Say whether a run was about a release, not about where it runs or who had missed it."""
     kind = run_origins.from_document(known.origin).kind
-    return kind not in (run_requests.RunKind.PLACEMENT.value, run_requests.RunKind.CATCH_UP.value)
+    return kind not in (run_requests.RunKind.PLACEMENT.value, run_requests.RunKind.BACKFILL.value)
 
 
 def choose_run(runs: Sequence[state.Run]) -> state.Run | None:
     """Return the newest run whose change is still there; `runs` are the newest first."""
     undone: set[str] = set()
     for run in runs:
-        if run.undoes:
+        if run.rollback_of:
             # Of a way back that failed, what is left is left of this one.
-            undone.add(run.undoes)
+            undone.add(run.rollback_of)
         if run.id in undone:
-            undone.add(run.undoes)
+            undone.add(run.rollback_of)
         elif rollback.would_change(run):
             return run
     return None
 
 
 async def prepare(
-    desk: releases.Dependencies,
+    dependencies: releases.Dependencies,
     store: protocol.Store,
     known: records.ApplicationRecord,
-    want: run_requests.RunRequest,
-    standing: application_statuses.ApplicationStatus,
+    run_request: run_requests.RunRequest,
+    application_status: application_statuses.ApplicationStatus,
 ) -> releases.Release:
     """Return the new run that takes a stored one back.
 
@@ -95,31 +95,35 @@ async def prepare(
         errors.UserError: What it was pinned to cannot be opened any more.
         errors.TemporaryError: It may work later.
     """
-    stored = await store.runs.load(want.takes_back)
+    stored = await store.runs.load(run_request.takes_back)
     if stored is None:
-        raise refusals.conflict(f"run {want.takes_back} is not kept any more")
-    why = f"rolled back by {want.by}"
+        raise refusals.conflict(f"run {run_request.takes_back} is not kept any more")
+    why = f"rolled back by {run_request.by}"
     old = codec.read_run(stored)
     # Those that the run had gone on without may have got its release when they came back.
-    caught_up = standing.reached.clusters if standing.reached.commit == old.commit else ()
-    now = desk.clock.now()
-    run = rollback.rollback_run(old, want.id, why, now, holders=tuple(caught_up))
+    caught_up = (
+        application_status.coverage.clusters
+        if application_status.coverage.commit == old.commit
+        else ()
+    )
+    now = dependencies.clock.now()
+    run = rollback.rollback_run(old, run_request.id, why, now, holders=tuple(caught_up))
     origin = application_identity.with_current_repository(
-        run_origins.from_document(stored.origin), known, desk.addresses
+        run_origins.from_document(stored.origin), known, dependencies.addresses
     )
     origin = replace(
         origin,
-        kind=want.kind.value,
-        reason=want.reason,
-        by=want.by,
-        summary=want.reason,
+        kind=run_request.kind.value,
+        reason=run_request.reason,
+        by=run_request.by,
+        summary=run_request.reason,
         targets=rollback.clusters_left(run),
     )
-    return await releases.take_up(desk, known.name, run, origin)
+    return await releases.take_up(dependencies, known.name, run, origin)
 
 
 def concluded(
-    standing: application_statuses.ApplicationStatus,
+    application_status: application_statuses.ApplicationStatus,
     run: state.Run,
     identity: release_coverage.Identity,
     remembered: str,
@@ -132,23 +136,29 @@ def concluded(
     back = run.status is statuses.RunStatus.SUCCEEDED
     commit = run.running_commit if back else remembered
     held = rollback.commits_after(run)
-    others = standing.reached.clusters if standing.reached.commit == run.commit else ()
-    kept = {**standing.kept, **dict.fromkeys(others, run.commit), **held}
+    others = (
+        application_status.coverage.clusters
+        if application_status.coverage.commit == run.commit
+        else ()
+    )
+    kept = {**application_status.kept, **dict.fromkeys(others, run.commit), **held}
     kept |= dict.fromkeys(rollback.clusters_left(run), run.commit)
     there = {name: identity(name) for name in held}
     completed = back and set(kept.values()) <= {commit} and bool(commit)
-    reached = (
+    coverage = (
         release_coverage.ReleaseCoverage(commit, there)
         if completed
         else release_coverage.ReleaseCoverage()
     )
-    assigned = standing.assigned.taken_over(standing.pinned, rollback.clusters_rolled_back(run))
-    standing = replace(
-        standing,
+    assigned = application_status.assigned.taken_over(
+        application_status.pinned, rollback.clusters_rolled_back(run)
+    )
+    application_status = replace(
+        application_status,
         kept={name: each for name, each in kept.items() if each != commit},
-        reached=reached,
-        assigned=standing.pinned if back else assigned,
-        catch_up=None,
+        coverage=coverage,
+        assigned=application_status.pinned if back else assigned,
+        backfill=None,
         under_way=False,
     )
-    return standing, commit
+    return application_status, commit

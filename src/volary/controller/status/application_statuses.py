@@ -57,9 +57,9 @@ class ApplicationStatus:
     run: str = ""
     #: That run has not ended, or what its end means for the application is not kept yet.
     under_way: bool = False
-    want: run_requests.RunRequest | None = None
+    run_request: run_requests.RunRequest | None = None
     #: Why the want has not become a run, one sentence.
-    why_waiting: str = ""
+    waiting_reason: str = ""
     #: The clusters it is for, when the settings say so.
     targets: applications.TargetSelector | None = None
     #: Who is named in notifications, as its file said last.
@@ -79,11 +79,11 @@ class ApplicationStatus:
     #: A move that has not begun; it goes before what is wanted.
     move: run_requests.RunRequest | None = None
     #: Which clusters have the last completed release.
-    reached: release_coverage.ReleaseCoverage = field(
+    coverage: release_coverage.ReleaseCoverage = field(
         default_factory=release_coverage.ReleaseCoverage
     )
     #: It is brought to clusters that have missed it, once nothing else is wanted.
-    catch_up: run_requests.RunRequest | None = None
+    backfill: run_requests.RunRequest | None = None
     #: Nothing of it begins to move (`pinning`); None: it may.
     pause: state.Pause | None = None
     #: Why its file, as it was read last, holds it back, one sentence; empty: it does not.
@@ -94,27 +94,31 @@ class ApplicationStatus:
     stood: StatusBeforeOrphaned | None = None
 
     @property
-    def next_want(self) -> run_requests.RunRequest | None:
+    def next_request(self) -> run_requests.RunRequest | None:
         """What begins next.
 
         Going back is before a move, a move before anything else, and catching up comes last.
         """
-        goes_back = self.want is not None and self.want.kind is run_requests.RunKind.ROLLBACK
-        return self.want if goes_back else self.move or self.want or self.catch_up
+        goes_back = (
+            self.run_request is not None and self.run_request.kind is run_requests.RunKind.ROLLBACK
+        )
+        return self.run_request if goes_back else self.move or self.run_request or self.backfill
 
 
-def after_run(standing: ApplicationStatus, run: state.Run) -> ApplicationStatus:
-    """Return the standing with what clusters run after a run that has ended."""
-    pinned, ended = standing.pinned, replace(standing, pinned=assignment.EMPTY)
+def after_run(application_status: ApplicationStatus, run: state.Run) -> ApplicationStatus:
+    """Return the status with what clusters run after a run that has ended."""
+    pinned, ended = application_status.pinned, replace(application_status, pinned=assignment.EMPTY)
     if run.status is statuses.RunStatus.SUCCEEDED:
-        others = {name: kept for name, kept in standing.kept.items() if name not in run.targets}
-        before = standing.assigned
+        others = {
+            name: kept for name, kept in application_status.kept.items() if name not in run.targets
+        }
+        before = application_status.assigned
         return replace(ended, kept=others, assigned=pinned, assigned_before=before)
     kept_now = coverage.clusters_with_release(run)
     return replace(
         ended,
-        kept={**standing.kept, **dict.fromkeys(kept_now, run.commit)},
-        assigned=standing.assigned.taken_over(pinned, kept_now),
+        kept={**application_status.kept, **dict.fromkeys(kept_now, run.commit)},
+        assigned=application_status.assigned.taken_over(pinned, kept_now),
     )
 
 
@@ -125,16 +129,18 @@ def word_of_end(status: statuses.RunStatus) -> StatusWord:
     return StatusWord(status.value)
 
 
-def to_document(standing: ApplicationStatus) -> json.JsonObject:
-    """Return the standing as JSON."""
-    targets = standing.targets
+def to_document(application_status: ApplicationStatus) -> json.JsonObject:
+    """Return the status as JSON."""
+    targets = application_status.targets
     return {
-        "head": standing.head,
-        "lookedAt": standing.looked_at,
-        "run": standing.run,
-        "underWay": standing.under_way,
-        "want": run_requests.to_document(standing.want) if standing.want else None,
-        "whyWaiting": standing.why_waiting,
+        "head": application_status.head,
+        "lookedAt": application_status.looked_at,
+        "run": application_status.run,
+        "underWay": application_status.under_way,
+        "want": run_requests.to_document(application_status.run_request)
+        if application_status.run_request
+        else None,
+        "whyWaiting": application_status.waiting_reason,
         "targets": None
         if targets is None
         else {
@@ -146,32 +152,36 @@ def to_document(standing: ApplicationStatus) -> json.JsonObject:
         },
         "mentions": [
             {"event": each.event, "users": list(each.users), "groups": list(each.groups)}
-            for each in standing.mentions
+            for each in application_status.mentions
         ],
         "alerts": [
             {"name": each.name, "receiver": each.receiver, "events": list(each.events)}
-            for each in standing.alerts
+            for each in application_status.alerts
         ],
-        "kept": dict(standing.kept),
-        "assigned": assignment_formats.to_document(standing.assigned),
-        "assignedBefore": assignment_formats.to_document(standing.assigned_before),
-        "pinned": assignment_formats.to_document(standing.pinned),
-        "placed": placement_document.to_document(standing.placed),
-        "move": run_requests.to_document(standing.move) if standing.move else None,
-        "reached": release_coverage.to_document(standing.reached),
-        "catchUp": run_requests.to_document(standing.catch_up) if standing.catch_up else None,
+        "kept": dict(application_status.kept),
+        "assigned": assignment_formats.to_document(application_status.assigned),
+        "assignedBefore": assignment_formats.to_document(application_status.assigned_before),
+        "pinned": assignment_formats.to_document(application_status.pinned),
+        "placed": placement_document.to_document(application_status.placed),
+        "move": run_requests.to_document(application_status.move)
+        if application_status.move
+        else None,
+        "reached": release_coverage.to_document(application_status.coverage),
+        "catchUp": run_requests.to_document(application_status.backfill)
+        if application_status.backfill
+        else None,
         "pause": None
-        if standing.pause is None
+        if application_status.pause is None
         else {
-            "by": standing.pause.by,
-            "at": standing.pause.at.isoformat(),
-            "reason": standing.pause.reason,
+            "by": application_status.pause.by,
+            "at": application_status.pause.at.isoformat(),
+            "reason": application_status.pause.reason,
         },
-        "held": standing.held,
-        "address": standing.address,
+        "held": application_status.held,
+        "address": application_status.address,
         "stood": None
-        if standing.stood is None
-        else {"status": standing.stood.status, "reason": standing.stood.reason},
+        if application_status.stood is None
+        else {"status": application_status.stood.status, "reason": application_status.stood.reason},
     }
 
 
@@ -185,16 +195,16 @@ def _read_requirement(document: json.JsonObject) -> rollouts.Requirement:
 
 
 def from_document(document: json.JsonObject) -> ApplicationStatus:
-    """Read a standing; what an earlier version did not write is empty."""
-    want, targets = document.get("want"), document.get("targets")
-    move, catch_up = document.get("move"), document.get("catchUp")
+    """Read a status; what an earlier version did not write is empty."""
+    run_request, targets = document.get("want"), document.get("targets")
+    move, backfill = document.get("move"), document.get("catchUp")
     return ApplicationStatus(
         head=document.get("head", ""),
         looked_at=document.get("lookedAt", ""),
         run=document.get("run", ""),
         under_way=bool(document.get("underWay")),
-        want=run_requests.from_document(want) if want else None,
-        why_waiting=document.get("whyWaiting", ""),
+        run_request=run_requests.from_document(run_request) if run_request else None,
+        waiting_reason=document.get("whyWaiting", ""),
         targets=None
         if targets is None
         else applications.TargetSelector(
@@ -218,8 +228,8 @@ def from_document(document: json.JsonObject) -> ApplicationStatus:
         pinned=assignment_formats.from_document(document.get("pinned") or {}),
         placed=placement_document.from_document(document.get("placed")),
         move=run_requests.from_document(move) if move else None,
-        reached=release_coverage.from_document(document.get("reached")),
-        catch_up=run_requests.from_document(catch_up) if catch_up else None,
+        coverage=release_coverage.from_document(document.get("reached")),
+        backfill=run_requests.from_document(backfill) if backfill else None,
         pause=_read_pause(document.get("pause")),
         held=document.get("held", ""),
         address=document.get("address", ""),

@@ -1,4 +1,4 @@
-"""Where an application is, and what is moving, as it is kept in the application's standing."""
+"""Where an application is, and what is moving, as it is kept in the application's status."""
 
 from datetime import datetime, timedelta
 

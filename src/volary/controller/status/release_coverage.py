@@ -48,33 +48,35 @@ def is_completed(run: state.Run) -> bool:
     return done and missed and 0 < len(left_out) < len(run.clusters)
 
 
-def after_release(reached: ReleaseCoverage, run: state.Run, identity: Identity) -> ReleaseCoverage:
+def after_release(coverage: ReleaseCoverage, run: state.Run, identity: Identity) -> ReleaseCoverage:
     """Return what is known once a run that brought a release has ended."""
     if not is_completed(run):
-        return reached
+        return coverage
     there = [each.name for each in run.clusters if not each.left_out]
     behind = [each.name for each in run.clusters if each.left_out]
-    behind += [name for name in (*reached.clusters, *reached.behind) if name not in run.targets]
+    behind += [name for name in (*coverage.clusters, *coverage.behind) if name not in run.targets]
     clusters = {name: identity(name) for name in there}
     return ReleaseCoverage(run.commit, clusters, tuple(dict.fromkeys(behind)))
 
 
-def commits_of_absent(reached: ReleaseCoverage, run: state.Run) -> Mapping[str, str]:
+def commits_of_absent(coverage: ReleaseCoverage, run: state.Run) -> Mapping[str, str]:
     """Return what clusters run that had the last release and were no targets of this one."""
-    if run.status is not statuses.RunStatus.SUCCEEDED or reached.commit in ("", run.commit):
+    if run.status is not statuses.RunStatus.SUCCEEDED or coverage.commit in ("", run.commit):
         return {}
-    return dict.fromkeys(reached.clusters.keys() - set(run.targets), reached.commit)
+    return dict.fromkeys(coverage.clusters.keys() - set(run.targets), coverage.commit)
 
 
-def after_backfill(reached: ReleaseCoverage, run: state.Run, identity: Identity) -> ReleaseCoverage:
+def after_backfill(
+    coverage: ReleaseCoverage, run: state.Run, identity: Identity
+) -> ReleaseCoverage:
     """Return what is known once a run that brought the release to single clusters has ended."""
-    ended = replace(reached, run="")
-    if run.commit != reached.commit:
+    ended = replace(coverage, run="")
+    if run.commit != coverage.commit:
         return ended
     done = covered_by(run)
-    clusters = {**reached.clusters, **{name: identity(name) for name in done}}
-    behind = tuple(name for name in reached.behind if name not in done)
-    waiting = {name: why for name, why in reached.waiting.items() if name not in done}
+    clusters = {**coverage.clusters, **{name: identity(name) for name in done}}
+    behind = tuple(name for name in coverage.behind if name not in done)
+    waiting = {name: why for name, why in coverage.waiting.items() if name not in done}
     return replace(ended, clusters=clusters, behind=behind, waiting=waiting)
 
 
@@ -91,41 +93,41 @@ def covered_by(run: state.Run) -> tuple[str, ...]:
 
 
 def missing_clusters(
-    reached: ReleaseCoverage, names: Iterable[str], identity: Identity
+    coverage: ReleaseCoverage, names: Iterable[str], identity: Identity
 ) -> dict[str, str]:
     """Return the clusters among `names` that have not got the release, with the reason of each."""
     found = {}
     for name in names:
-        had, now = reached.clusters.get(name), identity(name)
+        had, now = coverage.clusters.get(name), identity(name)
         if had is None:
             absent = "the release went on without it"
-            found[name] = absent if name in reached.behind else "it was not there"
+            found[name] = absent if name in coverage.behind else "it was not there"
         elif had and now and had != now:
             found[name] = "it was built anew"
     return found
 
 
-def restricted_to(reached: ReleaseCoverage, names: Collection[str]) -> ReleaseCoverage:
+def restricted_to(coverage: ReleaseCoverage, names: Collection[str]) -> ReleaseCoverage:
     """Return what is known without the clusters that left the fleet missing anything."""
-    behind = tuple(name for name in reached.behind if name in names)
-    waiting = {name: why for name, why in reached.waiting.items() if name in names}
-    return replace(reached, behind=behind, waiting=waiting)
+    behind = tuple(name for name in coverage.behind if name in names)
+    waiting = {name: why for name, why in coverage.waiting.items() if name in names}
+    return replace(coverage, behind=behind, waiting=waiting)
 
 
-def missing_reasons(reached: ReleaseCoverage) -> dict[str, str]:
+def missing_reasons(coverage: ReleaseCoverage) -> dict[str, str]:
     """Return the clusters that have not got the release, and what each waits for."""
-    behind = dict.fromkeys(reached.behind, "the release went on without it")
-    return {**behind, **reached.waiting}
+    behind = dict.fromkeys(coverage.behind, "the release went on without it")
+    return {**behind, **coverage.waiting}
 
 
-def to_document(reached: ReleaseCoverage) -> json.JsonObject:
+def to_document(coverage: ReleaseCoverage) -> json.JsonObject:
     """Return it as JSON."""
     return {
-        "commit": reached.commit,
-        "clusters": dict(reached.clusters),
-        "behind": list(reached.behind),
-        "run": reached.run,
-        "waiting": dict(reached.waiting),
+        "commit": coverage.commit,
+        "clusters": dict(coverage.clusters),
+        "behind": list(coverage.behind),
+        "run": coverage.run,
+        "waiting": dict(coverage.waiting),
     }
 
 

@@ -16,30 +16,35 @@ from volary.engine.runs import state
 from volary.model import server_settings
 
 
-def why_blocked(standing: application_statuses.ApplicationStatus, run: state.Run | None) -> str:
+def why_blocked(
+    application_status: application_statuses.ApplicationStatus, run: state.Run | None
+) -> str:
     """Return why nothing of the application may begin to move, one sentence; empty: it may.
 
     Args:
-        standing: How the application stands.
+        application_status: How the application stands.
         run: Its run under way; None when there is none.
     """
-    if standing.pause is not None:
-        return f"the application is {describe_pause(standing.pause)}"
-    if standing.held:
-        return f"the application is held back in Git: {standing.held}"
+    if application_status.pause is not None:
+        return f"the application is {describe_pause(application_status.pause)}"
+    if application_status.held:
+        return f"the application is held back in Git: {application_status.held}"
     if run is not None and run.pause is not None and not run.is_final:
         return f"run {run.id} is {describe_pause(run.pause)}"
     return ""
 
 
-def why_next_blocked(standing: application_statuses.ApplicationStatus) -> str:
+def why_next_blocked(application_status: application_statuses.ApplicationStatus) -> str:
     """Return why what is wanted may not become a run, one sentence; empty: it may.
 
     Going back is never held up: who rolls a paused application back knows what they do.
     """
-    if standing.want is not None and standing.want.kind is run_requests.RunKind.ROLLBACK:
+    if (
+        application_status.run_request is not None
+        and application_status.run_request.kind is run_requests.RunKind.ROLLBACK
+    ):
         return ""
-    return why_blocked(standing, None)
+    return why_blocked(application_status, None)
 
 
 def describe_pause(pause: state.Pause) -> str:
@@ -49,45 +54,47 @@ def describe_pause(pause: state.Pause) -> str:
 
 def cancels_run(
     rule: server_settings.Supersede,
-    standing: application_statuses.ApplicationStatus,
-    want: run_requests.RunRequest,
+    application_status: application_statuses.ApplicationStatus,
+    run_request: run_requests.RunRequest,
     run: state.Run,
 ) -> bool:
     """Say whether a run is cancelled for a want, as nothing that serves users was touched yet."""
     return (
         rule is server_settings.Supersede.CANCEL
-        and want.kind is run_requests.RunKind.COMMIT
-        and want.commit != run.commit
+        and run_request.kind is run_requests.RunKind.COMMIT
+        and run_request.commit != run.commit
         and run.ending is None
-        and not why_blocked(standing, run)
+        and not why_blocked(application_status, run)
         and not run_requests.touches_primary(run)
     )
 
 
-def why_waiting(
+def waiting_reason(
     rule: server_settings.Supersede,
-    standing: application_statuses.ApplicationStatus,
-    want: run_requests.RunRequest,
+    application_status: application_statuses.ApplicationStatus,
+    run_request: run_requests.RunRequest,
     run: state.Run,
 ) -> str:
     """Return why a want does not begin while a run is under way, one sentence."""
-    if want.undoes == run.id:
+    if run_request.rollback_of == run.id:
         return f"it takes run {run.id} back, which is being rolled back"
-    if cancels_run(rule, standing, want, run):
+    if cancels_run(rule, application_status, run_request, run):
         return f"run {run.id} is being cancelled for it"
     return f"run {run.id} has to end first"
 
 
 def why_cancel(
     rule: server_settings.Supersede,
-    standing: application_statuses.ApplicationStatus,
-    want: run_requests.RunRequest,
+    application_status: application_statuses.ApplicationStatus,
+    run_request: run_requests.RunRequest,
     run: state.Run,
 ) -> str:
     """Return why a run is taken back for a want, one sentence; empty: it goes on."""
     if run.rollback is not None or run.is_final:
         return ""
-    short = want.commit[:7]
-    if want.undoes == run.id:
+    short = run_request.commit[:7]
+    if run_request.rollback_of == run.id:
         return f"{short} takes it back"
-    return f"superseded by {short}" if cancels_run(rule, standing, want, run) else ""
+    return (
+        f"superseded by {short}" if cancels_run(rule, application_status, run_request, run) else ""
+    )

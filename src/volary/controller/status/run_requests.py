@@ -36,7 +36,7 @@ class RunKind(StrEnum):
     #: It moves between clusters; no release comes with it.
     PLACEMENT = "placement"
     #: Single clusters get the last completed release, which they have missed.
-    CATCH_UP = "catchUp"
+    BACKFILL = "catchUp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class RunRequest:
     #: None: the planner decides.
     strategy: run_plans.Strategy | None = None
     #: The run that this commit takes back; when its rollback succeeds, nothing is left to do.
-    undoes: str = ""
+    rollback_of: str = ""
     #: What moves where; of a `PLACEMENT` only.
     shift: move_plans.MovePlan | None = None
     #: The clusters of a `CATCH_UP`.
@@ -65,11 +65,11 @@ class RunRequest:
     takes_back: str = ""
 
 
-def reason_for_commit(want: RunRequest, subject: str) -> str:
+def reason_for_commit(run_request: RunRequest, subject: str) -> str:
     """Return why a commit of this title is rolled out; a revert says what it reverts."""
-    if want.kind is RunKind.COMMIT and subject.startswith(_REVERT):
+    if run_request.kind is RunKind.COMMIT and subject.startswith(_REVERT):
         return f"reverts {subject.removeprefix(_REVERT).rstrip().removesuffix(chr(34))}"
-    return want.reason
+    return run_request.reason
 
 
 def touches_primary(run: state.Run) -> bool:
@@ -79,29 +79,29 @@ def touches_primary(run: state.Run) -> bool:
     )
 
 
-def is_fulfilled_by(want: RunRequest, run: state.Run) -> bool:
+def is_fulfilled_by(run_request: RunRequest, run: state.Run) -> bool:
     """Say whether the end of `run` already did what is wanted: it was taken back."""
-    if want.undoes != run.id:
+    if run_request.rollback_of != run.id:
         return False
     ended = run.status.value
     return ended == "rolled_back" or (ended == "cancelled" and not run.touched)
 
 
-def to_document(want: RunRequest) -> json.JsonObject:
+def to_document(run_request: RunRequest) -> json.JsonObject:
     """Return the want as JSON."""
     return {
-        "id": want.id,
-        "commit": want.commit,
-        "kind": want.kind.value,
-        "reason": want.reason,
-        "at": want.at.isoformat(),
-        "by": want.by,
-        "author": want.author,
-        "strategy": want.strategy.value if want.strategy else "",
-        "undoes": want.undoes,
-        "shift": None if want.shift is None else _shift(want.shift),
-        "targets": list(want.targets),
-        "takesBack": want.takes_back,
+        "id": run_request.id,
+        "commit": run_request.commit,
+        "kind": run_request.kind.value,
+        "reason": run_request.reason,
+        "at": run_request.at.isoformat(),
+        "by": run_request.by,
+        "author": run_request.author,
+        "strategy": run_request.strategy.value if run_request.strategy else "",
+        "undoes": run_request.rollback_of,
+        "shift": None if run_request.shift is None else _shift(run_request.shift),
+        "targets": list(run_request.targets),
+        "takesBack": run_request.takes_back,
     }
 
 
@@ -127,7 +127,7 @@ def from_document(document: json.JsonObject) -> RunRequest:
         by=document.get("by", ""),
         author=document.get("author", ""),
         strategy=run_plans.Strategy(strategy) if strategy else None,
-        undoes=document.get("undoes", ""),
+        rollback_of=document.get("undoes", ""),
         shift=_read_shift(shift),
         targets=tuple(document.get("targets") or ()),
         takes_back=document.get("takesBack", ""),

@@ -93,7 +93,7 @@ class _Environment:
 
     console: rich_console.Console
     sandbox: fleet.Fleet
-    edge: _LoadBalancer
+    load_balancer: _LoadBalancer
     server: server_process.DemoServer
     repository: pygit2.Repository
 
@@ -109,14 +109,14 @@ async def run(*, keep: bool) -> int:
 
 
 @contextlib.asynccontextmanager
-async def _open(talk: rich_console.Console, base: Path) -> AsyncIterator[_Environment]:
+async def _open(messages: rich_console.Console, base: Path) -> AsyncIterator[_Environment]:
     bare, work = base / "shop.git", base / "work"
     pygit2.init_repository(str(bare), bare=True, initial_head="main")
     async with (
         fleet.start(
             NAMES, directory=base / "fleet", settings=fleet.Settings(speed=_SPEED)
         ) as sandbox,
-        _open_load_balancer(sandbox) as (edge, address),
+        _open_load_balancer(sandbox) as (load_balancer, address),
     ):
         repository = git_repository.create(work, _SCENARIO)
         _shorten(work / _SCENARIO.service / "volary.yaml", address)
@@ -126,22 +126,22 @@ async def _open(talk: rich_console.Console, base: Path) -> AsyncIterator[_Enviro
         more = {"clusterHealth": _HEALTH_SETTINGS, "localWebhooks": "allow"}
         server_process.write_settings(server, sandbox.path, bare, more)
         try:
-            yield _Environment(talk, sandbox, edge, server, repository)
+            yield _Environment(messages, sandbox, load_balancer, server, repository)
         finally:
             await server.stop()
 
 
 @contextlib.asynccontextmanager
 async def _open_load_balancer(sandbox: fleet.Fleet) -> AsyncIterator[tuple[_LoadBalancer, str]]:
-    edge = _LoadBalancer(sandbox)
+    load_balancer = _LoadBalancer(sandbox)
     application = web.Application()
-    application.router.add_get("/{name}", edge.answer)
+    application.router.add_get("/{name}", load_balancer.answer)
     runner = web.AppRunner(application)
     await runner.setup()
     port = server_process.free_port()
     await web.TCPSite(runner, "127.0.0.1", port).start()
     try:
-        yield edge, f"http://127.0.0.1:{port}"
+        yield load_balancer, f"http://127.0.0.1:{port}"
     finally:
         await runner.cleanup()
 
@@ -153,74 +153,76 @@ def _shorten(file: Path, address: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-async def _play(stage: _Environment) -> bool:
-    talk, server = stage.console, stage.server
-    talk.print(f"[bold]Volary: failover.[/] {_SCENARIO.intention}\n")
+async def _play(environment: _Environment) -> bool:
+    messages, server = environment.console, environment.server
+    messages.print(f"[bold]Volary: failover.[/] {_SCENARIO.intention}\n")
     await server.start()
     target = login.Target(server.url, server.token)
     async with client.Client.open(target) as asked:
-        stage.repository.remotes["origin"].push(["refs/heads/main:refs/heads/main"])
-        await _until(stage, asked, lambda each: len(each["clusters"]) == 3)
-        talk.print("[bold]1.[/] A first release")
-        _show(stage)
-        stage.edge.reset()
-        moved = await _replaced(stage, asked)
-        cleaned = await _returned(stage, asked)
-        stood = await _stopped(stage, asked)
+        environment.repository.remotes["origin"].push(["refs/heads/main:refs/heads/main"])
+        await _until(environment, asked, lambda each: len(each["clusters"]) == 3)
+        messages.print("[bold]1.[/] A first release")
+        _show(environment)
+        environment.load_balancer.reset()
+        moved = await _replaced(environment, asked)
+        cleaned = await _returned(environment, asked)
+        stood = await _stopped(environment, asked)
         planned = await asked.post("applications", _SCENARIO.service, "rebalance", "plan", body={})
-    talk.print(f"\n[bold]5.[/] volary rebalance {_SCENARIO.service} --dry-run")
-    _print_step(stage, f"{planned['reason']}; it would be on {', '.join(planned['clusters'])}")
-    edge = stage.edge
-    talk.print(
-        f"\nusers were looked at {edge.samples} times: never fewer than {edge.least} of"
-        f" {_REPLICAS} pods served them"
+    messages.print(f"\n[bold]5.[/] volary rebalance {_SCENARIO.service} --dry-run")
+    _print_step(
+        environment, f"{planned['reason']}; it would be on {', '.join(planned['clusters'])}"
     )
-    return moved and cleaned and stood and not edge.unserved
+    load_balancer = environment.load_balancer
+    messages.print(
+        f"\nusers were looked at {load_balancer.samples} times: never fewer than"
+        f" {load_balancer.least} of {_REPLICAS} pods served them"
+    )
+    return moved and cleaned and stood and not load_balancer.unserved
 
 
-async def _replaced(stage: _Environment, asked: client.Client) -> bool:
+async def _replaced(environment: _Environment, asked: client.Client) -> bool:
     """Lose a cluster for good, and see it replaced."""
-    talk = stage.console
-    talk.print(f"\n[bold]2.[/] {LOST} is lost for good: its API server and its users")
-    stage.lose(LOST)
-    stage.edge.gone.add(LOST)
-    waiting = await _until(stage, asked, lambda each: each["waiting"])
-    _print_step(stage, f"nothing moves yet: {waiting['waiting'][0]['reason']}")
+    messages = environment.console
+    messages.print(f"\n[bold]2.[/] {LOST} is lost for good: its API server and its users")
+    environment.lose(LOST)
+    environment.load_balancer.gone.add(LOST)
+    waiting = await _until(environment, asked, lambda each: each["waiting"])
+    _print_step(environment, f"nothing moves yet: {waiting['waiting'][0]['reason']}")
     leaving = await _until(
-        stage, asked, lambda each: each["leaving"] and each["leaving"][0]["replaced"]
+        environment, asked, lambda each: each["leaving"] and each["leaving"][0]["replaced"]
     )
-    _print_step(stage, leaving["leaving"][0]["reason"])
-    _show(stage)
-    return list(leaving["clusters"]) == list(_OTHERS) and _pods(stage) == [2, 0, 2, 2]
+    _print_step(environment, leaving["leaving"][0]["reason"])
+    _show(environment)
+    return list(leaving["clusters"]) == list(_OTHERS) and _pods(environment) == [2, 0, 2, 2]
 
 
-async def _returned(stage: _Environment, asked: client.Client) -> bool:
+async def _returned(environment: _Environment, asked: client.Client) -> bool:
     """Have it back, and see what moved away removed there, and nothing else."""
-    talk = stage.console
-    talk.print(f"\n[bold]3.[/] {LOST} is back, with what it ran")
-    stage.lose()
-    stage.edge.gone.clear()
-    found = await _until(stage, asked, lambda each: not each["leaving"])
+    messages = environment.console
+    messages.print(f"\n[bold]3.[/] {LOST} is back, with what it ran")
+    environment.lose()
+    environment.load_balancer.gone.clear()
+    found = await _until(environment, asked, lambda each: not each["leaving"])
     runs = await _runs(asked)
-    _print_step(stage, f"run {runs[0]['id']} {runs[0]['status']}: {runs[0]['trigger']}")
-    _show(stage)
-    return list(found["clusters"]) == list(_OTHERS) and _pods(stage) == [2, 0, 2, 2]
+    _print_step(environment, f"run {runs[0]['id']} {runs[0]['status']}: {runs[0]['trigger']}")
+    _show(environment)
+    return list(found["clusters"]) == list(_OTHERS) and _pods(environment) == [2, 0, 2, 2]
 
 
-async def _stopped(stage: _Environment, asked: client.Client) -> bool:
+async def _stopped(environment: _Environment, asked: client.Client) -> bool:
     """Lose sight of three of four at once, and see nothing moved."""
-    talk = stage.console
+    messages = environment.console
     before = len(await _runs(asked))
-    talk.print("\n[bold]4.[/] Three of four do not answer at once; their users are served")
-    stage.lose(*_OTHERS)
+    messages.print("\n[bold]4.[/] Three of four do not answer at once; their users are served")
+    environment.lose(*_OTHERS)
     found = await _until(
-        stage, asked, lambda each: any("it is us" in one for one in _reasons(each))
+        environment, asked, lambda each: any("it is us" in one for one in _reasons(each))
     )
-    _print_step(stage, next(each for each in _reasons(found) if "it is us" in each))
-    stage.lose()
-    talk.print("   they answer again")
-    found = await _until(stage, asked, lambda each: not each["waiting"])
-    _show(stage)
+    _print_step(environment, next(each for each in _reasons(found) if "it is us" in each))
+    environment.lose()
+    messages.print("   they answer again")
+    found = await _until(environment, asked, lambda each: not each["waiting"])
+    _show(environment)
     runs = len(await _runs(asked))
     return list(found["clusters"]) == list(_OTHERS) and not found["leaving"] and runs == before
 
@@ -235,7 +237,7 @@ def _reasons(found: json.JsonObject) -> list[str]:
 
 
 async def _until(
-    stage: _Environment, asked: client.Client, holds: Callable[[json.JsonObject], object]
+    environment: _Environment, asked: client.Client, holds: Callable[[json.JsonObject], object]
 ) -> json.JsonObject:
     """Return where the application is once that holds."""
     seen: json.JsonObject = {}
@@ -247,27 +249,27 @@ async def _until(
                     if holds(seen):
                         return seen
                 for _ in range(4):
-                    stage.edge.look()
+                    environment.load_balancer.look()
                     await asyncio.sleep(_PERIOD)
     except TimeoutError:
         raise errors.user_error(f"the demo did not get there; it stood at {seen}") from None
 
 
-def _pods(stage: _Environment) -> list[int]:
-    return [stage.edge.ready(name) for name in NAMES]
+def _pods(environment: _Environment) -> list[int]:
+    return [environment.load_balancer.ready(name) for name in NAMES]
 
 
-def _show(stage: _Environment) -> None:
+def _show(environment: _Environment) -> None:
     cells = (
-        f"{name} {'gone' if name in stage.edge.gone else count}"
-        for name, count in zip(NAMES, _pods(stage), strict=True)
+        f"{name} {'gone' if name in environment.load_balancer.gone else count}"
+        for name, count in zip(NAMES, _pods(environment), strict=True)
     )
-    stage.console.print(f"   pods: {', '.join(cells)}")
+    environment.console.print(f"   pods: {', '.join(cells)}")
 
 
-def _print_step(stage: _Environment, text: str) -> None:
-    stage.console.print(f"   {markup.escape(text)}", soft_wrap=True)
+def _print_step(environment: _Environment, text: str) -> None:
+    environment.console.print(f"   {markup.escape(text)}", soft_wrap=True)
 
 
-def _manual_commands(stage: _Environment) -> list[str]:
-    return [f"volary server at {stage.server.url}, fleet file {stage.sandbox.path}"]
+def _manual_commands(environment: _Environment) -> list[str]:
+    return [f"volary server at {environment.server.url}, fleet file {environment.sandbox.path}"]

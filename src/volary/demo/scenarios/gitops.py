@@ -27,7 +27,7 @@ _APPROVAL = f"      - name: WAIT_APPROVAL\n        with: {{approvers: ['token:{_
 class _Environment:
     """Where the story plays."""
 
-    talk: rich_console.Console
+    messages: rich_console.Console
     server: server_process.DemoServer
     #: Checked out.
     work: Path
@@ -36,26 +36,28 @@ class _Environment:
 
 async def run(*, keep: bool) -> int:
     """Tell the story; 0 when it ended as it has to."""
-    talk = console.results()
+    messages = console.results()
     with tempfile.TemporaryDirectory(prefix="volary-demo-") as made:
         base = Path(made)
         settings = fleet.Settings(speed=_SPEED)
         async with fleet.start(NAMES, directory=base / "fleet", settings=settings) as sandbox:
-            scene = _prepare(talk, base, sandbox)
+            environment = _prepare(messages, base, sandbox)
             try:
-                await _play(scene)
+                await _play(environment)
                 if keep:
-                    talk.print(f"\n{scene.server.url} and the clusters stay up until Ctrl-C")
-                    await harness.wait_for_interrupt(talk)
+                    messages.print(
+                        f"\n{environment.server.url} and the clusters stay up until Ctrl-C"
+                    )
+                    await harness.wait_for_interrupt(messages)
             except asyncio.CancelledError:
-                harness.ignore_interrupts(talk)
+                harness.ignore_interrupts(messages)
                 return exit_codes.Exit.INTERRUPTED
             finally:
-                await scene.server.stop()
+                await environment.server.stop()
     return exit_codes.Exit.DONE
 
 
-def _prepare(talk: rich_console.Console, base: Path, sandbox: fleet.Fleet) -> _Environment:
+def _prepare(messages: rich_console.Console, base: Path, sandbox: fleet.Fleet) -> _Environment:
     bare, work = base / "shop.git", base / "work"
     pygit2.init_repository(str(bare), bare=True, initial_head="main")
     repository = git_repository.create(work, definitions.SCENARIOS["canary"])
@@ -65,60 +67,60 @@ def _prepare(talk: rich_console.Console, base: Path, sandbox: fleet.Fleet) -> _E
     repository.remotes.create("origin", str(bare))
     server = server_process.DemoServer(base, server_process.free_port())
     server_process.write_settings(server, sandbox.path, bare)
-    return _Environment(talk, server, work, repository)
+    return _Environment(messages, server, work, repository)
 
 
-async def _play(scene: _Environment) -> None:
-    server, talk = scene.server, scene.talk
-    talk.print("[bold]Volary: Git drives.[/] A server, a repository, three clusters.\n")
+async def _play(environment: _Environment) -> None:
+    server, messages = environment.server, environment.messages
+    messages.print("[bold]Volary: Git drives.[/] A server, a repository, three clusters.\n")
     created = await server.command(
         "token", "create", _APPROVER, "--role", "admin", "--config", str(server.config)
     )
     server.token = created.strip()
     await server.start()
-    talk.print(f"[bold]1.[/] volary server listens on {server.url}; a first push")
-    _push(scene)
-    first = await _until(scene, lambda each: each["status"] == "succeeded")
-    _print_run(scene, first)
-    talk.print("\n[bold]2.[/] Version 2 is pushed: the pipeline runs and waits for ana")
-    _release(scene, "v1", "v2")
-    waiting = await _until(scene, lambda each: each["status"] == "waiting", after=first)
-    _print_run(scene, waiting)
+    messages.print(f"[bold]1.[/] volary server listens on {server.url}; a first push")
+    _push(environment)
+    first = await _until(environment, lambda each: each["status"] == "succeeded")
+    _print_run(environment, first)
+    messages.print("\n[bold]2.[/] Version 2 is pushed: the pipeline runs and waits for ana")
+    _release(environment, "v1", "v2")
+    waiting = await _until(environment, lambda each: each["status"] == "waiting", after=first)
+    _print_run(environment, waiting)
     killed = await server.kill()
-    talk.print(f"\n[bold]3.[/] kill -9 {killed}, and a new server: the run is still there")
+    messages.print(f"\n[bold]3.[/] kill -9 {killed}, and a new server: the run is still there")
     await server.start()
-    same = await _until(scene, lambda each: each["status"] == "waiting", after=first)
-    _print_run(scene, same)
+    same = await _until(environment, lambda each: each["status"] == "waiting", after=first)
+    _print_run(environment, same)
     _expect(same["id"] == waiting["id"], "the run went on under its own name")
-    talk.print(f"\n[bold]4.[/] volary approve {waiting['id']} --comment 'looks good'")
+    messages.print(f"\n[bold]4.[/] volary approve {waiting['id']} --comment 'looks good'")
     await server.command("approve", waiting["id"], "--comment", "looks good")
-    done = await _until(scene, lambda each: each["status"] == "succeeded", after=first)
-    _print_run(scene, done)
-    talk.print("\n[bold]5.[/] Version 3 is pushed, and reverted while its run waits")
-    _release(scene, "v2", "v3")
-    third = await _until(scene, lambda each: each["status"] == "waiting", after=done)
-    _print_run(scene, third)
-    _release(scene, "v3", "v2", subject='Revert "Release simple v3"')
-    back = await _until(scene, lambda each: each["status"] == "rolled_back", after=done)
-    _print_run(scene, back)
-    talk.print("\n[bold]6.[/] volary get runs; volary get apps")
+    done = await _until(environment, lambda each: each["status"] == "succeeded", after=first)
+    _print_run(environment, done)
+    messages.print("\n[bold]5.[/] Version 3 is pushed, and reverted while its run waits")
+    _release(environment, "v2", "v3")
+    third = await _until(environment, lambda each: each["status"] == "waiting", after=done)
+    _print_run(environment, third)
+    _release(environment, "v3", "v2", subject='Revert "Release simple v3"')
+    back = await _until(environment, lambda each: each["status"] == "rolled_back", after=done)
+    _print_run(environment, back)
+    messages.print("\n[bold]6.[/] volary get runs; volary get apps")
     for noun in ("runs", "apps"):
-        talk.print(markup.escape(await server.command("get", noun)))
+        messages.print(markup.escape(await server.command("get", noun)))
 
 
-def _push(scene: _Environment) -> None:
-    scene.repository.remotes["origin"].push(["refs/heads/main:refs/heads/main"])
+def _push(environment: _Environment) -> None:
+    environment.repository.remotes["origin"].push(["refs/heads/main:refs/heads/main"])
 
 
-def _release(scene: _Environment, old: str, new: str, *, subject: str = "") -> None:
-    path = scene.work / "simple" / "deployment.yaml"
+def _release(environment: _Environment, old: str, new: str, *, subject: str = "") -> None:
+    path = environment.work / "simple" / "deployment.yaml"
     path.write_text(path.read_text().replace(f"simple:{old}", f"simple:{new}"))
-    git_repository.commit(scene.repository, subject or f"Release simple {new}")
-    _push(scene)
+    git_repository.commit(environment.repository, subject or f"Release simple {new}")
+    _push(environment)
 
 
 async def _until(
-    scene: _Environment,
+    environment: _Environment,
     holds: Callable[[json.JsonObject], bool],
     *,
     after: json.JsonObject | None = None,
@@ -128,7 +130,7 @@ async def _until(
     try:
         async with asyncio.timeout(_PATIENCE):
             while True:
-                listed = await scene.server.runs()
+                listed = await environment.server.runs()
                 seen = listed[0] if listed else {}
                 if seen and (after is None or seen["id"] != after["id"]) and holds(seen):
                     return seen
@@ -143,6 +145,6 @@ def _expect(holds: bool, what: str) -> None:
         raise errors.user_error(f"the demo went wrong: not so that {what}")
 
 
-def _print_run(scene: _Environment, run: json.JsonObject) -> None:
+def _print_run(environment: _Environment, run: json.JsonObject) -> None:
     line = f"   run {run['id']} {run['commit'][:7]} {run['status']}: {run['reason']}"
-    scene.talk.print(markup.escape(line))
+    environment.messages.print(markup.escape(line))

@@ -55,67 +55,69 @@ async def run(*, keep: bool) -> int:
 
 
 @contextlib.asynccontextmanager
-async def _open(talk: rich_console.Console, base: Path) -> AsyncIterator[_Environment]:
+async def _open(messages: rich_console.Console, base: Path) -> AsyncIterator[_Environment]:
     settings = fleet.Settings(speed=_SPEED, labels=LABELS)
     async with (
         fleet.start(tuple(LABELS), directory=base / "fleet", settings=settings) as sandbox,
         harness.open_clients(sandbox) as clusters,
     ):
         users = snapshots.TrafficProbe(_SCENARIO.service, sandbox.clusters)
-        yield _Environment(talk, sandbox, clusters, base / "git", users)
+        yield _Environment(messages, sandbox, clusters, base / "git", users)
 
 
-async def _play(stage: _Environment) -> bool:
-    talk = stage.console
-    talk.print(f"[bold]Volary: Karmada's policies as they are.[/] {_SCENARIO.intention}\n")
-    made = git_repository.create(stage.repository, _SCENARIO)
+async def _play(environment: _Environment) -> bool:
+    messages = environment.console
+    messages.print(f"[bold]Volary: Karmada's policies as they are.[/] {_SCENARIO.intention}\n")
+    made = git_repository.create(environment.repository, _SCENARIO)
     # The example's own fleet file names other people's contexts.
-    (stage.repository / _SCENARIO.service / "fleet.yaml").unlink()
+    (environment.repository / _SCENARIO.service / "fleet.yaml").unlink()
     git_repository.commit(made, "The fleet is the sandbox's")
-    talk.print("[bold]1.[/] Where web goes, and why not elsewhere\n")
-    await _explain(stage)
-    talk.print("\n[bold]2.[/] The first version, with what each cluster has different\n")
-    right = await _released(stage, "v1", "EUR")
-    git_repository.release(made, stage.repository, _SCENARIO)
-    talk.print("[bold]3.[/] An update: what it will change, then the release\n")
-    await _plan(stage)
-    right = right and await _released(stage, "v2", "EUR")
-    _edit(made, stage)
-    talk.print("[bold]4.[/] An edited OverridePolicy is a release as well, for whom it is meant\n")
-    await _plan(stage)
-    return right and await _released(stage, "v2", "CHF")
+    messages.print("[bold]1.[/] Where web goes, and why not elsewhere\n")
+    await _explain(environment)
+    messages.print("\n[bold]2.[/] The first version, with what each cluster has different\n")
+    right = await _released(environment, "v1", "EUR")
+    git_repository.release(made, environment.repository, _SCENARIO)
+    messages.print("[bold]3.[/] An update: what it will change, then the release\n")
+    await _plan(environment)
+    right = right and await _released(environment, "v2", "EUR")
+    _edit(made, environment)
+    messages.print(
+        "[bold]4.[/] An edited OverridePolicy is a release as well, for whom it is meant\n"
+    )
+    await _plan(environment)
+    return right and await _released(environment, "v2", "CHF")
 
 
-async def _explain(stage: _Environment) -> None:
+async def _explain(environment: _Environment) -> None:
     """Print every cluster of the fleet, and why some are left out."""
-    project = await projects.open_project(str(stage.repository), app=_SCENARIO.service)
-    members = projects.load_fleet(str(stage.sandbox.path))
+    project = await projects.open_project(str(environment.repository), app=_SCENARIO.service)
+    members = projects.load_fleet(str(environment.sandbox.path))
     targets.print_table(targets.targets_of(project.application, members), has_waves=False)
 
 
-async def _plan(stage: _Environment) -> None:
+async def _plan(environment: _Environment) -> None:
     """Print what ``volary plan`` would."""
-    wish = preparation.RunOptions(str(stage.repository), app=_SCENARIO.service)
-    project = await projects.open_project(wish.path, app=wish.app)
-    prepared = await preparation.prepare(wish, stage.clusters, project)
-    shown = await previews.preview_run(prepared, stage.clusters)
-    stage.console.print(text_format.render(shown), markup=False, highlight=False)
+    request = preparation.RunOptions(str(environment.repository), app=_SCENARIO.service)
+    project = await projects.open_project(request.path, app=request.app)
+    prepared = await preparation.prepare(request, environment.clusters, project)
+    shown = await previews.preview_run(prepared, environment.clusters)
+    environment.console.print(text_format.render(shown), markup=False, highlight=False)
 
 
-def _edit(made: pygit2.Repository, stage: _Environment) -> None:
+def _edit(made: pygit2.Repository, environment: _Environment) -> None:
     """Change what one cluster has different."""
-    file = stage.repository / _SCENARIO.service / "policies.yaml"
+    file = environment.repository / _SCENARIO.service / "policies.yaml"
     file.write_text(file.read_text(encoding="utf-8").replace(*_EDIT), encoding="utf-8")
     git_repository.commit(made, "Prices in francs in eu")
 
 
-async def _released(stage: _Environment, version: str, currency: str) -> bool:
+async def _released(environment: _Environment, version: str, currency: str) -> bool:
     """Release what is committed; say whether every cluster has what the policies want."""
     ended = await harness.release(
-        stage.console, stage.clusters, stage.repository, _SCENARIO.service
+        environment.console, environment.clusters, environment.repository, _SCENARIO.service
     )
-    _show(stage)
-    found = {name: _described(stage, name) for name in stage.sandbox.clusters}
+    _show(environment)
+    found = {name: _described(environment, name) for name in environment.sandbox.clusters}
     return ended.status is statuses.RunStatus.SUCCEEDED and found == _wanted(version, currency)
 
 
@@ -131,22 +133,22 @@ def _wanted(version: str, currency: str) -> dict[str, Sequence[str]]:
     return {name: wanted.get(name, ()) for name in LABELS}
 
 
-def _show(stage: _Environment) -> None:
+def _show(environment: _Environment) -> None:
     """Print what ``kubectl get`` shows of the objects, a line per cluster."""
     grid = table.Table(box=None, pad_edge=False, show_edge=False)
     for heading in ("CLUSTER", "IMAGE", "READY", "TIER", "$CURRENCY", "SETTINGS"):
         grid.add_column(heading, no_wrap=True)
-    for name in stage.sandbox.clusters:
-        cells = _described(stage, name) or ("nothing",)
+    for name in environment.sandbox.clusters:
+        cells = _described(environment, name) or ("nothing",)
         grid.add_row(name, *map(markup.escape, cells))
-    stage.console.print()
-    stage.console.print(grid)
-    stage.console.print()
+    environment.console.print()
+    environment.console.print(grid)
+    environment.console.print()
 
 
-def _described(stage: _Environment, name: str) -> Sequence[str]:
+def _described(environment: _Environment, name: str) -> Sequence[str]:
     """Return image, pods, label, variable and setting of a cluster; nothing: it has none."""
-    workload, settings = stage.find(name, "Deployment"), stage.find(name, "ConfigMap")
+    workload, settings = environment.find(name, "Deployment"), environment.find(name, "ConfigMap")
     if workload is None or settings is None:
         return ()
     spec = workload["spec"]
@@ -166,5 +168,5 @@ def _described(stage: _Environment, name: str) -> Sequence[str]:
     )
 
 
-def _manual_commands(stage: _Environment) -> list[str]:
-    return harness.manual_commands(stage.sandbox, stage.repository)
+def _manual_commands(environment: _Environment) -> list[str]:
+    return harness.manual_commands(environment.sandbox, environment.repository)

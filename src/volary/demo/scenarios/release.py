@@ -24,7 +24,7 @@ _SPEED = 4.0
 class _Environment(harness.Environment):
     """Where the story plays."""
 
-    story: definitions.Scenario
+    scenario: definitions.Scenario
 
 
 async def run(scenario: str, *, keep: bool) -> int:
@@ -35,60 +35,66 @@ async def run(scenario: str, *, keep: bool) -> int:
 
 @contextlib.asynccontextmanager
 async def _open(
-    story: definitions.Scenario, talk: rich_console.Console, base: Path
+    scenario: definitions.Scenario, messages: rich_console.Console, base: Path
 ) -> AsyncIterator[_Environment]:
-    settings = fleet.Settings(speed=_SPEED, crds=crds.istio() if story.needs_istio else ())
+    settings = fleet.Settings(speed=_SPEED, crds=crds.istio() if scenario.needs_istio else ())
     async with (
         fleet.start(NAMES, directory=base / "fleet", settings=settings) as sandbox,
         harness.open_clients(sandbox) as clusters,
     ):
-        harness.add_image_faults(sandbox, story.broken_images)
-        users = snapshots.TrafficProbe(story.service, sandbox.clusters)
-        yield _Environment(talk, sandbox, clusters, base / "git", users, story)
+        harness.add_image_faults(sandbox, scenario.broken_images)
+        users = snapshots.TrafficProbe(scenario.service, sandbox.clusters)
+        yield _Environment(messages, sandbox, clusters, base / "git", users, scenario)
 
 
-async def _play(stage: _Environment) -> bool:
-    story, talk = stage.story, stage.console
-    talk.print(f"[bold]Volary: one pipeline, every cluster.[/] {story.intention}\n")
-    made = git_repository.create(stage.repository, story)
-    talk.print(f"[bold]1.[/] The first version, on {', '.join(NAMES)}: a quick sync\n")
-    first = await _release(stage, look=False)
+async def _play(environment: _Environment) -> bool:
+    scenario, messages = environment.scenario, environment.console
+    messages.print(f"[bold]Volary: one pipeline, every cluster.[/] {scenario.intention}\n")
+    made = git_repository.create(environment.repository, scenario)
+    messages.print(f"[bold]1.[/] The first version, on {', '.join(NAMES)}: a quick sync\n")
+    first = await _release(environment, look=False)
     if first.status is not statuses.RunStatus.SUCCEEDED:
         return False
-    await snapshots.show(talk, "running now", stage.clusters, stage.users)
-    git_repository.release(made, stage.repository, story)
-    talk.print("[bold]2.[/] A commit with the new version: the pipeline\n")
+    await snapshots.show(messages, "running now", environment.clusters, environment.users)
+    git_repository.release(made, environment.repository, scenario)
+    messages.print("[bold]2.[/] A commit with the new version: the pipeline\n")
     async with asyncio.TaskGroup() as group:
-        watching = group.create_task(stage.users.watch())
-        second = await _release(stage, look=True)
+        watching = group.create_task(environment.users.watch())
+        second = await _release(environment, look=True)
         watching.cancel()
-    await snapshots.show(talk, "in the end", stage.clusters, stage.users)
-    return _is_as_expected(stage, second)
+    await snapshots.show(messages, "in the end", environment.clusters, environment.users)
+    return _is_as_expected(environment, second)
 
 
-async def _release(stage: _Environment, *, look: bool) -> state.Run:
+async def _release(environment: _Environment, *, look: bool) -> state.Run:
     def looking(performer: executor.StageExecutor) -> executor.StageExecutor:
         if not look:
             return performer
-        return snapshots.SnapshotExecutor(performer, stage.console, stage.clusters, stage.users)
+        return snapshots.SnapshotExecutor(
+            performer, environment.console, environment.clusters, environment.users
+        )
 
     return await harness.release(
-        stage.console, stage.clusters, stage.repository, stage.story.service, wrap=looking
+        environment.console,
+        environment.clusters,
+        environment.repository,
+        environment.scenario.service,
+        wrap=looking,
     )
 
 
-def _is_as_expected(stage: _Environment, ended: state.Run) -> bool:
+def _is_as_expected(environment: _Environment, ended: state.Run) -> bool:
     """Say whether the story ended as it has to, and what users noticed."""
-    users, talk = stage.users, stage.console
+    users, messages = environment.users, environment.console
     lost = users.lost / users.samples if users.samples else 0.0
-    talk.print(
+    messages.print(
         f"users of {users.service} were asked {users.samples} times during the release:"
         f" {lost:.1%} of their requests would have been lost"
     )
     for reason in list(users.reasons)[:3]:
-        talk.print(f"  {reason}", markup=False)
-    return ended.status is stage.story.expected and not lost
+        messages.print(f"  {reason}", markup=False)
+    return ended.status is environment.scenario.expected and not lost
 
 
-def _manual_commands(stage: _Environment) -> list[str]:
-    return harness.manual_commands(stage.sandbox, stage.repository)
+def _manual_commands(environment: _Environment) -> list[str]:
+    return harness.manual_commands(environment.sandbox, environment.repository)

@@ -33,7 +33,7 @@ _DRAIN = 2.0
 class _Environment:
     """Where the story plays."""
 
-    story: definitions.TrafficScenario
+    scenario: definitions.TrafficScenario
     console: rich_console.Console
     sandbox: fleet.Fleet
     clusters: client_pool.ClientPool
@@ -41,7 +41,7 @@ class _Environment:
     metrics: metrics_source.Source
     #: Of each cluster's proxy.
     urls: Mapping[str, str]
-    sight: snapshots.TrafficProbe
+    traffic_probe: snapshots.TrafficProbe
 
 
 async def run(scenario: str, *, keep: bool) -> int:
@@ -52,25 +52,27 @@ async def run(scenario: str, *, keep: bool) -> int:
 
 @contextlib.asynccontextmanager
 async def _open(
-    story: definitions.TrafficScenario, talk: rich_console.Console, base: Path
+    scenario: definitions.TrafficScenario, messages: rich_console.Console, base: Path
 ) -> AsyncIterator[_Environment]:
-    kind = proxies.Kind.BUILT_IN if proxies.missing(story.proxy) else story.proxy
-    kinds = crds.istio() if story.proxy is proxies.Kind.ENVOY else crds.gateway_api()
+    kind = proxies.Kind.BUILT_IN if proxies.missing(scenario.proxy) else scenario.proxy
+    kinds = crds.istio() if scenario.proxy is proxies.Kind.ENVOY else crds.gateway_api()
     settings = fleet.Settings(speed=_SPEED, crds=kinds, traffic=True, drain=_DRAIN)
     async with contextlib.AsyncExitStack() as stack:
         sandbox = await stack.enter_async_context(
             fleet.start(NAMES, directory=base / "fleet", settings=settings)
         )
-        harness.add_image_faults(sandbox, story.broken_images)
+        harness.add_image_faults(sandbox, scenario.broken_images)
         urls = await stack.enter_async_context(proxies.before(sandbox, kind))
         metrics = await stack.enter_async_context(metrics_source.source(sandbox))
         metrics_source.register(sandbox, metrics)
         clusters = await stack.enter_async_context(harness.open_clients(sandbox))
-        sight = snapshots.TrafficProbe(story.host, sandbox.clusters)
-        talk.print(f"[bold]Volary: one pipeline, every cluster.[/] {story.intention}\n")
-        talk.print(f"  requests go through {_describe_proxy(story.proxy)}, one per cluster")
-        talk.print(f"  metrics come from {metrics.words}\n")
-        yield _Environment(story, talk, sandbox, clusters, base / "git", metrics, urls, sight)
+        traffic_probe = snapshots.TrafficProbe(scenario.host, sandbox.clusters)
+        messages.print(f"[bold]Volary: one pipeline, every cluster.[/] {scenario.intention}\n")
+        messages.print(f"  requests go through {_describe_proxy(scenario.proxy)}, one per cluster")
+        messages.print(f"  metrics come from {metrics.words}\n")
+        yield _Environment(
+            scenario, messages, sandbox, clusters, base / "git", metrics, urls, traffic_probe
+        )
 
 
 def _describe_proxy(wanted: proxies.Kind) -> str:
@@ -80,66 +82,72 @@ def _describe_proxy(wanted: proxies.Kind) -> str:
     return f"real {wanted.value.capitalize()}"
 
 
-async def _play(stage: _Environment) -> bool:
-    story, talk = stage.story, stage.console
-    made = git_repository.create(stage.repository, story)
-    described = stage.repository / story.service / "volary.yaml"
-    metrics_source.rewrite(described, stage.metrics)
+async def _play(environment: _Environment) -> bool:
+    scenario, messages = environment.scenario, environment.console
+    made = git_repository.create(environment.repository, scenario)
+    described = environment.repository / scenario.service / "volary.yaml"
+    metrics_source.rewrite(described, environment.metrics)
     git_repository.commit(made, "Ask the metrics that there are")
-    talk.print(f"[bold]1.[/] The first version, on {', '.join(NAMES)}: a quick sync\n")
-    first = await _release(stage, look=False)
+    messages.print(f"[bold]1.[/] The first version, on {', '.join(NAMES)}: a quick sync\n")
+    first = await _release(environment, look=False)
     if first.status is not statuses.RunStatus.SUCCEEDED:
         return False
-    await probe_clients.wait_until_served(story, stage.urls)
-    await snapshots.show(talk, "running now", stage.clusters, stage.sight)
-    git_repository.release(made, stage.repository, story)
-    talk.print("[bold]2.[/] A commit with the new version, while users ask all the time\n")
-    users = probe_clients.create(story, stage.urls)
+    await probe_clients.wait_until_served(scenario, environment.urls)
+    await snapshots.show(messages, "running now", environment.clusters, environment.traffic_probe)
+    git_repository.release(made, environment.repository, scenario)
+    messages.print("[bold]2.[/] A commit with the new version, while users ask all the time\n")
+    users = probe_clients.create(scenario, environment.urls)
     async with asyncio.TaskGroup() as group:
         asking = group.create_task(probe_clients.send_requests(users))
-        second = await _release(stage, look=True)
+        second = await _release(environment, look=True)
         await asyncio.sleep(1)
         asking.cancel()
-    await snapshots.show(talk, "in the end", stage.clusters, stage.sight)
-    return _is_as_expected(stage, second, users)
+    await snapshots.show(messages, "in the end", environment.clusters, environment.traffic_probe)
+    return _is_as_expected(environment, second, users)
 
 
-async def _release(stage: _Environment, *, look: bool) -> state.Run:
+async def _release(environment: _Environment, *, look: bool) -> state.Run:
     def looking(performer: executor.StageExecutor) -> executor.StageExecutor:
         if not look:
             return performer
-        return snapshots.SnapshotExecutor(performer, stage.console, stage.clusters, stage.sight)
+        return snapshots.SnapshotExecutor(
+            performer, environment.console, environment.clusters, environment.traffic_probe
+        )
 
     return await harness.release(
-        stage.console, stage.clusters, stage.repository, stage.story.service, wrap=looking
+        environment.console,
+        environment.clusters,
+        environment.repository,
+        environment.scenario.service,
+        wrap=looking,
     )
 
 
 def _is_as_expected(
-    stage: _Environment, ended: state.Run, users: Sequence[probe_clients.ProbeClient]
+    environment: _Environment, ended: state.Run, users: Sequence[probe_clients.ProbeClient]
 ) -> bool:
     """Say whether the story ended as it has to, and what users noticed."""
-    story, talk = stage.story, stage.console
-    probe_clients.show(talk, users)
-    nothing_lost = probe_clients.check_losses(talk, story, users)
+    scenario, messages = environment.scenario, environment.console
+    probe_clients.show(messages, users)
+    nothing_lost = probe_clients.check_losses(messages, scenario, users)
     left = [
         f"{name}: {body['metadata']['name']}"
-        for name, cluster in stage.sandbox.clusters.items()
+        for name, cluster in environment.sandbox.clusters.items()
         for body in cluster.view.list("Deployment", snapshots.NAMESPACE)
-        if body["metadata"]["name"] != story.service
+        if body["metadata"]["name"] != scenario.service
     ]
     if left:
-        talk.print(f"[red]variants were left behind:[/] {', '.join(left)}")
-    right = ended.status is story.expected and nothing_lost and not left
-    if right and story.lesson:
-        talk.print(f"\n{story.lesson}")
+        messages.print(f"[red]variants were left behind:[/] {', '.join(left)}")
+    right = ended.status is scenario.expected and nothing_lost and not left
+    if right and scenario.lesson:
+        messages.print(f"\n{scenario.lesson}")
     return right
 
 
-def _manual_commands(stage: _Environment) -> list[str]:
+def _manual_commands(environment: _Environment) -> list[str]:
     width = max(map(len, NAMES))
-    host = stage.story.host
+    host = environment.scenario.host
     return [
-        *(f"{name:{width}} curl -H 'Host: {host}' {stage.urls[name]}" for name in NAMES),
-        *harness.manual_commands(stage.sandbox, stage.repository),
+        *(f"{name:{width}} curl -H 'Host: {host}' {environment.urls[name]}" for name in NAMES),
+        *harness.manual_commands(environment.sandbox, environment.repository),
     ]

@@ -46,9 +46,9 @@ class _Environment(harness.Environment):
 class _ClusterLossExecutor:
     """An executor that loses a cluster when its wave begins."""
 
-    def __init__(self, performer: executor.StageExecutor, stage: _Environment) -> None:
+    def __init__(self, performer: executor.StageExecutor, environment: _Environment) -> None:
         self._performer = performer
-        self._stage = stage
+        self._environment = environment
         self._is_lost = False
 
     async def execute(
@@ -57,8 +57,8 @@ class _ClusterLossExecutor:
         """Lose the cluster before the first task of its wave, then carry the task out."""
         if not self._is_lost and task.stage_id.startswith(f"{_LOST_IN}/"):
             self._is_lost = True
-            self._stage.console.print(f"\n[bold]{LOST} is lost now: nobody can reach it[/]\n")
-            self._stage.lose("refuse")
+            self._environment.console.print(f"\n[bold]{LOST} is lost now: nobody can reach it[/]\n")
+            self._environment.lose("refuse")
         return await self._performer.execute(task, report)
 
 
@@ -68,7 +68,7 @@ async def run(*, keep: bool) -> int:
 
 
 @contextlib.asynccontextmanager
-async def _open(talk: rich_console.Console, base: Path) -> AsyncIterator[_Environment]:
+async def _open(messages: rich_console.Console, base: Path) -> AsyncIterator[_Environment]:
     labels: Mapping[str, Mapping[str, str]] = {
         name: {"region": name.partition("-")[0]} for name in NAMES
     }
@@ -78,30 +78,30 @@ async def _open(talk: rich_console.Console, base: Path) -> AsyncIterator[_Enviro
         harness.open_clients(sandbox) as clusters,
     ):
         users = snapshots.TrafficProbe(_SCENARIO.service, sandbox.clusters)
-        yield _Environment(talk, sandbox, clusters, base / "git", users)
+        yield _Environment(messages, sandbox, clusters, base / "git", users)
 
 
-def _manual_commands(stage: _Environment) -> list[str]:
-    return harness.manual_commands(stage.sandbox, stage.repository)
+def _manual_commands(environment: _Environment) -> list[str]:
+    return harness.manual_commands(environment.sandbox, environment.repository)
 
 
-async def _play(stage: _Environment) -> bool:
-    talk = stage.console
-    talk.print(f"[bold]Volary: one pipeline, every cluster.[/] {_SCENARIO.intention}\n")
-    made = git_repository.create(stage.repository, _SCENARIO)
-    talk.print("[bold]1.[/] The first version, in the same waves: a quick sync\n")
-    first = await _release(stage, lose=False)
+async def _play(environment: _Environment) -> bool:
+    messages = environment.console
+    messages.print(f"[bold]Volary: one pipeline, every cluster.[/] {_SCENARIO.intention}\n")
+    made = git_repository.create(environment.repository, _SCENARIO)
+    messages.print("[bold]1.[/] The first version, in the same waves: a quick sync\n")
+    first = await _release(environment, lose=False)
     if first.status is not statuses.RunStatus.SUCCEEDED:
         return False
-    git_repository.release(made, stage.repository, _SCENARIO)
-    talk.print(f"\n[bold]2.[/] Version 2; {LOST} is lost in the middle, and the budget holds\n")
-    second = await _release(stage, lose=True)
-    await snapshots.show(talk, "running now", stage.clusters, stage.users)
-    talk.print(f"[bold]3.[/] {LOST} is back: the same release again brings it up to date\n")
-    stage.lose("")
-    await _until_it_answers(stage)
-    third = await _release(stage, lose=False, before=second)
-    await snapshots.show(talk, "in the end", stage.clusters, stage.users)
+    git_repository.release(made, environment.repository, _SCENARIO)
+    messages.print(f"\n[bold]2.[/] Version 2; {LOST} is lost in the middle, and the budget holds\n")
+    second = await _release(environment, lose=True)
+    await snapshots.show(messages, "running now", environment.clusters, environment.users)
+    messages.print(f"[bold]3.[/] {LOST} is back: the same release again brings it up to date\n")
+    environment.lose("")
+    await _until_it_answers(environment)
+    third = await _release(environment, lose=False, before=second)
+    await snapshots.show(messages, "in the end", environment.clusters, environment.users)
     return _is_as_expected(second, third)
 
 
@@ -115,11 +115,11 @@ def _is_as_expected(second: state.Run, third: state.Run) -> bool:
     )
 
 
-async def _until_it_answers(stage: _Environment) -> None:
+async def _until_it_answers(environment: _Environment) -> None:
     """Wait until the breaker lets a request through to the cluster again."""
     async with asyncio.timeout(_PATIENCE):
         while True:
-            client = await stage.clusters.client(LOST)
+            client = await environment.clusters.client(LOST)
             if not isinstance(client, client_pool.Unavailable):
                 with contextlib.suppress(errors.VolaryError):
                     await client.discover(refresh=True)
@@ -128,13 +128,13 @@ async def _until_it_answers(stage: _Environment) -> None:
 
 
 async def _release(
-    stage: _Environment, *, lose: bool, before: state.Run | None = None
+    environment: _Environment, *, lose: bool, before: state.Run | None = None
 ) -> state.Run:
     return await harness.release(
-        stage.console,
-        stage.clusters,
-        stage.repository,
+        environment.console,
+        environment.clusters,
+        environment.repository,
         _SCENARIO.service,
-        wrap=lambda performer: _ClusterLossExecutor(performer, stage) if lose else performer,
+        wrap=lambda performer: _ClusterLossExecutor(performer, environment) if lose else performer,
         before=before,
     )

@@ -213,9 +213,11 @@ class Runner:
             run_id=self._run.id,
             application=self._run.application,
             commit=self._run.commit,
-            running_commit=self._run.goes_back_to(command.target),
+            running_commit=self._run.running_commit_of(command.target),
             stage_id=command.stage,
-            stage=run_builder.cluster_rollback(stage.stage) if command.returning else stage.stage,
+            stage=run_builder.cluster_rollback(stage.stage)
+            if command.rolling_back
+            else stage.stage,
             target=command.target,
             attempt=command.attempt,
             deadline=command.deadline,
@@ -224,7 +226,7 @@ class Runner:
             succeeded=tuple(
                 each.target
                 for each in stage.tasks
-                if each.status is statuses.TaskStatus.SUCCEEDED and not command.returning
+                if each.status is statuses.TaskStatus.SUCCEEDED and not command.rolling_back
             ),
             created=self._run.created,
             not_updated=_not_updated(self._run, stage, command),
@@ -310,7 +312,7 @@ def _begun(run: state.Run, command: commands.StartTask) -> tuple[pipelines.Stage
     return tuple(
         each.stage
         for each, task in tasks
-        if task is not None and task.attempt and (each.id != command.stage or command.returning)
+        if task is not None and task.attempt and (each.id != command.stage or command.rolling_back)
     )
 
 
@@ -318,7 +320,11 @@ def _not_updated(
     run: state.Run, stage: state.StageState, command: commands.StartTask
 ) -> tuple[str, ...]:
     """Return the clusters that an analysis in a wave may compare with."""
-    if not stage.wave or command.returning or stage.stage.name is not pipelines.StageName.ANALYSIS:
+    if (
+        not stage.wave
+        or command.rolling_back
+        or stage.stage.name is not pipelines.StageName.ANALYSIS
+    ):
         return ()
     return wave_gates.not_updated(run, command.target)
 

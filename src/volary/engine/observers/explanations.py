@@ -6,15 +6,15 @@ from volary.engine.state_machine import budgets, deadlines
 from volary.model import statuses
 
 
-def why_waiting(run: state.Run) -> str:
+def waiting_reason(run: state.Run) -> str:
     """Return why the run is not further yet; for a final run why it ended."""
     if run.is_final or run.status is statuses.RunStatus.PLANNED:
         return run.reason
     running = run.current.running
-    if deadlines.waits_for_person(run):
+    if deadlines.is_waiting_for_person(run):
         return run.reason
     if not running:
-        silent = run.current.unanswered[:1]
+        silent = run.current.unreachable_tasks[:1]
         return "; ".join([run.reason, *[f"{each.target}: {each.reason}" for each in silent]])
     return f"{run.reason}; {_slowest_task(running)}"
 

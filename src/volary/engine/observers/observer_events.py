@@ -14,7 +14,7 @@ from volary.model import statuses
 
 def between(before: state.Run | None, after: state.Run, at: datetime) -> tuple[feed.RunEvent, ...]:
     """Return the events of the step from `before` to `after`, not numbered yet."""
-    if before is after or (before is None and after.undoes):
+    if before is after or (before is None and after.rollback_of):
         # What one that takes another run back begins with was told by that one.
         return ()
     return tuple(_all(before, after, at))
@@ -43,7 +43,7 @@ def _started(run: state.Run, at: datetime) -> feed.RunEvent:
         commit=run.commit,
         running_commit=run.running_commit,
         targets=run.targets,
-        stages=() if run.undoes else tuple(stage.id for stage in run.stages),
+        stages=() if run.rollback_of else tuple(stage.id for stage in run.stages),
         left_out=tuple(each.name for each in run.clusters if each.left_out),
         waves={each.name: each.targets for each in run.waves},
     )

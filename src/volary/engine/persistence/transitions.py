@@ -183,7 +183,7 @@ def _postponed(changed: Iterable[_Changed]) -> Iterator[commands.Command]:
         for old, task in zip(before.tasks, after.tasks, strict=True) if before else ():
             same = old.is_running and task.is_running and old.attempt == task.attempt
             if same and task.deadline is not None and task.deadline != old.deadline:
-                back = bool(task.returning)
+                back = bool(task.rolling_back)
                 yield commands.StartTask(after.id, task.target, task.attempt, task.deadline, back)
 
 

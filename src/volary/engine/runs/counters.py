@@ -36,7 +36,7 @@ class Task(Protocol):
         ...
 
     @property
-    def returning(self) -> str:
+    def rolling_back(self) -> str:
         """Why its cluster is being taken back; empty: it is not."""
         ...
 
@@ -60,7 +60,7 @@ class TaskCounts:
     pending: int
     running: int
     #: Of the running ones: those that take their cluster back.
-    returning: int
+    rolling_back: int
     #: Of clusters that are tried again later.
     waiting: int
     #: Positions of those that failed or could not reach their cluster, in order.
@@ -129,7 +129,7 @@ def _count(tasks: tuple[T, ...]) -> TaskCounts:
         positions={task.target: place for place, task in enumerate(tasks)},
         pending=statuses.count(pending),
         running=statuses.count(words.TaskStatus.RUNNING),
-        returning=sum(bool(task.returning) for task in tasks),
+        rolling_back=sum(bool(task.rolling_back) for task in tasks),
         waiting=statuses.count(words.TaskStatus.WAITING),
         failing=tuple(place for place, each in enumerate(statuses) if each in _FAILING),
         deadlines=deadlines,
@@ -150,7 +150,7 @@ def _updated(before: TaskCounts, place: int, old: Task, new: Task) -> TaskCounts
         positions=before.positions,
         pending=before.pending + (new.status is pending) - (old.status is pending),
         running=before.running + (new.status is running) - (old.status is running),
-        returning=before.returning + bool(new.returning) - bool(old.returning),
+        rolling_back=before.rolling_back + bool(new.rolling_back) - bool(old.rolling_back),
         waiting=before.waiting + (new.status is waiting) - (old.status is waiting),
         failing=_failing(before.failing, place, old, new),
         deadlines=_deadlines(before.deadlines, old, new),

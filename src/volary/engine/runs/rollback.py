@@ -22,7 +22,7 @@ def clusters_left(run: state.Run) -> tuple[str, ...]:
 
 def would_change(run: state.Run) -> bool:
     """Say whether taking a run back would change anything."""
-    return any(run.goes_back_to(name) != run.commit for name in clusters_left(run))
+    return any(run.running_commit_of(name) != run.commit for name in clusters_left(run))
 
 
 def clusters_rolled_back(run: state.Run) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def rollback_run(
     return replace(
         run,
         id=run_id,
-        undoes=run.id,
+        rollback_of=run.id,
         clusters=tuple(
             replace(each, touched=each.name in still, left_out="", left_out_for=state.LeftOut.NOT)
             for each in run.clusters
@@ -78,4 +78,4 @@ def commits_after(run: state.Run) -> dict[str, str]:
     One that is not proven back is left out: nobody knows.
     """
     lost = set(clusters_left(run))
-    return {name: run.goes_back_to(name) for name in run.targets if name not in lost}
+    return {name: run.running_commit_of(name) for name in run.targets if name not in lost}

@@ -58,7 +58,7 @@ class Stopping(StrEnum):
 
     NOT = "not"
     #: Finish the write, then stop waiting.
-    POLITELY = "politely"
+    GRACEFULLY = "politely"
     #: Break off, also in mid-write.
     NOW = "now"
 
@@ -121,7 +121,7 @@ class TaskState:
     #: What was done where, a line each, from the task's outcome.
     details: tuple[str, ...] = ()
     #: It failed for this reason, the budget allows for it, and its cluster is being taken back.
-    returning: str = ""
+    rolling_back: str = ""
     #: A gate said no to the release; no budget for clusters that fail allows for that.
     refused: bool = False
 
@@ -206,7 +206,7 @@ class StageState:
         )
 
     @property
-    def unanswered(self) -> tuple[TaskState, ...]:
+    def unreachable_tasks(self) -> tuple[TaskState, ...]:
         """Its tasks whose cluster could not be reached and is tried again."""
         return tuple(
             task
@@ -316,7 +316,7 @@ class Run:
     #: Windows do not hold it up any more; None: they do.
     unfrozen: Unfreezing | None = None
     #: Id of the run that this one takes back, having nothing else to do; empty: none.
-    undoes: str = ""
+    rollback_of: str = ""
     #: Clusters that were no targets because they took nothing new, with the reason of each.
     absent: str = ""
 
@@ -353,7 +353,7 @@ class Run:
         """Return the wave of a cluster; None when the run does not move in waves."""
         return next((each for each in self.waves if target in each.targets), None)
 
-    def goes_back_to(self, target: str) -> str:
+    def running_commit_of(self, target: str) -> str:
         """Return the commit that a cluster runs beside the new one; empty: none yet."""
         cluster = self.cluster(target)
         return (cluster.running_commit if cluster else "") or self.running_commit

@@ -100,7 +100,7 @@ def _leave_out(
         stop_cause=state.StopCause.NONE,
         stop_reason="",
         progress=None,
-        returning=why,
+        rolling_back=why,
     )
     return updates.replace_current(run, updates.replace_task(run.current, back))
 
@@ -110,7 +110,7 @@ def conclude_rollback(
 ) -> tuple[state.Run, str]:
     """Write down how the way back of a left-out cluster ended; return the task's reason too."""
     end = "back as before" if proven else f"not proven back: {said}"
-    reason = f"{task.returning}; {end}"
+    reason = f"{task.rolling_back}; {end}"
     kind = state.LeftOut.FAILED
     run = updates.leave_out(run, task.target, f"{kind.value}: {reason}", kind)
     return (updates.untouch(run, task.target) if proven else run), reason

@@ -20,7 +20,7 @@ class StartTask:
     attempt: int
     deadline: datetime
     #: Take the cluster back instead, as `K8S_ROLLBACK` does.
-    returning: bool = False
+    rolling_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)

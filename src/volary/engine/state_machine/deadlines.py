@@ -69,8 +69,8 @@ def _expire_task(run: state.Run, task: state.TaskState, now: datetime) -> state.
         outcome = state.lost_outcome("it was broken off and did not report how it ended")
         event = events.TaskFinished(now, run.current.id, task.target, task.attempt, outcome)
         return outcomes.conclude(run, task, event)
-    asked = task.stopping is state.Stopping.POLITELY
-    how = state.Stopping.NOW if asked else state.Stopping.POLITELY
+    asked = task.stopping is state.Stopping.GRACEFULLY
+    how = state.Stopping.NOW if asked else state.Stopping.GRACEFULLY
     reason = f"timed out after {phrases.duration(now - (task.started or now))}"
     told = stopping.stop_task(task, how, state.StopCause.TIMEOUT, reason, now + run.policy.grace)
     stage = updates.change_tasks(run.current, lambda each: told if each is task else each)
@@ -113,7 +113,7 @@ def _open_targets(stage: state.StageState) -> list[str]:
     return [
         task.target
         for task in stage.tasks
-        if not task.is_final and not task.returning and not (stage.wave and task.is_running)
+        if not task.is_final and not task.rolling_back and not (stage.wave and task.is_running)
     ]
 
 
@@ -121,7 +121,7 @@ def _is_limited(stage: state.StageState) -> bool:
     counts = [counters.of(group.tasks) for group in stage.groups]
     if stage.wave:
         return any(each.open > each.running for each in counts)
-    return any(each.open > each.returning for each in counts)
+    return any(each.open > each.rolling_back for each in counts)
 
 
 def _expire_run(run: state.Run, now: datetime) -> state.Run:
@@ -142,7 +142,9 @@ def _expire_run(run: state.Run, now: datetime) -> state.Run:
 
 
 def _stop_overdue(run: state.Run, reason: str, now: datetime) -> state.Run:
-    return stopping.stop_running(run, state.Stopping.POLITELY, state.StopCause.TIMEOUT, reason, now)
+    return stopping.stop_running(
+        run, state.Stopping.GRACEFULLY, state.StopCause.TIMEOUT, reason, now
+    )
 
 
 def _failed(stage: state.StageState, reason: str, now: datetime) -> state.StageState:
@@ -160,7 +162,7 @@ def waiting_group(run: state.Run) -> state.GroupState | None:
 
 def suspend(run: state.Run, now: datetime) -> state.Run:
     """Stop the limits of stage and run while a person or a window is waited for."""
-    waits = waits_for_person(run) or waits_for_window(run)
+    waits = is_waiting_for_person(run) or is_waiting_for_window(run)
     stands = waits and not run.current.is_busy
     if stands and run.clock_stopped is None:
         return replace(run, clock_stopped=now)
@@ -187,14 +189,14 @@ def _later(task: state.TaskState, pause: timedelta) -> state.TaskState:
     return replace(task, started=task.started + pause)
 
 
-def waits_for_person(run: state.Run) -> bool:
+def is_waiting_for_person(run: state.Run) -> bool:
     """Say whether the run goes on only when somebody says so."""
     if run.is_final or run.ending or run.rollback:
         return False
     return bool(run.pause) or run.held or waiting_group(run) is not None
 
 
-def waits_for_window(run: state.Run) -> bool:
+def is_waiting_for_window(run: state.Run) -> bool:
     """Say whether nothing runs, and what is queued waits until it may be changed."""
     if run.is_final or run.ending or run.rollback or run.current.is_busy:
         return False

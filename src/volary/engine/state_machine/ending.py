@@ -32,10 +32,10 @@ def stop_running(run: state.Run, now: datetime) -> state.Run:
     if not failed and (run.ending is None or run.rollback is not None):
         return run
     reason = f"stopped: {failures.cause(run)}" if failed and not run.rollback else "stopped"
-    how, cause = state.Stopping.POLITELY, state.StopCause.ENDING
+    how, cause = state.Stopping.GRACEFULLY, state.StopCause.ENDING
     # A way back goes on: what it restores would have to be restored anyway.
     return stopping.stop_running(
-        run, how, cause, reason, now, spare_returns=failed and not run.rollback
+        run, how, cause, reason, now, spare_rollbacks=failed and not run.rollback
     )
 
 
@@ -133,7 +133,7 @@ def finish_rollback(run: state.Run, now: datetime) -> state.Run:
             why = f"{why}; {back}; {phrases.join_names(kept)} {verb} the new release"
             return _finished(run, statuses.RunStatus.FAILED, why, now)
         # Of one that takes another run back this is what was asked for.
-        ended = statuses.RunStatus.SUCCEEDED if run.undoes else statuses.RunStatus.ROLLED_BACK
+        ended = statuses.RunStatus.SUCCEEDED if run.rollback_of else statuses.RunStatus.ROLLED_BACK
         return _finished(run, ended, f"{why}; {back}", now)
     left = f"not proven back: {open_ones}"
     run = _close_rollback(run, statuses.TaskStatus.FAILED, left, now)

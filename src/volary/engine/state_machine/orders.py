@@ -42,7 +42,7 @@ def _of_task(
         return
     same = before is not None and before.is_running and before.attempt == after.attempt
     if not same:
-        back = bool(after.returning)
+        back = bool(after.rolling_back)
         yield commands.StartTask(stage, after.target, after.attempt, after.deadline, back)
     told = before.stopping if same and before else state.Stopping.NOT
     if after.stopping is not told:

@@ -44,10 +44,10 @@ def finish(run: state.Run, event: events.TaskFinished) -> state.Run:
 
 def conclude(run: state.Run, task: state.TaskState, event: events.TaskFinished) -> state.Run:
     """End `task` of the current stage with the event's outcome."""
-    rolls_back = run.rollback is not None or bool(task.returning)
+    rolls_back = run.rollback is not None or bool(task.rolling_back)
     outcome = _counted(task, _proven(run, task, event.outcome), rolls_back=rolls_back)
     status, reason = outcome.status, outcome.reason
-    if task.returning:
+    if task.rolling_back:
         proven = status is statuses.TaskStatus.SUCCEEDED
         run, reason = budgets.conclude_rollback(run, task, proven, reason)
         # The stage has not been done there, however well the way back went.
@@ -59,7 +59,7 @@ def conclude(run: state.Run, task: state.TaskState, event: events.TaskFinished) 
         details=outcome.details,
         finished=event.at,
         deadline=None,
-        returning="",
+        rolling_back="",
         refused=_is_refusal(run, task, outcome),
     )
     limit = updates.retry_deadline(run.current, ended)
@@ -73,14 +73,14 @@ def conclude(run: state.Run, task: state.TaskState, event: events.TaskFinished) 
     if task.stop_cause is state.StopCause.AGAIN and status is statuses.TaskStatus.CANCELLED:
         ended = state.TaskState(task.target, attempt=task.attempt, reason=task.stop_reason)
     run = _with_task(run, ended)
-    if outcome.touched and not task.returning:
+    if outcome.touched and not task.rolling_back:
         run = updates.touch(run, task.target)
     return _leave_out_unreachable(run, ended)
 
 
 def _is_refusal(run: state.Run, task: state.TaskState, outcome: statuses.Outcome) -> bool:
     """Say whether the release was refused: by a no, or because nobody agreed in time."""
-    if task.returning or outcome.status is not statuses.TaskStatus.FAILED:
+    if task.rolling_back or outcome.status is not statuses.TaskStatus.FAILED:
         return False
     asks = run.current.stage.name is pipelines.StageName.WEBHOOK_GATE
     return outcome.refused or (asks and task.stop_cause is state.StopCause.TIMEOUT)
@@ -121,7 +121,7 @@ def _with_task(run: state.Run, changed: state.TaskState) -> state.Run:
 
 def _proven(run: state.Run, task: state.TaskState, outcome: statuses.Outcome) -> statuses.Outcome:
     """Return the outcome; a proof that was passed over is none, unless a person said so."""
-    is_proof = run.current.stage.name is pipelines.StageName.WAVE_GATE and not task.returning
+    is_proof = run.current.stage.name is pipelines.StageName.WAVE_GATE and not task.rolling_back
     passed_over = outcome.status is statuses.TaskStatus.SKIPPED
     if not is_proof or not passed_over or task.stop_cause is state.StopCause.SKIP:
         return outcome

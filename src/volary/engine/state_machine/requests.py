@@ -40,7 +40,7 @@ def cancel(run: state.Run, event: events.Cancel) -> Answer:
         # It is ending already; the person still chooses whether it rolls back.
         ending = replace(run.ending, rollback=event.rollback)
     run = replace(run, ending=ending, pause=None, held=False)
-    how = state.Stopping.NOW if event.now else state.Stopping.POLITELY
+    how = state.Stopping.NOW if event.now else state.Stopping.GRACEFULLY
     return stopping.stop_running(run, how, state.StopCause.ENDING, why, event.at)
 
 
@@ -101,7 +101,7 @@ def _skip_task(
         return task
     if task.is_running:
         return stopping.stop_task(
-            task, state.Stopping.POLITELY, state.StopCause.SKIP, why, event.at + run.policy.grace
+            task, state.Stopping.GRACEFULLY, state.StopCause.SKIP, why, event.at + run.policy.grace
         )
     pending = task.status in (statuses.TaskStatus.PENDING, statuses.TaskStatus.WAITING)
     if pending or (run.held and task.status is not statuses.TaskStatus.SUCCEEDED):
@@ -129,12 +129,12 @@ def skip_stage(run: state.Run, event: events.SkipStage) -> Answer:
     why = f"skipped by {event.by}: {event.reason}"
 
     def end(task: state.TaskState) -> state.TaskState:
-        if task.returning:
+        if task.rolling_back:
             return task
         if task.is_running:
             until = event.at + run.policy.grace
             return stopping.stop_task(
-                task, state.Stopping.POLITELY, state.StopCause.SKIP, why, until
+                task, state.Stopping.GRACEFULLY, state.StopCause.SKIP, why, until
             )
         if task.is_final:
             return task
@@ -278,9 +278,9 @@ def _promoted(run: state.Run, stage: state.StageState, why: str, now: datetime) 
     until = now + run.policy.grace
 
     def end(task: state.TaskState) -> state.TaskState:
-        if task.is_running and not task.returning:
+        if task.is_running and not task.rolling_back:
             return stopping.stop_task(
-                task, state.Stopping.POLITELY, state.StopCause.SKIP, why, until
+                task, state.Stopping.GRACEFULLY, state.StopCause.SKIP, why, until
             )
         if task.status is not statuses.TaskStatus.PENDING:
             return task
@@ -296,9 +296,11 @@ def _proven_once(
     until = now + run.policy.grace
 
     def again(task: state.TaskState) -> state.TaskState:
-        if task.returning:
+        if task.rolling_back:
             return task
-        return stopping.stop_task(task, state.Stopping.POLITELY, state.StopCause.AGAIN, why, until)
+        return stopping.stop_task(
+            task, state.Stopping.GRACEFULLY, state.StopCause.AGAIN, why, until
+        )
 
     options = replace(stage.stage, options=pipelines.WaveGateOptions(timedelta()))
     return replace(updates.change_tasks(stage, again), stage=options, promoted=why)

@@ -79,7 +79,7 @@ def start_tasks(run: state.Run, now: datetime) -> state.Run:
         return run
     tasks, counts = group.tasks, counters.of(group.tasks)
     closed = windows.closed(run, group, now)
-    free = group.concurrency - (counts.running - counts.returning)
+    free = group.concurrency - (counts.running - counts.rolling_back)
     if not group.concurrency and counts.pending > len(closed):
         tasks = tuple(
             task if task.target in closed else _begun(task, group, now, deadline) for task in tasks
@@ -218,7 +218,7 @@ def reason(run: state.Run) -> str:
 
 def _unreachable(stage: state.StageState) -> str:
     """Say who could not be reached and is tried again; empty: nobody."""
-    waiting = [task.target for task in stage.unanswered]
+    waiting = [task.target for task in stage.unreachable_tasks]
     return f"waiting for {phrases.join_names(waiting)} to answer" if waiting else ""
 
 

@@ -19,7 +19,7 @@ Rule = Callable[[state.Run, datetime], state.Run]
 
 def settle(run: state.Run, now: datetime) -> state.Run:
     """Return `run` with everything decided that can be decided at `now`."""
-    goes_back = bool(run.undoes and run.ending and run.ending.rollback)
+    goes_back = bool(run.rollback_of and run.ending and run.ending.rollback)
     if run.status is statuses.RunStatus.PLANNED and (run.ending is None or goes_back):
         return run
     changed = True
@@ -45,7 +45,7 @@ def label(run: state.Run, _: datetime) -> state.Run:
 def _status(run: state.Run) -> statuses.RunStatus:
     if run.rollback:
         return statuses.RunStatus.ROLLING_BACK
-    if deadlines.waits_for_person(run) or deadlines.waits_for_window(run):
+    if deadlines.is_waiting_for_person(run) or deadlines.is_waiting_for_window(run):
         return statuses.RunStatus.WAITING
     return statuses.RunStatus.RUNNING
 

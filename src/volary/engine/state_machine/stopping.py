@@ -38,13 +38,13 @@ def stop_running(
     reason: str,
     at: datetime,
     *,
-    spare_returns: bool = False,
+    spare_rollbacks: bool = False,
 ) -> state.Run:
     """Return the run with every running task told to stop, ways back left alone if asked to."""
     deadline = at + run.policy.grace
 
     def tell(each: state.TaskState) -> state.TaskState:
-        spared = spare_returns and each.returning
+        spared = spare_rollbacks and each.rolling_back
         return each if spared else stop_task(each, how, cause, reason, deadline)
 
     return updates.replace_current(run, updates.change_tasks(run.current, tell))

@@ -32,7 +32,7 @@ def by_conditions(body: json.JsonObject) -> object_health.Health:
         return _by_good(body, good)
     if conditions.has_stale(body, _GOOD):
         return conditions.progressing("the newest generation is not judged yet")
-    return unruled(body)
+    return unassessed(body)
 
 
 def _by_good(body: json.JsonObject, good: conditions.Condition) -> object_health.Health:
@@ -87,7 +87,7 @@ def by_existence(_body: json.JsonObject) -> object_health.Health:
     return conditions.healthy("exists")
 
 
-def unruled(body: json.JsonObject) -> object_health.Health:
+def unassessed(body: json.JsonObject) -> object_health.Health:
     """Say that nothing is known about objects of this kind."""
     kind, (group, _, _) = body.get("kind"), str(body.get("apiVersion", "")).rpartition("/")
     reason = f"no rule says when a {kind} ({group}) is healthy"

@@ -44,7 +44,7 @@ class ObjectStatus:
     total: int = 0
     images: tuple[str, ...] = ()
     #: What `aggregation` needs of it; empty when it is missing.
-    essence: json.JsonObject = field(default_factory=dict)
+    aggregated_fields: json.JsonObject = field(default_factory=dict)
     #: Its controller has seen the newest generation.
     observed: bool = True
 
@@ -183,7 +183,9 @@ def of_fleet(reports: Sequence[ClusterReport]) -> FleetStatus:
 
 def numbers(cluster: str, found: ObjectStatus) -> json.JsonObject:
     """Return the numbers of one object in one cluster, in the words of its kind."""
-    return status_aggregation.aggregate({cluster: found.essence} if found.essence else {})
+    return status_aggregation.aggregate(
+        {cluster: found.aggregated_fields} if found.aggregated_fields else {}
+    )
 
 
 def _object(body: json.JsonObject, rules: Sequence[object_health.Rule]) -> ObjectStatus:
@@ -199,7 +201,7 @@ def _object(body: json.JsonObject, rules: Sequence[object_health.Rule]) -> Objec
         ready,
         total,
         tuple(sorted({each for each in images if each})),
-        status_aggregation.essence(body),
+        status_aggregation.aggregated_fields(body),
         status_aggregation.is_observed(body),
     )
 
@@ -294,7 +296,7 @@ def _sum(key: manifest.ResourceKey, found: Mapping[str, ObjectStatus]) -> Object
         sum(each.ready for each in found.values()),
         sum(each.total for each in found.values()),
         status_aggregation.aggregate(
-            {name: each.essence for name, each in found.items() if each.essence}
+            {name: each.aggregated_fields for name, each in found.items() if each.aggregated_fields}
         ),
         counted,
     )

@@ -55,7 +55,7 @@ def aggregate(bodies: Bodies) -> json.JsonObject:
     return rule(bodies) if rule else {}
 
 
-def essence(body: json.JsonObject) -> json.JsonObject:
+def aggregated_fields(body: json.JsonObject) -> json.JsonObject:
     """Return what `aggregate` needs of an object: a status can be long, and is kept for each."""
     status = objects.mapping(body, "status")
     return {

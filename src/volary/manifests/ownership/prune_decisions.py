@@ -68,7 +68,7 @@ def decide_prune(
     their objects are looked at (PipeCD: the primary's rollout prunes the primary).
     """
     wanted = {object_keys.normalise(item.key, known) for item in desired}
-    doomed: list[manifest.Manifest] = []
+    to_delete: list[manifest.Manifest] = []
     skipped: list[apply_results.Change] = []
     kept_uids = {
         _uid(body) for body in live if object_keys.normalise(object_keys.of(body), known) in wanted
@@ -89,11 +89,11 @@ def decide_prune(
                 apply_results.Change(object_keys.of(body), apply_results.Action.SKIPPED, reason)
             )
         else:
-            doomed.append(manifest.Manifest(body))
-    doomed = _without_duplicates(doomed)
-    refusal = _refusal(desired, doomed, considered, evidence, threshold)
+            to_delete.append(manifest.Manifest(body))
+    to_delete = _without_duplicates(to_delete)
+    refusal = _refusal(desired, to_delete, considered, evidence, threshold)
     return PruneDecision(
-        () if refusal else tuple(apply_order.for_deletion(doomed)), tuple(skipped), refusal
+        () if refusal else tuple(apply_order.for_deletion(to_delete)), tuple(skipped), refusal
     )
 
 
@@ -151,7 +151,7 @@ def decide_variant_removal(
     variant: variant_words.Variant,
 ) -> PruneDecision:
     """Decide what a variant's clean-up deletes: Services, then workloads, then the rest."""
-    doomed: list[manifest.Manifest] = []
+    to_delete: list[manifest.Manifest] = []
     skipped: list[apply_results.Change] = []
     for body in live:
         reason = unremovable(body, application, label, variant)
@@ -160,15 +160,15 @@ def decide_variant_removal(
                 apply_results.Change(object_keys.of(body), apply_results.Action.SKIPPED, reason)
             )
         else:
-            doomed.append(manifest.Manifest(body))
+            to_delete.append(manifest.Manifest(body))
     return PruneDecision(
-        tuple(apply_order.for_deletion(_without_duplicates(doomed))), tuple(skipped)
+        tuple(apply_order.for_deletion(_without_duplicates(to_delete))), tuple(skipped)
     )
 
 
 def _refusal(
     desired: Sequence[manifest.Manifest],
-    doomed: Sequence[manifest.Manifest],
+    to_delete: Sequence[manifest.Manifest],
     considered: int,
     evidence: Evidence,
     threshold: Threshold,
@@ -180,9 +180,9 @@ def _refusal(
     if not desired:
         return "nothing is pruned: the render is empty"
     allowed = max(threshold.always, considered * threshold.percent // 100)
-    if len(doomed) > allowed:
+    if len(to_delete) > allowed:
         return (
-            f"nothing is pruned: {len(doomed)} of {considered} objects would be deleted, "
+            f"nothing is pruned: {len(to_delete)} of {considered} objects would be deleted, "
             f"{allowed} are allowed at once"
         )
     return ""

@@ -92,7 +92,7 @@ class Situation:
     targets: Sequence[fleets.Cluster]
     #: Every cluster of the fleet.
     known: Mapping[str, cluster_health.ClusterHealth]
-    standing: PlacementState
+    placement: PlacementState
     now: datetime
     rules: cluster_health.HealthRules = field(default_factory=cluster_health.HealthRules)
     #: What the witness said of the clusters it was asked about; None: it did not answer.
@@ -148,8 +148,8 @@ def decide(situation: Situation, allowance: eviction_limits.Allowance) -> Decisi
     kept: dict[str, observed_durations.ObservedDuration] = {}
     waiting: dict[str, str] = {}
     leaving: list[Eviction] = []
-    on_the_way = {each.cluster for each in situation.standing.leaving}
-    chosen = tuple(name for name in situation.standing.chosen if name not in on_the_way)
+    on_the_way = {each.cluster for each in situation.placement.leaving}
+    chosen = tuple(name for name in situation.placement.chosen if name not in on_the_way)
     for name in chosen:
         reason = eviction_reason(situation, name, kept)
         if reason is None:
@@ -313,7 +313,7 @@ def _unhealthy(
         f" {clock.since:%H:%M:%S}, which is put up with for"
         f" {observed_durations.describe(behaviour.toleration)}"
     )
-    others = [each for each in situation.standing.chosen if each != name]
+    others = [each for each in situation.placement.chosen if each != name]
     well = [each for each in others if situation.health.get(each) is healthy]
     lacks = ""
     if clock.lasted < behaviour.toleration:
@@ -328,7 +328,7 @@ def _unhealthy(
 def _observe(
     situation: Situation, key: str, kept: dict[str, observed_durations.ObservedDuration]
 ) -> observed_durations.ObservedDuration:
-    before = situation.standing.timers.get(key)
+    before = situation.placement.timers.get(key)
     kept[key] = observed_durations.observe(before, situation.now, situation.rules.longest_gap)
     return kept[key]
 
@@ -375,8 +375,8 @@ def _candidates(
     situation: Situation, remaining: Sequence[str], leaving: str
 ) -> Iterator[fleets.Cluster]:
     """Yield where it may be: where it is, and clusters that are well and take new work."""
-    standing = situation.standing
-    gone = {leaving, *standing.away, *(each.cluster for each in standing.leaving)}
+    placement = situation.placement
+    gone = {leaving, *placement.away, *(each.cluster for each in placement.leaving)}
     for each in situation.targets:
         if each.name in remaining:
             yield each

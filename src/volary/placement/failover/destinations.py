@@ -14,18 +14,18 @@ from volary.placement.failover import decisions, spread
 def choose(
     app: applications.Application,
     qualified: Sequence[fleets.Cluster],
-    standing: decisions.PlacementState,
+    placement: decisions.PlacementState,
 ) -> spread.Choice:
     """Return where the application is, and why not on the others.
 
     Args:
         app: The application.
         qualified: The clusters of its targets that take something new, or hold it already.
-        standing: What is remembered of where it is.
+        placement: What is remembered of where it is.
     """
-    gone = {name: f"it moved away: {reason}" for name, reason in standing.away.items()}
+    gone = {name: f"it moved away: {reason}" for name, reason in placement.away.items()}
     staying = [each for each in qualified if each.name not in gone]
-    found = spread.choose(staying, app.spread, standing.chosen)
+    found = spread.choose(staying, app.spread, placement.chosen)
     names = {each.name for each in qualified}
     left_out = {name: why for name, why in gone.items() if name in names}
     return spread.Choice(found.clusters, {**found.left_out, **left_out}, found.failure)

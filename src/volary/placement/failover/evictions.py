@@ -196,8 +196,8 @@ def without_pending(situation: decisions.Situation) -> decisions.PlacementState 
     For all that is about to leave the reason has gone: the mark was taken away, the cluster is
     well, the application is not ill any more.
     """
-    standing = situation.standing
-    waiting = [each for each in standing.leaving if _is_pending(each)]
+    placement = situation.placement
+    waiting = [each for each in placement.leaving if _is_pending(each)]
     if not waiting or any(
         not situation.is_well(each.cluster)
         or decisions.eviction_reason(situation, each.cluster, {}) is not None
@@ -206,11 +206,11 @@ def without_pending(situation: decisions.Situation) -> decisions.PlacementState 
         return None
     names = {each.cluster for each in waiting}
     return replace(
-        standing,
-        chosen=waiting[0].before or standing.chosen,
-        away={name: why for name, why in standing.away.items() if name not in names},
-        leaving=tuple(each for each in standing.leaving if each.cluster not in names),
-        waiting={name: why for name, why in standing.waiting.items() if name not in names},
+        placement,
+        chosen=waiting[0].before or placement.chosen,
+        away={name: why for name, why in placement.away.items() if name not in names},
+        leaving=tuple(each for each in placement.leaving if each.cluster not in names),
+        waiting={name: why for name, why in placement.waiting.items() if name not in names},
     )
 
 

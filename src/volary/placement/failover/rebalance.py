@@ -35,8 +35,8 @@ class Rebalance:
 
 def choose(situation: decisions.Situation) -> spread.Choice:
     """Return the clusters it would be on."""
-    app, standing = situation.application, situation.standing
-    silent = [name for name in standing.chosen if not situation.is_well(name)]
+    app, placement = situation.application, situation.placement
+    silent = [name for name in placement.chosen if not situation.is_well(name)]
     left_out: dict[str, str] = {}
     candidates = []
     for each in situation.targets:
@@ -71,11 +71,11 @@ def plan(
         after: Pods as they will be.
         by: Who asks.
     """
-    standing = situation.standing
+    placement = situation.placement
     chosen = choice.names
-    old = tuple(dict.fromkeys((*standing.chosen, *(each.cluster for each in standing.leaving))))
+    old = tuple(dict.fromkeys((*placement.chosen, *(each.cluster for each in placement.leaving))))
     well = [name for name in chosen if situation.is_well(name)]
-    new = [name for name in well if name not in standing.chosen]
+    new = [name for name in well if name not in placement.chosen]
     grown = [name for name in well if after.get(name, 0) > before.get(name, 0)]
     reduced = [
         name for name in well if name not in new and after.get(name, 0) < before.get(name, 0)
@@ -94,8 +94,8 @@ def plan(
 def _eviction(
     situation: decisions.Situation, name: str, to: tuple[str, ...], by: str
 ) -> decisions.Eviction:
-    known = {each.cluster: each for each in situation.standing.leaving}
-    why = situation.standing.away.get(name) or f"{by} asked for a rebalance"
+    known = {each.cluster: each for each in situation.placement.leaving}
+    why = situation.placement.away.get(name) or f"{by} asked for a rebalance"
     return decisions.Eviction(
         name,
         decisions.Cause.REBALANCE,

@@ -100,12 +100,12 @@ class Authenticator:
                 return LOCAL
             raise UnauthenticatedError("credentials are needed")
         try:
-            return await self._believe(presented)
+            return await self._verify(presented)
         except UnauthenticatedError:
             self.failed.count(address, now)
             raise
 
-    async def _believe(self, presented: str) -> permissions.Person:
+    async def _verify(self, presented: str) -> permissions.Person:
         if presented.startswith(tokens.PREFIX):
             return self._by_token(presented)
         if self.issuer is None:
@@ -141,14 +141,16 @@ def open_authenticator(
         errors.UserError: It would stand open to other machines, or believe what must not be.
     """
     oidc = settings.auth.oidc
-    door = Authenticator(settings, kept, clock, issuer=issuers.Issuer(oidc) if oidc else None)
+    authenticator = Authenticator(
+        settings, kept, clock, issuer=issuers.Issuer(oidc) if oidc else None
+    )
     if not is_loopback(settings.host) and oidc is None and not kept.all():
         raise errors.user_error(
             f"listening on {settings.host} needs credentials: there are none",
             hint="make a token with volary token create, configure auth.oidc, or listen on "
             "127.0.0.1",
         )
-    return door
+    return authenticator
 
 
 def address_of(request: requests.HTTPConnection) -> str:

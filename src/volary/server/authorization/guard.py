@@ -64,7 +64,7 @@ async def authorize(request: requests.Request, needed: access.Access) -> None:
         return
     here = server_state.of(request)
     try:
-        person = await here.door.identify(request)
+        person = await here.authenticator.identify(request)
     except (logins.UnauthenticatedError, logins.TooManyError):
         if "authorization" in request.headers:
             here.metrics.failed_logins.inc()

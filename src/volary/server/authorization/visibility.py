@@ -22,13 +22,13 @@ class Visibility:
     _known: dict[str, bool] = field(default_factory=dict)
 
     @property
-    def is_whole(self) -> bool:
+    def is_unrestricted(self) -> bool:
         """Whether there is nothing that this person may not see."""
         return self.person.may_everywhere(self.permission)
 
-    async def sees(self, application: str) -> bool:
+    async def can_see(self, application: str) -> bool:
         """Say whether an application may be seen; one that is not known may not."""
-        if self.is_whole:
+        if self.is_unrestricted:
             return True
         if application not in self._known:
             try:
@@ -41,7 +41,7 @@ class Visibility:
 
     async def names(self) -> frozenset[str] | None:
         """Return the applications that may be seen; None: all."""
-        if self.is_whole:
+        if self.is_unrestricted:
             return None
         found: set[str] = set()
         cursor = ""

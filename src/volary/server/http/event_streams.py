@@ -85,7 +85,7 @@ class EventStream(responses.Response):
         self._here.metrics.streams.inc()
         try:
             async with asyncio.TaskGroup() as group:
-                talking = group.create_task(self._talk(send))
+                talking = group.create_task(self._send_events(send))
                 leaving = group.create_task(_disconnected(receive))
                 await asyncio.wait((talking, leaving), return_when=asyncio.FIRST_COMPLETED)
                 talking.cancel()
@@ -94,7 +94,7 @@ class EventStream(responses.Response):
             self._here.streams -= 1
             self._here.metrics.streams.dec()
 
-    async def _talk(self, send: types.Send) -> None:
+    async def _send_events(self, send: types.Send) -> None:
         await send(
             {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         )
@@ -106,15 +106,15 @@ class EventStream(responses.Response):
                         await send({"type": "http.response.body", "body": text, "more_body": True})
             except TimeoutError:
                 self._here.metrics.dropped.inc()
-                await self._dismiss(send)
+                await self._drop_slow_reader(send)
                 return
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _dismiss(self, send: types.Send) -> None:
+    async def _drop_slow_reader(self, send: types.Send) -> None:
         """Tell a reader that takes nothing that it is let go; it may not hear it."""
         text = _write("dropped", {"reason": "you read too slowly; go on from the last id you got"})
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._here.patience.farewell):
+            async with asyncio.timeout(self._here.patience.close_timeout):
                 await send({"type": "http.response.body", "body": text, "more_body": False})
 
     async def _texts(self) -> AsyncIterator[bytes]:

@@ -64,7 +64,7 @@ class HttpMiddleware:
     def _refusal(self, scope: types.Scope) -> types.ASGIApp | None:
         headers = datastructures.Headers(scope=scope)
         host = headers.get("host", "")
-        if self.here.door.is_open and not logins.is_loopback(_name(host)):
+        if self.here.authenticator.is_open and not logins.is_loopback(_name(host)):
             return problems.problem(
                 421,
                 "this server only answers to the names of this machine",

@@ -50,7 +50,7 @@ async def list_applications(
     while True:
         page = await service.applications(wanted, cursor=cursor, limit=limit)
         items = page.items
-        if not seen.is_whole:
+        if not seen.is_unrestricted:
             items = tuple(each for each in items if seen.person.may(seen.permission, each.labels))
         cursor = page.cursor
         if items or not cursor:

@@ -46,7 +46,7 @@ async def readyz(request: requests.Request) -> responses.Response:
 async def metrics(request: requests.Request) -> responses.Response:
     """Show numbers for Prometheus; they name no application."""
     here = server_state.of(request)
-    await here.census.take(here.service)
+    await here.fleet_gauges.take(here.service)
     body = here.metrics.write()
     return responses.Response(body, media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -66,16 +66,16 @@ async def webhook(request: requests.Request, repository: str) -> responses.Respo
     """Take a Git host's word that a repository changed: it is looked at sooner."""
     here = server_state.of(request)
     address, now = logins.address_of(request), here.clock.now()
-    wait = here.door.failed.wait(address, now)
+    wait = here.authenticator.failed.wait(address, now)
     if wait:
         raise logins.TooManyError(wait)
     wanted = _webhook_of(here.settings, repository)
     headers = {key.lower(): value for key, value in request.headers.items()}
     said = webhooks.read(wanted.provider, headers, await request.body(), _secret(wanted))
     if isinstance(said, webhooks.Rejection):
-        here.door.failed.count(address, now)
+        here.authenticator.failed.count(address, now)
         return problems.problem(said.status, said.reason)
-    here.hasten(repository, said)
+    here.request_refresh(repository, said)
     return responses.Response(status_code=202)
 
 

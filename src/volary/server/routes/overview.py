@@ -28,7 +28,7 @@ async def list_events(
         paging.after(cursor, after), application=application, limit=limit
     )
     follows = paging.next_cursor([each.position for each in found], limit)
-    shown = tuple([each for each in found if await seen.sees(each.application)])
+    shown = tuple([each for each in found if await seen.can_see(each.application)])
     return encoding.many(request, shown, follows)
 
 

@@ -40,7 +40,7 @@ async def _applications(request: requests.Request, application: str) -> frozense
     seen = visibility.of(request)
     if not application:
         return await seen.names()
-    return frozenset({application} if await seen.sees(application) else ())
+    return frozenset({application} if await seen.can_see(application) else ())
 
 
 @router.get("/runs/{run}", responses=response_schemas.one(representations.RunView))
@@ -185,7 +185,7 @@ async def list_pending_approvals(
     while True:
         page = await service.runs(wanted, cursor=cursor, limit=limit)
         found = [await service.run(each.id) for each in page.items]
-        waiting = tuple(each for each in found if each.wanted_approval)
+        waiting = tuple(each for each in found if each.pending_approval)
         cursor = page.cursor
         if waiting or not cursor:
             return encoding.many(request, waiting, cursor)

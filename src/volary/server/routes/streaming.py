@@ -56,7 +56,7 @@ async def stream_all(
         pieces = [
             event_streams.StreamEvent(each.position, each.event, encoding.to_struct(each))
             for each in events
-            if await seen.sees(each.application)
+            if await seen.can_see(each.application)
         ]
         return pieces, events[-1].position if events else at
 

@@ -59,16 +59,16 @@ class AnalysisRun:
             found = await self.judge.verdict(rule, at, number)
             self.verdicts[rule.name] = found
             self.told(found)
-            if found.is_final or at >= self.judge.frame.deadline:
+            if found.is_final or at >= self.judge.period.deadline:
                 return found
 
     def _next(self, rule: analysis.Rule) -> tuple[int, datetime, bool]:
         """Return the next moment of a rule: a look, the end, or the deadline."""
-        frame, now = self.judge.frame, self.clock.now()
-        number = max(1, (now - frame.started) // rule.interval + 1)
-        look = frame.started + number * rule.interval
-        moments = [each for each in (look, frame.ends, frame.deadline) if each > now]
-        at = min(moments, default=frame.deadline)
+        period, now = self.judge.period, self.clock.now()
+        number = max(1, (now - period.started) // rule.interval + 1)
+        look = period.started + number * rule.interval
+        moments = [each for each in (look, period.ends, period.deadline) if each > now]
+        at = min(moments, default=period.deadline)
         return (number, at, True) if at == look else (number - 1, at, False)
 
     async def _sleep_until(self, at: datetime) -> None:
@@ -94,8 +94,8 @@ async def run_in_background(
         raise TypeError("an analysis needs a clock")
     started = context.clock.now().astimezone(UTC)
     # It has no end of its own, so no verdict is a final pass.
-    frame = cluster_judges.AnalysisPeriod(started, started + _YEAR, started + _YEAR)
-    judge = await cluster_judges.open_judge(context, frame, options)
+    period = cluster_judges.AnalysisPeriod(started, started + _YEAR, started + _YEAR)
+    judge = await cluster_judges.open_judge(context, period, options)
     guarded = _BackgroundAnalysis(context, AnalysisRun(judge, context.clock))
     return await guarded.carry_out(inner)
 
@@ -103,7 +103,7 @@ async def run_in_background(
 @dataclass(slots=True)
 class _BackgroundAnalysis:
     context: contexts.StageContext
-    follower: AnalysisRun
+    analysis_run: AnalysisRun
     failed: analysis.Verdict | None = None
 
     async def carry_out(self, inner: StageRun) -> statuses.Outcome:
@@ -125,14 +125,16 @@ class _BackgroundAnalysis:
         stop.raise_flag(self.context.stop.reason)
 
     async def _watch(self, stop: executor.StopFlag) -> None:
-        self.failed = await self.follower.follow()
+        self.failed = await self.analysis_run.follow()
         if self.failed is not None:
             stop.raise_flag(f"the analysis beside it failed: {self.failed.sentence}")
 
     def _conclude(self, ended: statuses.Outcome) -> statuses.Outcome:
-        found = self.follower.verdicts.values()
+        found = self.analysis_run.verdicts.values()
         lines = [f"{each.result.value}: {each.sentence}" for each in found]
-        silent = {each.name for each in self.follower.judge.rules} - set(self.follower.verdicts)
+        silent = {each.name for each in self.analysis_run.judge.rules} - set(
+            self.analysis_run.verdicts
+        )
         lines += [f"{name} was not measured before the stage ended" for name in sorted(silent)]
         details = (*ended.details, *lines)
         if self.failed is None:

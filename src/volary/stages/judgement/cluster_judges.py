@@ -71,7 +71,7 @@ class JudgeContext(Protocol):
         ...
 
     @property
-    def assembly(self) -> coordination.Rendezvous:
+    def rendezvous(self) -> coordination.Rendezvous:
         """The same stage on the other clusters."""
         ...
 
@@ -138,7 +138,7 @@ class Judge:
     """Measures the rules of one stage on one cluster."""
 
     context: JudgeContext
-    frame: AnalysisPeriod
+    period: AnalysisPeriod
     rules: tuple[analysis.Rule, ...]
     names: query_names.Names = field(default_factory=query_names.Names)
     http: Mapping[str, analysis.HttpCheck] = field(default_factory=dict)
@@ -158,9 +158,9 @@ class Judge:
     def series(self, rule: analysis.Rule) -> analysis.Series:
         """Return everything measured for a rule."""
         return analysis.Series(
-            started=self.frame.started,
-            ends=self.frame.ends,
-            deadline=self.frame.deadline,
+            started=self.period.started,
+            ends=self.period.ends,
+            deadline=self.period.deadline,
             target=self.context.target,
             measurements=tuple(_answered(self._kept.get(rule.name, ()))),
         )
@@ -212,14 +212,14 @@ class Judge:
         self, rule: analysis.Rule, known: Mapping[str, analysis.Series], at: datetime
     ) -> analysis.FleetVerdict:
         """Judge the fleet, once for all clusters that know the same."""
-        assembly, topic = self.context.assembly, f"{LAST_ANALYSIS} {rule.name} judged"
+        rendezvous, topic = self.context.rendezvous, f"{LAST_ANALYSIS} {rule.name} judged"
         basis = _basis(known, at)
-        for said in assembly.said(topic).values():
+        for said in rendezvous.said(topic).values():
             other, judged = cast("tuple[_Basis, analysis.FleetVerdict]", said)
             if other == basis:
                 return judged
         judged = fleet_verdicts.judge(rule, known, at)
-        assembly.post(self.context.target, topic, (basis, judged))
+        rendezvous.post(self.context.target, topic, (basis, judged))
         return judged
 
     def _first(self, rule: analysis.Rule, at: datetime) -> analysis.Verdict:
@@ -242,18 +242,18 @@ class Judge:
 
     async def _known(self, rule: analysis.Rule, number: int) -> dict[str, analysis.Series]:
         """Return the series of every cluster that has spoken, this one's too."""
-        assembly, target = self.context.assembly, self.context.target
+        rendezvous, target = self.context.rendezvous, self.context.target
         topic, mine = f"{LAST_ANALYSIS} {rule.name}", self.series(rule)
-        assembly.post(target, topic, mine)
+        rendezvous.post(target, topic, mine)
         if rule.decider is not analysis.Decider.PER_CLUSTER:
-            assembly.post(target, f"{topic} {number}", True)
+            rendezvous.post(target, f"{topic} {number}", True)
             patience = min(rule.timeout, rule.interval) + timedelta(seconds=1)
             try:
                 async with asyncio.timeout(patience.total_seconds()):
-                    await assembly.gather(target, f"{topic} {number}")
+                    await rendezvous.gather(target, f"{topic} {number}")
             except TimeoutError:
                 self.context.warn(f"{rule.name}: not every cluster was measured in time")
-        said = cast("Mapping[str, analysis.Series]", assembly.said(topic))
+        said = cast("Mapping[str, analysis.Series]", rendezvous.said(topic))
         return {**said, target: mine}
 
     def _sides(self, rule: analysis.Rule) -> list[Side]:
@@ -282,7 +282,7 @@ class Judge:
         until = at
         is_earlier = rule.strategy is analysis.Strategy.PREVIOUS
         if is_earlier and side.role is analysis.Role.REFERENCE and self.previous is not None:
-            until = self.previous + (at - self.frame.started)
+            until = self.previous + (at - self.period.started)
         question = meters.Question(
             rule=rule,
             application=self.context.application,
@@ -332,7 +332,7 @@ def all_rules(options: pipelines.AnalysisOptions) -> tuple[analysis.Rule, ...]:
 
 async def open_judge(
     context: contexts.StageContext,
-    frame: AnalysisPeriod,
+    period: AnalysisPeriod,
     options: pipelines.AnalysisOptions,
     *,
     namespace: str = "",
@@ -353,11 +353,11 @@ async def open_judge(
     running: list[manifest.Manifest] = []
     if context.running_source and service_targets.is_target(context.application):
         running = await context.running_source()
-    last = await context.memory.recall(state_name(context))
+    last = await context.task_state.recall(state_name(context))
     started = last.get("started")
     return Judge(
         context=context,
-        frame=frame,
+        period=period,
         rules=all_rules(options),
         names=query_names.find(context.application, source, namespace=home, running=running),
         http={each.rule.name: each for each in options.http},

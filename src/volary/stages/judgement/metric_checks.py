@@ -148,7 +148,7 @@ class _MetricChecks:
 
     def _all(self, rule: analysis.Rule) -> Mapping[str, analysis.Series]:
         context = self.judge.context
-        said = context.assembly.said(f"{cluster_judges.LAST_ANALYSIS} {rule.name}")
+        said = context.rendezvous.said(f"{cluster_judges.LAST_ANALYSIS} {rule.name}")
         mine = {context.target: self.judge.series(rule)}
         return {**cast("Mapping[str, analysis.Series]", said), **mine}
 
@@ -199,7 +199,7 @@ def of_look(rule: analysis.Rule, check: analysis.Check) -> Finding:
 
 
 async def open_checker(
-    doing: execution.Work,
+    work: execution.Work,
     namespace: str,
     rules: Sequence[analysis.Rule],
     *,
@@ -215,20 +215,20 @@ async def open_checker(
         threshold: So many failed rounds are too many; up to then no metric alone decides.
         started: When the stage began; None: where there is no clock.
     """
-    context = doing.context
+    context = work.context
     if not rules:
         return _NoChecks()
     if started is None or context.clock is None:
         raise TypeError(f"{context.stage.name} needs a clock to measure by")
-    ends = max(started, context.clock.now()) + doing.remaining
+    ends = max(started, context.clock.now()) + work.remaining
     tolerant = tuple(
         replace(each, failure_limit=max(each.failure_limit, threshold - 1)) for each in rules
     )
     judge = await cluster_judges.open_judge(
         context,
         cluster_judges.AnalysisPeriod(started, ends, ends),
-        pipelines.AnalysisOptions(duration=doing.remaining, metrics=tolerant),
+        pipelines.AnalysisOptions(duration=work.remaining, metrics=tolerant),
         namespace=namespace,
     )
-    judge.restore(await context.memory.found())
+    judge.restore(await context.task_state.found())
     return _MetricChecks(judge)

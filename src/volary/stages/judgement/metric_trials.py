@@ -69,7 +69,7 @@ class _TrialContext:
     clock: clocks.Clock
     begun: tuple[pipelines.Stage, ...] = (_CANARY,)
     not_updated: tuple[str, ...] = ()
-    assembly: coordination.Rendezvous = field(default_factory=coordination.Rendezvous)
+    rendezvous: coordination.Rendezvous = field(default_factory=coordination.Rendezvous)
     permissions: contexts.Permissions = field(default_factory=contexts.Permissions)
 
     def warn(self, line: str) -> None:
@@ -112,7 +112,7 @@ class Trial:
         rule = replace(written, warm_up=timedelta(0))
         looks = 1 if _is_request(rule, options) else moment.looks
         started = moment.at - looks * rule.interval
-        frame = cluster_judges.AnalysisPeriod(started, moment.at, moment.at)
+        period = cluster_judges.AnalysisPeriod(started, moment.at, moment.at)
         judges = {
             target: cluster_judges.Judge(
                 context=_TrialContext(
@@ -123,7 +123,7 @@ class Trial:
                     self.clock,
                     not_updated=tuple(each for each in self.names if each != target)[:1],
                 ),
-                frame=frame,
+                period=period,
                 rules=(rule,),
                 names=names,
                 http={each.rule.name: each for each in options.http},

@@ -23,8 +23,8 @@ async def run(context: contexts.StageContext) -> statuses.Outcome:
     return await execution.carry_out(context, _run)
 
 
-async def _run(doing: execution.Work) -> str:
-    context, options = doing.context, doing.context.stage.options
+async def _run(work: execution.Work) -> str:
+    context, options = work.context, work.context.stage.options
     if not isinstance(options, pipelines.AnalysisOptions):
         raise TypeError(f"{context.stage.name} has {type(options).__name__}")
     if context.target in options.without_canary:
@@ -32,30 +32,30 @@ async def _run(doing: execution.Work) -> str:
     if context.clock is None:
         raise TypeError("an analysis needs a clock")
     now = context.clock.now()
-    frame = await _frame(doing, options, now)
-    judge = await cluster_judges.open_judge(context, frame, options)
-    judge.restore(await context.memory.found())
-    follower = analysis_runs.AnalysisRun(judge, context.clock)
-    follower.told = lambda _: _progress(context, follower)
+    period = await _frame(work, options, now)
+    judge = await cluster_judges.open_judge(context, period, options)
+    judge.restore(await context.task_state.found())
+    analysis_run = analysis_runs.AnalysisRun(judge, context.clock)
+    analysis_run.told = lambda _: _progress(context, analysis_run)
     context.progress(f"measuring {_names(judge.rules)} for {phrases.duration(options.duration)}")
-    failed = await doing.unless_stopped(follower.follow())
-    return await _conclude(doing, follower, failed)
+    failed = await work.unless_stopped(analysis_run.follow())
+    return await _conclude(work, analysis_run, failed)
 
 
 async def _frame(
-    doing: execution.Work, options: pipelines.AnalysisOptions, now: datetime
+    work: execution.Work, options: pipelines.AnalysisOptions, now: datetime
 ) -> cluster_judges.AnalysisPeriod:
     """Return when the analysis takes place; the same after a restart."""
-    memory = doing.context.memory
-    remembered = (await memory.load()).get(_STARTED)
+    task_state = work.context.task_state
+    remembered = (await task_state.load()).get(_STARTED)
     if isinstance(remembered, str):
         started = datetime.fromisoformat(remembered)
-        doing.context.log(f"going on with the analysis that began at {started:%H:%M:%S} UTC")
+        work.context.log(f"going on with the analysis that began at {started:%H:%M:%S} UTC")
     else:
         started = now.astimezone(UTC)
-        await memory.save({_STARTED: started.isoformat()})
+        await task_state.save({_STARTED: started.isoformat()})
     ends = started + options.duration
-    limit = now + doing.remaining
+    limit = now + work.remaining
     if ends > limit:
         raise execution.StageFailedError(
             f"an analysis of {phrases.duration(options.duration)} does not fit"
@@ -64,39 +64,39 @@ async def _frame(
     return cluster_judges.AnalysisPeriod(started, ends, min(ends + options.hold_for, limit))
 
 
-def _progress(context: contexts.StageContext, follower: analysis_runs.AnalysisRun) -> None:
+def _progress(context: contexts.StageContext, analysis_run: analysis_runs.AnalysisRun) -> None:
     """Say how it stands: the verdict that decides so far."""
-    worst = rule_verdicts.worst(list(follower.verdicts.values()))
+    worst = rule_verdicts.worst(list(analysis_run.verdicts.values()))
     if worst is None or context.clock is None:
         return
-    left = max(follower.judge.frame.ends - context.clock.now(), timedelta(0))
+    left = max(analysis_run.judge.period.ends - context.clock.now(), timedelta(0))
     whole = timedelta(seconds=round(left.total_seconds()))
     rest = f"{phrases.duration(whole)} left" if left else "waiting for data"
     context.progress(f"{worst.sentence}; {rest}", ready=0, total=0)
 
 
 async def _conclude(
-    doing: execution.Work, follower: analysis_runs.AnalysisRun, failed: analysis.Verdict | None
+    work: execution.Work, analysis_run: analysis_runs.AnalysisRun, failed: analysis.Verdict | None
 ) -> str:
     """Return the sentence of a success.
 
     Raises:
         StageFailedError: A rule failed, or nobody can say that it passed.
     """
-    found = list(follower.verdicts.values())
+    found = list(analysis_run.verdicts.values())
     for each in found:
-        note(doing, each)
+        note(work, each)
     undecided = (
         each for each in found if each.result is not analysis.Result.PASS and not each.dry_run
     )
     failed = failed or next(undecided, None)
     if failed is not None:
-        raise _failure(failed, follower.judge.rules)
-    name = cluster_judges.state_name(doing.context)
-    started = follower.judge.frame.started
-    await doing.context.memory.keep(name, {_STARTED: started.isoformat()})
+        raise _failure(failed, analysis_run.judge.rules)
+    name = cluster_judges.state_name(work.context)
+    started = analysis_run.judge.period.started
+    await work.context.task_state.keep(name, {_STARTED: started.isoformat()})
     looks = sum(each.numbers.looks for each in found)
-    return f"All analyses were successful: {_names(follower.judge.rules)}, {looks} looks"
+    return f"All analyses were successful: {_names(analysis_run.judge.rules)}, {looks} looks"
 
 
 def _failure(
@@ -108,14 +108,14 @@ def _failure(
     return (execution.RefusedError if pooled else execution.StageFailedError)(failed.sentence)
 
 
-def note(doing: execution.Work, found: analysis.Verdict) -> None:
+def note(work: execution.Work, found: analysis.Verdict) -> None:
     """Remember a verdict for the outcome."""
     suffix = " (dry run, decides nothing)" if found.dry_run else ""
     line = f"{found.result.value}: {found.sentence}{suffix}"
     if found.result is analysis.Result.PASS:
-        doing.note(line)
+        work.note(line)
     else:
-        doing.caution(line)
+        work.caution(line)
 
 
 def _names(rules: Iterable[analysis.Rule]) -> str:

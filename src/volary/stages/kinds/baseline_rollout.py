@@ -33,15 +33,15 @@ async def run(context: contexts.StageContext) -> statuses.Outcome:
     return await execution.carry_out(context, _run)
 
 
-async def _run(doing: execution.Work) -> str:
-    context = doing.context
+async def _run(work: execution.Work) -> str:
+    context = work.context
     if context.running_source is None or not context.running_commit:
         raise errors.user_error(
             "there is no running version to make a baseline of: this is the first deployment",
             hint="deploy once with a quick sync, or name the running commit with --running",
         )
     options = scaling.rollout_options(context)
-    loaded = await doing.load(context.running_source)
-    source = await scaling.with_stage_replicas(doing, loaded, options)
+    loaded = await work.load(context.running_source)
+    source = await scaling.with_stage_replicas(work, loaded, options)
     manifests = plan(source, context.application, options, commit=context.running_commit)
-    return await scaling.roll_out(doing, "baseline", manifests)
+    return await scaling.roll_out(work, "baseline", manifests)

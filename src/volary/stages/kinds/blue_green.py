@@ -53,21 +53,21 @@ async def run(context: contexts.StageContext) -> statuses.Outcome:
     return await execution.carry_out(context, _run)
 
 
-async def _run(doing: execution.Work) -> str:
-    context, options = doing.context, doing.context.stage.options
+async def _run(work: execution.Work) -> str:
+    context, options = work.context, work.context.stage.options
     if not isinstance(options, pipelines.BlueGreenOptions):
         raise TypeError(f"{context.stage.name} has {type(options).__name__}")
-    source = await doing.load(context.target_source)
+    source = await work.load(context.target_source)
     about = stage_webhooks.subject(context, source)
     switch = Switch(
-        doing,
+        work,
         options,
         source,
-        stage_webhooks.StageWebhooks(doing, options.webhooks, about),
-        readiness_watch.ReadinessWatch(doing, source, options.ready_threshold, doing.remaining),
-        await context.memory.load(),
+        stage_webhooks.StageWebhooks(work, options.webhooks, about),
+        readiness_watch.ReadinessWatch(work, source, options.ready_threshold, work.remaining),
+        await context.task_state.load(),
     )
-    async with switch.accompanied():
+    async with switch.observing():
         return await switch.carry_out()
 
 
@@ -75,10 +75,10 @@ async def _run(doing: execution.Work) -> str:
 class Switch:
     """One cluster's way from preview to the end of the delay."""
 
-    doing: execution.Work
+    work: execution.Work
     options: pipelines.BlueGreenOptions
     source: list[manifest.Manifest]
-    inquirer: stage_webhooks.StageWebhooks
+    webhooks: stage_webhooks.StageWebhooks
     watch: readiness_watch.ReadinessWatch
     #: What an earlier process remembered; empty: this is the first.
     known: json.JsonObject = field(default_factory=dict)
@@ -86,9 +86,9 @@ class Switch:
     is_switched: bool = False
 
     @asynccontextmanager
-    async def accompanied(self) -> AsyncIterator[None]:
+    async def observing(self) -> AsyncIterator[None]:
         """Watch canary's pods and send reports while the body lasts."""
-        async with self.watch.kept(), self.inquirer.reporting():
+        async with self.watch.kept(), self.webhooks.reporting():
             yield
 
     async def carry_out(self) -> str:
@@ -98,11 +98,11 @@ class Switch:
             StageFailedError: when canary is not good enough; primary has the traffic then.
             StoppedError: when asked to stop.
         """
-        seen = await routes.observe(self.doing, self.source)
+        seen = await routes.observe(self.work, self.source)
         is_there = seen is not None and seen.canary == division.ALL
         self.is_switched = is_there and bool(self.known.get(_SWITCHED))
         if self.known:
-            self.doing.touched = True
+            self.work.touched = True
         if not self.is_switched:
             await self._before()
             await self._switch()
@@ -113,9 +113,9 @@ class Switch:
 
     async def _before(self) -> None:
         """Everything that canary has to stand before it gets traffic."""
-        self.inquirer.describe(phase="Waiting")
-        while not (sight := await self.watch.look()).is_ready:
-            self.doing.context.progress(f"waiting for canary: {sight.sentence}")
+        self.webhooks.describe(phase="Waiting")
+        while not (readiness := await self.watch.look()).is_ready:
+            self.work.context.progress(f"waiting for canary: {readiness.sentence}")
             await self._rest(timedelta(seconds=1))
         await self._preview()
         await self._gate(_Hook.CONFIRM_ROLLOUT, None)
@@ -123,34 +123,34 @@ class Switch:
         await self._gate(_Hook.CONFIRM_PROMOTION, self.options.pre_promotion)
 
     async def _preview(self) -> None:
-        context = self.doing.context
+        context = self.work.context
         made = rendering.preview(
             self.source, context.application, self.options, commit=context.commit
         )
         if made:
-            await self.doing.apply(made)
-            self.doing.note(f"canary is to be seen at Service {made[0].name}")
+            await self.work.apply(made)
+            self.work.note(f"canary is to be seen at Service {made[0].name}")
 
     async def _gate(self, kind: webhook.WebhookType, checks: pipelines.Checks | None) -> None:
         """Wait until the webhooks of a type agree; what is checked goes on being checked."""
         checker = await self._checker(checks)
-        while refusal := await self.inquirer.refusal(kind):
-            self.inquirer.describe(phase="WaitingPromotion")
-            self.doing.context.progress(f"waiting for {kind.value}: {refusal}")
+        while refusal := await self.webhooks.refusal(kind):
+            self.webhooks.describe(phase="WaitingPromotion")
+            self.work.context.progress(f"waiting for {kind.value}: {refusal}")
             await self._rest(_ASK_INTERVAL)
             await self._ask_rollback()
             finding = await checker.check()
             if finding.result >= metric_checks.Result.FAILED:
                 raise execution.StageFailedError(await self._give_up(finding.reason))
-        self.inquirer.describe(phase="Progressing")
+        self.webhooks.describe(phase="Progressing")
 
     async def _checker(self, checks: pipelines.Checks | None) -> metric_checks.Checker:
         return await metric_checks.open_checker(
-            self.doing,
-            self.inquirer.about.namespace,
+            self.work,
+            self.webhooks.about.namespace,
             checks.metrics if checks else (),
             threshold=checks.threshold if checks else 1,
-            started=metric_checks.start_time(self.known.get(_STARTED), self.doing.context.clock),
+            started=metric_checks.start_time(self.known.get(_STARTED), self.work.context.clock),
         )
 
     async def _analyse(self, title: str, checks: pipelines.Checks | None) -> None:
@@ -163,7 +163,7 @@ class Switch:
             return
         count = await self._begin(title)
         checker, patience = await self._checker(checks), metric_checks.UnknownLimit(_NO_DATA_LIMIT)
-        hooks = stage_webhooks.StageWebhooks(self.doing, checks.webhooks, self.inquirer.about)
+        hooks = stage_webhooks.StageWebhooks(self.work, checks.webhooks, self.webhooks.about)
         while count[_DONE] < checks.count:
             # Metrics tell of the time before; a webhook can be asked at once.
             if checks.metrics or count[_DONE]:
@@ -174,14 +174,14 @@ class Switch:
             count = self._counted(count, finding)
             await self._remember(title, count)
             said = f"{title}: {count[_DONE]} of {checks.count} checks, {count[_FAILED]} failed"
-            self.doing.context.progress(f"{said}: {finding.reason}" if finding.reason else said)
+            self.work.context.progress(f"{said}: {finding.reason}" if finding.reason else said)
             if finding.result >= metric_checks.Result.FAILED:
-                self.doing.caution(f"{title}: {finding.reason}")
+                self.work.caution(f"{title}: {finding.reason}")
             is_over = count[_FAILED] >= checks.threshold
             if is_over or finding.result is metric_checks.Result.CONDEMNED:
                 reason = f"{title} analysis failed: {finding.reason}"
                 raise execution.StageFailedError(await self._give_up(reason))
-        self.doing.note(f"{title} analysis passed, {count[_FAILED]} failed checks")
+        self.work.note(f"{title} analysis passed, {count[_FAILED]} failed checks")
 
     async def _check(
         self, hooks: stage_webhooks.StageWebhooks, checker: metric_checks.Checker, *, is_first: bool
@@ -190,9 +190,9 @@ class Switch:
         for kind in kinds:
             if refusal := await hooks.refusal(kind):
                 return metric_checks.Finding(metric_checks.Result.FAILED, refusal)
-        sight = await self._look()
-        if not sight.is_ready:
-            return metric_checks.Finding(metric_checks.Result.FAILED, sight.sentence)
+        readiness = await self._look()
+        if not readiness.is_ready:
+            return metric_checks.Finding(metric_checks.Result.FAILED, readiness.sentence)
         return await checker.check()
 
     @staticmethod
@@ -206,7 +206,7 @@ class Switch:
     async def _begin(self, title: str) -> dict[str, int]:
         """Return how many checks of an analysis were made before a restart."""
         if self.known.get("title") != title:
-            clock = self.doing.context.clock
+            clock = self.work.context.clock
             self.known = {_STARTED: clock.now().isoformat() if clock else "", _DONE: 0, _FAILED: 0}
         count = {_DONE: int(self.known[_DONE]), _FAILED: int(self.known[_FAILED])}
         await self._remember(title, count)
@@ -215,30 +215,30 @@ class Switch:
     async def _remember(self, title: str, count: dict[str, int]) -> None:
         more = {"title": title, _SWITCHED: self.is_switched}
         self.known = {_STARTED: self.known.get(_STARTED, ""), **count, **more}
-        await self.doing.context.memory.save(self.known)
+        await self.work.context.task_state.save(self.known)
 
     async def _switch(self) -> None:
-        context = self.doing.context
+        context = self.work.context
         context.weights("switching", _CANARY.shares, {})
         # Remembered first: from here on canary may have the traffic.
         self.is_switched = True
         await self._remember("switch", {_DONE: 0, _FAILED: 0})
-        observed = await routes.divide(self.doing, self.source, _CANARY)
+        observed = await routes.divide(self.work, self.source, _CANARY)
         context.weights("all traffic goes to canary", _CANARY.shares, observed.shares)
-        self.inquirer.report(f"{self.inquirer.about.name}: all traffic goes to canary")
+        self.webhooks.report(f"{self.webhooks.about.name}: all traffic goes to canary")
 
     async def _keep(self) -> None:
         """Leave the old version as it is for a while; whoever wants back gets it at once."""
         left = self.options.scale_down_delay
         while left > timedelta(0):
-            self.doing.context.progress(f"the old version stands by for {phrases.duration(left)}")
+            self.work.context.progress(f"the old version stands by for {phrases.duration(left)}")
             await self._ask_rollback()
             part = min(left, _ASK_INTERVAL)
             await self._rest(part)
             left -= part
 
     async def _ask_rollback(self) -> None:
-        asked = await self.inquirer.agreement(_Hook.ROLLBACK)
+        asked = await self.webhooks.agreement(_Hook.ROLLBACK)
         if asked:
             raise execution.StageFailedError(await self._give_up(f"{asked} asked to roll back"))
 
@@ -256,14 +256,14 @@ class Switch:
 
     async def _give_up(self, sentence: str) -> str:
         """Switch back at once where canary has the traffic, and return why."""
-        self.inquirer.report(f"Canary failed! {sentence}", is_warning=True)
+        self.webhooks.report(f"Canary failed! {sentence}", is_warning=True)
         if not self.is_switched:
             return sentence
         try:
-            await routes.divide(self.doing, self.source, division.PRIMARY)
+            await routes.divide(self.work, self.source, division.PRIMARY)
         except errors.VolaryError as error:
-            self.doing.caution(f"the traffic could not be switched back yet: {error}")
+            self.work.caution(f"the traffic could not be switched back yet: {error}")
             return sentence
         self.is_switched = self.watch.has_traffic = False
-        self.doing.caution(f"switched back: {sentence}")
+        self.work.caution(f"switched back: {sentence}")
         return f"{sentence}; traffic is back at primary"

@@ -30,12 +30,12 @@ async def run(context: contexts.StageContext) -> statuses.Outcome:
     return await execution.carry_out(context, _run)
 
 
-async def _run(doing: execution.Work) -> str:
-    context = doing.context
+async def _run(work: execution.Work) -> str:
+    context = work.context
     options = scaling.rollout_options(context)
-    loaded = await doing.load(context.target_source)
+    loaded = await work.load(context.target_source)
     if service_targets.is_target(context.application):
-        return await service_rollouts.roll_out_canary(doing, loaded, options)
-    source = await scaling.with_stage_replicas(doing, loaded, options)
+        return await service_rollouts.roll_out_canary(work, loaded, options)
+    source = await scaling.with_stage_replicas(work, loaded, options)
     manifests = plan(source, context.application, options, commit=context.commit)
-    return await scaling.roll_out(doing, "canary", manifests)
+    return await scaling.roll_out(work, "canary", manifests)

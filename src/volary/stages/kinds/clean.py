@@ -19,22 +19,22 @@ from volary.stages.traffic.routers import interface
 
 async def run_canary(context: contexts.StageContext) -> statuses.Outcome:
     """Carry out ``K8S_CANARY_CLEAN`` on one cluster."""
-    return await execution.carry_out(context, lambda doing: _run(doing, variant.Variant.CANARY))
+    return await execution.carry_out(context, lambda work: _run(work, variant.Variant.CANARY))
 
 
 async def run_baseline(context: contexts.StageContext) -> statuses.Outcome:
     """Carry out ``K8S_BASELINE_CLEAN`` on one cluster."""
-    return await execution.carry_out(context, lambda doing: _run(doing, variant.Variant.BASELINE))
+    return await execution.carry_out(context, lambda work: _run(work, variant.Variant.BASELINE))
 
 
-async def _run(doing: execution.Work, which: variant.Variant) -> str:
-    source = await doing.load(doing.context.target_source)
-    await drain(doing, which, source)
-    return await remove(doing, which)
+async def _run(work: execution.Work, which: variant.Variant) -> str:
+    source = await work.load(work.context.target_source)
+    await drain(work, which, source)
+    return await remove(work, which)
 
 
 async def drain(
-    doing: execution.Work, which: variant.Variant, source: Sequence[manifest.Manifest]
+    work: execution.Work, which: variant.Variant, source: Sequence[manifest.Manifest]
 ) -> None:
     """Give the traffic that a variant still gets to primary.
 
@@ -42,10 +42,10 @@ async def drain(
         StageFailedError: when primary cannot take it; then nothing was changed.
         UserError: when a route that may not be edited still leads there.
     """
-    application = doing.context.application
+    application = work.context.application
     router = interface.choose(application)
-    carriers = await live_routes.read(doing, live_routes.candidates(source, application))
-    for each in carriers:
+    route_objects = await live_routes.read(work, live_routes.candidates(source, application))
+    for each in route_objects:
         if each.live is None:
             continue
 
@@ -54,21 +54,21 @@ async def drain(
             return router.drained(live, which, application)
 
         if plan(each).lines:
-            await routes.move(doing, each, plan, source)
+            await routes.move(work, each, plan, source)
 
 
-async def remove(doing: execution.Work, which: variant.Variant) -> str:
+async def remove(work: execution.Work, which: variant.Variant) -> str:
     """Delete a variant's objects and wait until they are gone.
 
     Not sooner after a change of routes than proxies may take to follow.
     """
-    await doing.settle()
-    doing.check_stop()
-    doing.context.progress(f"removing {which.value}")
+    await work.settle()
+    work.check_stop()
+    work.context.progress(f"removing {which.value}")
     result = await pruning.delete_variant(
-        doing.context.client, which, doing.scope(), timeout=doing.remaining
+        work.context.client, which, work.scope(), timeout=work.remaining
     )
-    doing.record_removal(result)
+    work.record_removal(result)
     return removed(which.value, result.deleted)
 
 

@@ -29,33 +29,33 @@ async def run_remove(context: contexts.StageContext) -> statuses.Outcome:
     return await execution.carry_out(context, _remove)
 
 
-async def _sync(doing: execution.Work) -> str:
-    context = doing.context
+async def _sync(work: execution.Work) -> str:
+    context = work.context
     commit, loader = context.commit, context.target_source
     if context.running_source is not None and context.running_commit:
         commit, loader = context.running_commit, context.running_source
-    source = await doing.load(loader)
+    source = await work.load(loader)
     found = workloads.find(source, context.application.workloads)
     placed = await resource_mapping.map_manifests(context.client, found, defining=source)
-    live = list((await live_objects.read(context.client, placed.placed)).values())
+    live = list((await live_objects.read(context.client, placed.mapped)).values())
     options = rollback.running_options(context.application, live)
     rendered = rendering.primary(source, context.application, options, commit=commit)
     candidates = live_routes.candidates(rendered, context.application)
-    carriers = await live_routes.read(doing, candidates)
-    held = live_routes.keep_live(rendered, carriers, context.application)
-    now, late = live_routes.split_new(held, carriers)
-    changes = await doing.apply(now)
-    seen = await doing.wait_ready(now)
+    route_objects = await live_routes.read(work, candidates)
+    held = live_routes.keep_live(rendered, route_objects, context.application)
+    now, late = live_routes.split_new(held, route_objects)
+    changes = await work.apply(now)
+    seen = await work.wait_ready(now)
     if late:
-        await doing.apply(late)
+        await work.apply(late)
     return f"at {commit[:7]}: {changes.summary}; {seen}"
 
 
-async def _remove(doing: execution.Work) -> str:
-    context = doing.context
+async def _remove(work: execution.Work) -> str:
+    context = work.context
     # What it consists of here tells where to look; nothing of it is applied.
-    await doing.load(context.running_source or context.target_source)
-    doing.check_stop()
+    await work.load(context.running_source or context.target_source)
+    work.check_stop()
     context.progress("removing the application")
-    result = await doing.remove_brought(pruning.keep_nothing)
+    result = await work.remove_brought(pruning.keep_nothing)
     return clean.removed(context.application.name, result.deleted)

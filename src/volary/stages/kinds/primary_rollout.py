@@ -34,18 +34,18 @@ def step_options(begun: contexts.Stages) -> pipelines.ProgressiveTrafficOptions 
     return None
 
 
-async def return_in_steps(doing: execution.Work, source: Sequence[manifest.Manifest]) -> None:
+async def return_in_steps(work: execution.Work, source: Sequence[manifest.Manifest]) -> None:
     """Take canary's traffic back in steps, down to none, where that is wanted.
 
     Raises:
         StageFailedError: when primary cannot take it.
         StoppedError: when asked to stop; the traffic stays as it is then.
     """
-    wanted = step_options(doing.context.begun)
+    wanted = step_options(work.context.begun)
     if wanted is None:
         return
     while True:
-        seen = await routes.observe(doing, source)
+        seen = await routes.observe(work, source)
         if seen is None or not seen.canary:
             return
         weight = traffic_steps.next_weight_back(wanted, seen.canary)
@@ -59,11 +59,11 @@ async def return_in_steps(doing: execution.Work, source: Sequence[manifest.Manif
             affinity=wanted.session_affinity,
             interval=wanted.interval,
         )
-        observed = await routes.divide(doing, source, asked)
-        doing.context.weights("traffic returns to primary", asked.shares, observed.shares)
+        observed = await routes.divide(work, source, asked)
+        work.context.weights("traffic returns to primary", asked.shares, observed.shares)
         if not canary:
             return
-        await doing.pause(wanted.interval)
+        await work.pause(wanted.interval)
 
 
 _POD_SELECTOR = applications.RoutingMethod.POD_SELECTOR
@@ -141,37 +141,37 @@ async def run(context: contexts.StageContext) -> statuses.Outcome:
     return await execution.carry_out(context, _run)
 
 
-async def _run(doing: execution.Work) -> str:
-    context = doing.context
-    source = await doing.load(context.target_source)
+async def _run(work: execution.Work) -> str:
+    context = work.context
+    source = await work.load(context.target_source)
     planned = plan(source, context.application, _options(context), commit=context.commit)
-    carriers = await live_routes.read(doing, planned.routing)
-    held = live_routes.keep_live(planned.manifests, carriers, context.application)
-    now, late = live_routes.split_new(held, carriers)
+    route_objects = await live_routes.read(work, planned.routing)
+    held = live_routes.keep_live(planned.manifests, route_objects, context.application)
+    now, late = live_routes.split_new(held, route_objects)
     services: list[manifest.Manifest] = []
     if service_targets.is_target(context.application):
         now, services = service_targets.split_by_readiness(now, context.application)
-    changes = await doing.apply(now)
-    seen = await doing.wait_ready(now)
+    changes = await work.apply(now)
+    seen = await work.wait_ready(now)
     if services:
-        seen = f"{seen}; {await service_rollouts.switch(doing, services)}"
+        seen = f"{seen}; {await service_rollouts.switch(work, services)}"
     if late:
-        await doing.apply(late)
-    await return_in_steps(doing, planned.manifests)
-    await routes.return_to_primary(doing, carriers, planned.manifests)
+        await work.apply(late)
+    await return_in_steps(work, planned.manifests)
+    await routes.return_to_primary(work, route_objects, planned.manifests)
     if planned.prune:
         if services:
-            await doing.settle()
-        await _prune(doing, planned)
+            await work.settle()
+        await _prune(work, planned)
     return f"primary: {changes.summary}; {seen}"
 
 
-async def _prune(doing: execution.Work, planned: Plan) -> None:
-    doing.check_stop()
-    doing.context.progress("pruning what Git no longer has")
-    result = await doing.prune_away(planned.manifests, doing.scope(*planned.variants))
+async def _prune(work: execution.Work, planned: Plan) -> None:
+    work.check_stop()
+    work.context.progress("pruning what Git no longer has")
+    result = await work.prune_away(planned.manifests, work.scope(*planned.variants))
     if not result.deleted and not result.refusal:
-        doing.note("nothing to prune")
+        work.note("nothing to prune")
 
 
 def _options(context: contexts.StageContext) -> _Options:

@@ -94,25 +94,25 @@ async def run(context: contexts.StageContext) -> statuses.Outcome:
     return await execution.carry_out(context, _run)
 
 
-async def _run(doing: execution.Work) -> str:
-    context, options = doing.context, doing.context.stage.options
+async def _run(work: execution.Work) -> str:
+    context, options = work.context, work.context.stage.options
     if not isinstance(options, pipelines.ProgressiveTrafficOptions):
         raise TypeError(f"{context.stage.name} has {type(options).__name__}")
-    source = await doing.load(context.target_source)
+    source = await work.load(context.target_source)
     about = stage_webhooks.subject(context, source)
-    known = await context.memory.load()
+    known = await context.task_state.load()
     started = metric_checks.start_time(known.get(_STARTED), context.clock)
-    journey = CanaryProgression(
-        doing,
+    progression = CanaryProgression(
+        work,
         options,
         source,
-        stage_webhooks.StageWebhooks(doing, options.webhooks, about),
+        stage_webhooks.StageWebhooks(work, options.webhooks, about),
         readiness_watch.ReadinessWatch(
-            doing, source, options.ready_threshold, options.progress_deadline
+            work, source, options.ready_threshold, options.progress_deadline
         ),
-        barriers.Barrier(doing, options.scope),
+        barriers.Barrier(work, options.scope),
         await metric_checks.open_checker(
-            doing,
+            work,
             about.namespace,
             options.metrics,
             threshold=options.threshold,
@@ -121,20 +121,20 @@ async def _run(doing: execution.Work) -> str:
         metric_checks.UnknownLimit(options.progress_deadline),
         started=started,
     )
-    async with journey.accompanied():
-        return await journey.travel(known)
+    async with progression.observing():
+        return await progression.advance(known)
 
 
 @dataclass(slots=True)
 class CanaryProgression:
     """One cluster on its way from nothing to the maximum."""
 
-    doing: execution.Work
+    work: execution.Work
     options: pipelines.ProgressiveTrafficOptions
     source: list[manifest.Manifest]
-    inquirer: stage_webhooks.StageWebhooks
+    webhooks: stage_webhooks.StageWebhooks
     watch: readiness_watch.ReadinessWatch
-    council: barriers.Barrier
+    barrier: barriers.Barrier
     checker: metric_checks.Checker
     patience: metric_checks.UnknownLimit
     started: datetime | None = None
@@ -142,18 +142,18 @@ class CanaryProgression:
     #: What was said last against going on.
     reason: str = ""
     #: The route as it was seen last.
-    _carrier: live_routes.RouteObject | None = None
+    _route_object: live_routes.RouteObject | None = None
     _baseline: int = 0
     _is_confirmed: bool = False
     _kept: json.JsonObject = field(default_factory=dict)
 
     @asynccontextmanager
-    async def accompanied(self) -> AsyncIterator[None]:
+    async def observing(self) -> AsyncIterator[None]:
         """Watch canary's pods and send reports while the body lasts."""
-        async with self.watch.kept(), self.inquirer.reporting():
+        async with self.watch.kept(), self.webhooks.reporting():
             yield
 
-    async def travel(self, known: json.JsonObject) -> str:
+    async def advance(self, known: json.JsonObject) -> str:
         """Go on until canary is at the maximum; return the sentence that says so.
 
         Args:
@@ -163,7 +163,7 @@ class CanaryProgression:
             StageFailedError: when the checks failed too often, or canary went down.
             StoppedError: when asked to stop.
         """
-        self.council.begin()
+        self.barrier.begin()
         if known:
             await self._recall(known)
             # What was measured before the pause says nothing about the time since.
@@ -180,7 +180,7 @@ class CanaryProgression:
 
     async def _recall(self, known: json.JsonObject) -> None:
         """Take up what an earlier process remembered."""
-        self.doing.touched = True
+        self.work.touched = True
         self._is_confirmed = bool(known.get("confirmed"))
         self.position = traffic_steps.Position(
             failed=int(known.get("failed", 0)),
@@ -188,7 +188,7 @@ class CanaryProgression:
             waiting=bool(known.get("waiting")),
         )
         await self._observe()
-        self.doing.note(f"going on at {self._title()}, {self.position.failed} failed checks so far")
+        self.work.note(f"going on at {self._title()}, {self.position.failed} failed checks so far")
 
     async def _remember(self) -> None:
         """Keep what the routes do not say; most rounds change nothing of it."""
@@ -200,25 +200,25 @@ class CanaryProgression:
             "waiting": self.position.waiting,
         }
         if document != self._kept:
-            await self.doing.context.memory.save(document)
+            await self.work.context.task_state.save(document)
             self._kept = document
 
     async def _confirm(self) -> None:
         """Wait until the ``confirm-rollout`` webhooks agree; asked once per interval."""
-        self.inquirer.describe(phase="Waiting")
+        self.webhooks.describe(phase="Waiting")
         asked = 0
         while not self._is_confirmed:
             refusal = await self._ask(_Hook.CONFIRM_ROLLOUT, asked)
             asked += 1
             self._is_confirmed = not refusal
             if refusal:
-                self.doing.context.progress(f"waiting for confirm-rollout: {refusal}")
+                self.work.context.progress(f"waiting for confirm-rollout: {refusal}")
                 await self._rest()
         await self._remember()
 
     async def _ask(self, kind: webhook.WebhookType, number: int) -> str:
         """Return why somebody refuses; in a fleet one cluster asks for all."""
-        return await self.council.ask(kind.value, number, lambda: self.inquirer.refusal(kind))
+        return await self.barrier.ask(kind.value, number, lambda: self.webhooks.refusal(kind))
 
     async def _rest(self) -> None:
         try:
@@ -228,7 +228,7 @@ class CanaryProgression:
 
     async def _round(self) -> traffic_steps.Tick:
         """Look, check, decide, and move the traffic if that is what follows."""
-        reports = await self.council.share(await self._report())
+        reports = await self.barrier.share(await self._report())
         position = traffic_steps.slowest_position([each.position for each in reports.values()])
         self.reason = _objections(reports) or self.reason
         if not all(each.is_ready for each in reports.values()):
@@ -250,26 +250,26 @@ class CanaryProgression:
         """Find out how this cluster is."""
         await self._observe()
         phase = "WaitingPromotion" if self.position.waiting else "Progressing"
-        self.inquirer.describe(
+        self.webhooks.describe(
             phase=phase,
             failedChecks=self.position.failed,
             canaryWeight=self.position.weight,
             iterations=self.position.iterations,
         )
-        asked = await self.council.ask(
+        asked = await self.barrier.ask(
             _Hook.ROLLBACK.value,
-            self.council.round,
-            lambda: self.inquirer.agreement(_Hook.ROLLBACK),
+            self.barrier.round,
+            lambda: self.webhooks.agreement(_Hook.ROLLBACK),
         )
         if asked:
             reason = f"{asked} asked to roll back"
             return Report(self.position, traffic_steps.Answers(rollback=True), True, reason)
         try:
-            sight = await self.watch.look()
+            readiness = await self.watch.look()
         except execution.StageFailedError as error:
             raise execution.StageFailedError(await self._give_up(str(error))) from error
-        if not sight.is_ready:
-            return Report(self.position, traffic_steps.Answers(), False, sight.sentence)
+        if not readiness.is_ready:
+            return Report(self.position, traffic_steps.Answers(), False, readiness.sentence)
         if traffic_steps.has_failed(self.options, self.position):
             return Report(self.position, traffic_steps.Answers(), True)
         finding = self.patience.with_(await self._check())
@@ -282,8 +282,8 @@ class CanaryProgression:
 
     async def _observe(self) -> None:
         """Read the live routes: they are the truth about the weight."""
-        self._carrier = await routes.read(self.doing, self.source)
-        seen = routes.observed(self.doing, self._carrier)
+        self._route_object = await routes.read(self.work, self.source)
+        seen = routes.observed(self.work, self._route_object)
         if seen is None:
             self.position = replace(self.position, weight=0, mirrored=False)
             return
@@ -297,7 +297,7 @@ class CanaryProgression:
         """Make this round's checks; the first that fails is the last (Flagger)."""
         first = traffic_steps.is_first(self.position)
         kind = _Hook.PRE_ROLLOUT if first else _Hook.ROLLOUT
-        refusal = await self.inquirer.refusal(kind)
+        refusal = await self.webhooks.refusal(kind)
         if refusal:
             return metric_checks.Finding(metric_checks.Result.FAILED, refusal)
         if first:
@@ -308,7 +308,7 @@ class CanaryProgression:
         gate = traffic_steps.gate(self.options, position)
         if gate is None:
             return True
-        refusal = await self._ask(_GATES[gate], self.council.round)
+        refusal = await self._ask(_GATES[gate], self.barrier.round)
         if refusal:
             self.reason = refusal
         return not refusal
@@ -320,9 +320,9 @@ class CanaryProgression:
         await self._remember()
         said = f"{sentence} ({self.reason})" if self.reason not in ("", sentence) else sentence
         if failed:
-            self.doing.caution(said)
-        self.inquirer.report(said, is_warning=failed)
-        self.doing.context.weights(said, self._division().shares, self._division().shares)
+            self.work.caution(said)
+        self.webhooks.report(said, is_warning=failed)
+        self.work.context.weights(said, self._division().shares, self._division().shares)
         return traffic_steps.Tick(self.position, traffic_steps.Move.STAY, said)
 
     async def _move(self, done: traffic_steps.Tick) -> None:
@@ -332,17 +332,17 @@ class CanaryProgression:
         self.position = replace(done.position, weight=ahead)
         await self._remember()
         wanted = self._division()
-        self.doing.context.weights(f"moving: {done.sentence}", wanted.shares, {})
+        self.work.context.weights(f"moving: {done.sentence}", wanted.shares, {})
         if self.options.scale_canary and wanted.canary:
-            await scaling.scale_canary(self.doing, self.source, wanted.canary)
-        glance = await self.watch.glance()
+            await scaling.scale_canary(self.work, self.source, wanted.canary)
+        snapshot = await self.watch.snapshot()
         observed = await routes.divide(
-            self.doing, self.source, wanted, known=self._carrier, glance=glance
+            self.work, self.source, wanted, known=self._route_object, snapshot=snapshot
         )
         self.watch.has_traffic = self.position.weight > 0
-        self.doing.context.log(f"advance: {done.sentence}")
-        self.doing.context.weights(done.sentence, wanted.shares, observed.shares)
-        self.inquirer.report(f"Advance {self.inquirer.about.name}: {done.sentence}")
+        self.work.context.log(f"advance: {done.sentence}")
+        self.work.context.weights(done.sentence, wanted.shares, observed.shares)
+        self.webhooks.report(f"Advance {self.webhooks.about.name}: {done.sentence}")
 
     def _division(self) -> division.Division:
         return divided(self.options, self.position, self._baseline)
@@ -355,7 +355,7 @@ class CanaryProgression:
     async def _arrive(self, done: traffic_steps.Tick) -> None:
         self.position = done.position
         await self._remember()
-        self.inquirer.report(f"{self.inquirer.about.name}: {done.sentence}")
+        self.webhooks.report(f"{self.webhooks.about.name}: {done.sentence}")
 
     async def _give_up(self, sentence: str) -> str:
         """Give canary's traffic back at once, and return why.
@@ -363,17 +363,17 @@ class CanaryProgression:
         That it cannot be done here is no reason to say nothing: the rollback tries again.
         """
         said = f"{sentence}: {self.reason}" if self.reason not in ("", sentence) else sentence
-        self.doing.caution(f"canary failed: {said}")
-        self.inquirer.report(f"Canary failed! {said}", is_warning=True)
+        self.work.caution(f"canary failed: {said}")
+        self.webhooks.report(f"Canary failed! {said}", is_warning=True)
         if not self.position.weight and not self.position.mirrored:
             return said
         try:
-            await routes.divide(self.doing, self.source, division.PRIMARY)
+            await routes.divide(self.work, self.source, division.PRIMARY)
         except errors.VolaryError as error:
-            self.doing.caution(f"its traffic could not be given back yet: {error}")
+            self.work.caution(f"its traffic could not be given back yet: {error}")
             return said
         self.watch.has_traffic = False
-        self.doing.context.weights(said, division.PRIMARY.shares, division.PRIMARY.shares)
+        self.work.context.weights(said, division.PRIMARY.shares, division.PRIMARY.shares)
         return f"{said}; traffic is back at primary"
 
 

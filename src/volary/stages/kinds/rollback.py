@@ -73,81 +73,83 @@ async def run(context: contexts.StageContext) -> statuses.Outcome:
     return await execution.carry_out(context, _run)
 
 
-async def _run(doing: execution.Work) -> str:
-    context = doing.context
+async def _run(work: execution.Work) -> str:
+    context = work.context
     if context.running_source is None or not context.running_commit:
-        return await _undo_first_deployment(doing)
-    source = await doing.load(context.running_source)
-    live = await _live_workloads(doing, source)
+        return await _undo_first_deployment(work)
+    source = await work.load(context.running_source)
+    live = await _live_workloads(work, source)
     rendered = rendering.primary(
         source,
         context.application,
         running_options(context.application, live),
         commit=context.running_commit,
     )
-    carriers = await live_routes.read(doing, live_routes.candidates(rendered, context.application))
+    route_objects = await live_routes.read(
+        work, live_routes.candidates(rendered, context.application)
+    )
     services: list[manifest.Manifest] = []
     if service_targets.is_target(context.application):
         # Primary has to be what ran before it gets anything back.
-        services = await service_rollouts.switch_back(doing, rendered)
+        services = await service_rollouts.switch_back(work, rendered)
     if services:
-        waiting = live_routes.diverted(carriers, context.application)
+        waiting = live_routes.diverted(route_objects, context.application)
     else:
-        waiting = await _return_now(doing, carriers, rendered)
+        waiting = await _return_now(work, route_objects, rendered)
     held = live_routes.keep_live(rendered, waiting, context.application)
     now = [item for item in held if item not in services]
-    changes = await doing.apply(now)
-    seen = await doing.wait_ready(now)
+    changes = await work.apply(now)
+    seen = await work.wait_ready(now)
     if services:
-        await service_rollouts.switch(doing, services)
-    await routes.return_to_primary(doing, waiting, rendered)
-    gone = [await clean.remove(doing, which) for which in _VARIANTS]
-    await doing.prune_away(
-        rendered, doing.scope(allow_mass_deletion=True), only_created_by(context.commit)
+        await service_rollouts.switch(work, services)
+    await routes.return_to_primary(work, waiting, rendered)
+    gone = [await clean.remove(work, which) for which in _VARIANTS]
+    await work.prune_away(
+        rendered, work.scope(allow_mass_deletion=True), only_created_by(context.commit)
     )
     short = context.running_commit[:8]
     return f"back at {short}: {changes.summary}; {seen}; {'; '.join(gone)}"
 
 
-async def _undo_first_deployment(doing: execution.Work) -> str:
+async def _undo_first_deployment(work: execution.Work) -> str:
     """Take away what a first deployment brought."""
-    context = doing.context
-    doing.note("there is no running version to go back to: this was the first deployment")
-    source = await doing.load(context.target_source)
-    await _drain(doing, source)
-    gone = [await clean.remove(doing, which) for which in _VARIANTS]
-    result = await doing.remove_brought(only_created_by(context.commit))
+    context = work.context
+    work.note("there is no running version to go back to: this was the first deployment")
+    source = await work.load(context.target_source)
+    await _drain(work, source)
+    gone = [await clean.remove(work, which) for which in _VARIANTS]
+    result = await work.remove_brought(only_created_by(context.commit))
     gone.append(clean.removed("primary", result.deleted))
     return f"first deployment undone: {'; '.join(gone)}"
 
 
-async def _drain(doing: execution.Work, source: Sequence[manifest.Manifest]) -> None:
+async def _drain(work: execution.Work, source: Sequence[manifest.Manifest]) -> None:
     """Give traffic back to primary where it can take it; everything goes in the end."""
-    carriers = await live_routes.read(
-        doing, live_routes.candidates(source, doing.context.application)
+    route_objects = await live_routes.read(
+        work, live_routes.candidates(source, work.context.application)
     )
-    await _return_now(doing, carriers, source)
+    await _return_now(work, route_objects, source)
 
 
 async def _return_now(
-    doing: execution.Work,
-    carriers: Sequence[live_routes.RouteObject],
+    work: execution.Work,
+    route_objects: Sequence[live_routes.RouteObject],
     source: Sequence[manifest.Manifest],
 ) -> list[live_routes.RouteObject]:
     """Give routes back to a primary that has ready pods; return those that have to wait."""
     waiting: list[live_routes.RouteObject] = []
-    for each in live_routes.diverted(carriers, doing.context.application):
-        if await backend_readiness.has_pods(doing, each, source, variant.Variant.PRIMARY):
-            await routes.return_to_primary(doing, [each], source)
+    for each in live_routes.diverted(route_objects, work.context.application):
+        if await backend_readiness.has_pods(work, each, source, variant.Variant.PRIMARY):
+            await routes.return_to_primary(work, [each], source)
         else:
-            doing.caution(f"{each.item.key.title} stays as it is for now: primary has no ready pod")
+            work.caution(f"{each.item.key.title} stays as it is for now: primary has no ready pod")
             waiting.append(each)
     return waiting
 
 
 async def _live_workloads(
-    doing: execution.Work, source: Sequence[manifest.Manifest]
+    work: execution.Work, source: Sequence[manifest.Manifest]
 ) -> list[json.JsonObject]:
-    found = workloads.find(source, doing.context.application.workloads)
-    placement = await resource_mapping.map_manifests(doing.context.client, found, defining=source)
-    return list((await live_objects.read(doing.context.client, placement.placed)).values())
+    found = workloads.find(source, work.context.application.workloads)
+    placement = await resource_mapping.map_manifests(work.context.client, found, defining=source)
+    return list((await live_objects.read(work.context.client, placement.mapped)).values())

@@ -65,15 +65,15 @@ async def run(context: contexts.StageContext) -> statuses.Outcome:
     return await execution.carry_out(context, _run)
 
 
-async def _run(doing: execution.Work) -> str:
-    context = doing.context
+async def _run(work: execution.Work) -> str:
+    context = work.context
     options = context.stage.options
     if not isinstance(options, pipelines.ScriptOptions):
         raise TypeError(f"{context.stage.name} has {type(options).__name__}")
-    return await carry_out(doing, options, options.run, key=context.task.stage_id)
+    return await carry_out(work, options, options.run, key=context.task.stage_id)
 
 
-async def undo(doing: execution.Work, stages: contexts.Stages) -> list[str]:
+async def undo(work: execution.Work, stages: contexts.Stages) -> list[str]:
     """Run ``onRollback`` of every script stage among those that had begun, the last first.
 
     Returns:
@@ -84,17 +84,17 @@ async def undo(doing: execution.Work, stages: contexts.Stages) -> list[str]:
         options = each.options
         if not isinstance(options, pipelines.ScriptOptions) or not options.on_rollback:
             continue
-        key = f"{doing.context.task.stage_id} {each.index}"
+        key = f"{work.context.task.stage_id} {each.index}"
         try:
-            doing.note(await carry_out(doing, options, options.on_rollback, key=key, undoing=True))
+            work.note(await carry_out(work, options, options.on_rollback, key=key, undoing=True))
         except execution.StageFailedError as error:
             problems.append(f"onRollback of stage {each.index + 1}: {error}")
-            doing.caution(problems[-1])
+            work.caution(problems[-1])
     return problems
 
 
 async def carry_out(
-    doing: execution.Work,
+    work: execution.Work,
     options: pipelines.ScriptOptions,
     script: str,
     *,
@@ -107,19 +107,19 @@ async def carry_out(
         StageFailedError: when it ends with another status than 0, or must not be run.
         StoppedError: when asked to stop.
     """
-    context = doing.context
+    context = work.context
     if not context.permissions.scripts or context.run.checkout is None:
         raise execution.StageFailedError(_REFUSAL)
-    doing.check_stop()
+    work.check_stop()
 
     async def here() -> processes.Ended:
-        return await _execute(doing, options, script, undoing=undoing)
+        return await _execute(work, options, script, undoing=undoing)
 
     if options.scope is pipelines.Scope.CLUSTER:
         return _judge(await here())
     if context.task.succeeded:
         return f"the script was run once for all clusters, for {context.task.succeeded[0]}"
-    doing.touched = True
+    work.touched = True
     context.progress("the script runs once for all clusters")
     result = await context.once.do(
         key,
@@ -129,7 +129,7 @@ async def carry_out(
         stop=context.stop.wait,
     )
     if result is None:
-        raise execution.StoppedError(doing.stop_reason)
+        raise execution.StoppedError(work.stop_reason)
     said = _judge(result.value)
     if result.by == context.target:
         return said
@@ -137,25 +137,25 @@ async def carry_out(
 
 
 async def _execute(
-    doing: execution.Work, options: pipelines.ScriptOptions, script: str, *, undoing: bool
+    work: execution.Work, options: pipelines.ScriptOptions, script: str, *, undoing: bool
 ) -> processes.Ended:
-    context = doing.context
+    context = work.context
     assert context.run.checkout is not None
     context.progress("running the script")
     async with context.run.checkout(context.commit) as place:
-        doing.touched = True
+        work.touched = True
         ended = await processes.run(
             script,
             directory=place.directory,
             home=place.home,
             environment=environment(context, options, is_rollback=undoing),
-            limits=processes.Limits(doing.remaining),
+            limits=processes.Limits(work.remaining),
             say=context.log,
             stop=context.stop.wait,
             mark=_mark(context, options, undoing=undoing),
         )
     if ended.end is processes.End.STOPPED:
-        raise execution.StoppedError(f"{doing.stop_reason}; the script was ended")
+        raise execution.StoppedError(f"{work.stop_reason}; the script was ended")
     return ended
 
 

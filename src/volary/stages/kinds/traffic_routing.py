@@ -36,12 +36,12 @@ async def run(context: contexts.StageContext) -> statuses.Outcome:
     return await execution.carry_out(context, _run)
 
 
-async def _run(doing: execution.Work) -> str:
-    context = doing.context
+async def _run(work: execution.Work) -> str:
+    context = work.context
     wanted = division.of(_options(context))
-    source = await doing.load(context.target_source)
+    source = await work.load(context.target_source)
     context.weights("moving traffic", wanted.shares, {})
-    observed = await routes.divide(doing, source, wanted)
+    observed = await routes.divide(work, source, wanted)
     context.weights("traffic moved", wanted.shares, observed.shares)
     return _said(observed)
 

@@ -17,22 +17,22 @@ async def run(context: contexts.StageContext) -> statuses.Outcome:
     return await execution.carry_out(context, _run)
 
 
-async def _run(doing: execution.Work) -> str:
-    options = doing.context.stage.options
+async def _run(work: execution.Work) -> str:
+    options = work.context.stage.options
     if not isinstance(options, pipelines.WaitOptions):
-        raise TypeError(f"{doing.context.stage.name} has {type(options).__name__}")
-    if cluster_judges.new_version(doing.context) is not variant.Variant.CANARY:
-        return await _wait(doing, options)
-    source = await doing.load(doing.context.target_source)
-    return await readiness_watch.while_ready(doing, source, lambda: _wait(doing, options))
+        raise TypeError(f"{work.context.stage.name} has {type(options).__name__}")
+    if cluster_judges.new_version(work.context) is not variant.Variant.CANARY:
+        return await _wait(work, options)
+    source = await work.load(work.context.target_source)
+    return await readiness_watch.while_ready(work, source, lambda: _wait(work, options))
 
 
-async def _wait(doing: execution.Work, options: pipelines.WaitOptions) -> str:
+async def _wait(work: execution.Work, options: pipelines.WaitOptions) -> str:
     length = phrases.duration(options.duration)
-    if options.duration > doing.remaining:
+    if options.duration > work.remaining:
         raise execution.StageFailedError(
             f"a wait of {length} does not fit into what is left of the stage"
         )
-    doing.context.progress(f"waiting for {length}")
-    await doing.pause(options.duration)
+    work.context.progress(f"waiting for {length}")
+    await work.pause(options.duration)
     return f"waited for {length}"

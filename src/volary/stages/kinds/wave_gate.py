@@ -33,19 +33,19 @@ async def run(context: contexts.StageContext) -> statuses.Outcome:
     return await execution.carry_out(context, _run)
 
 
-async def _run(doing: execution.Work) -> str:
-    context = doing.context
+async def _run(work: execution.Work) -> str:
+    context = work.context
     options = context.stage.options
     if not isinstance(options, pipelines.WaveGateOptions):
         raise TypeError(f"{context.stage.name} has {type(options).__name__}")
-    source = await doing.load(context.target_source)
+    source = await work.load(context.target_source)
     manifests = rendering.primary(
         source, context.application, pipelines.SyncOptions(), commit=context.commit
     )
-    await _require_release(doing, manifests)
-    since = await _healthy_since(doing, manifests)
-    breaks = await _soak(doing, manifests, options.soak, since)
-    await _require_release(doing, manifests)
+    await _require_release(work, manifests)
+    since = await _healthy_since(work, manifests)
+    breaks = await _soak(work, manifests, options.soak, since)
+    await _require_release(work, manifests)
     return _sentence(options.soak, breaks)
 
 
@@ -56,7 +56,7 @@ def _sentence(soak: timedelta, breaks: int) -> str:
 
 
 async def _soak(
-    doing: execution.Work,
+    work: execution.Work,
     manifests: Sequence[manifest.Manifest],
     soak: timedelta,
     since: datetime,
@@ -70,10 +70,10 @@ async def _soak(
         StageFailedError: when there is no time left for it.
         StoppedError: when asked to stop.
     """
-    context, breaks = doing.context, 0
-    while (left := soak - (_now(doing) - since)) > timedelta():
-        doing.check_stop()
-        if left > doing.remaining:
+    context, breaks = work.context, 0
+    while (left := soak - (_now(work) - since)) > timedelta():
+        work.check_stop()
+        if left > work.remaining:
             broken = f"; it was not {breaks} time{'s' * (breaks > 1)}" if breaks else ""
             raise execution.StageFailedError(
                 f"there is no time left to be healthy for {phrases.duration(soak)}{broken}"
@@ -89,28 +89,28 @@ async def _soak(
             stop=context.stop.wait,
         )
         if seen.end is waits.End.STOPPED:
-            raise execution.StoppedError(f"{doing.stop_reason}; no longer soaking")
+            raise execution.StoppedError(f"{work.stop_reason}; no longer soaking")
         if seen.end is waits.End.FAILED:
             breaks += 1
-            doing.caution(f"did not stay healthy: {seen.sentence}; the soak begins again")
-            await doing.wait_ready(manifests)
-            since = _now(doing)
-            await _remember(doing, since)
+            work.caution(f"did not stay healthy: {seen.sentence}; the soak begins again")
+            await work.wait_ready(manifests)
+            since = _now(work)
+            await _remember(work, since)
     return breaks
 
 
 async def _require_release(
-    doing: execution.Work, manifests: Sequence[manifest.Manifest]
+    work: execution.Work, manifests: Sequence[manifest.Manifest]
 ) -> list[json.JsonObject]:
     """Make sure that the workloads are those of the run's commit, and return them.
 
     Raises:
         StageFailedError: when one is missing, or of another commit.
     """
-    context, seen = doing.context, []
+    context, seen = work.context, []
     found = workloads.find(manifests, context.application.workloads)
     placement = await resource_mapping.map_manifests(context.client, found)
-    for each in placement.placed:
+    for each in placement.mapped:
         live = await context.client.get(
             each.resource, each.item.name, namespace=each.item.namespace
         )
@@ -126,30 +126,30 @@ async def _require_release(
     return seen
 
 
-async def _healthy_since(doing: execution.Work, manifests: Sequence[manifest.Manifest]) -> datetime:
+async def _healthy_since(work: execution.Work, manifests: Sequence[manifest.Manifest]) -> datetime:
     """Wait until the cluster is healthy, and all others of its wave; return since when."""
-    context = doing.context
-    known = (await context.memory.load()).get("since")
-    await doing.wait_ready(manifests)
+    context = work.context
+    known = (await context.task_state.load()).get("since")
+    await work.wait_ready(manifests)
     if isinstance(known, str):
-        return await _still_since(doing, manifests, datetime.fromisoformat(known))
-    context.assembly.post(context.target, _HEALTHY, _now(doing))
+        return await _still_since(work, manifests, datetime.fromisoformat(known))
+    context.rendezvous.post(context.target, _HEALTHY, _now(work))
     context.progress("healthy; waiting for the other clusters of the wave")
-    healthy = await _all_healthy(doing)
+    healthy = await _all_healthy(work)
     since = max(each for each in healthy.values() if isinstance(each, datetime))
-    await _remember(doing, since)
+    await _remember(work, since)
     return since
 
 
 async def _still_since(
-    doing: execution.Work, manifests: Sequence[manifest.Manifest], known: datetime
+    work: execution.Work, manifests: Sequence[manifest.Manifest], known: datetime
 ) -> datetime:
     """Return since when the cluster is healthy: later than known, if it broke in between."""
-    seen = await _require_release(doing, manifests)
+    seen = await _require_release(work, manifests)
     since = max([known, *filter(None, map(_available_since, seen))])
     if since > known:
-        doing.caution("did not stay healthy while nobody looked; the soak begins again")
-        await _remember(doing, since)
+        work.caution("did not stay healthy while nobody looked; the soak begins again")
+        await _remember(work, since)
     return since
 
 
@@ -164,20 +164,20 @@ def _available_since(live: json.JsonObject) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
-async def _all_healthy(doing: execution.Work) -> Mapping[str, object]:
+async def _all_healthy(work: execution.Work) -> Mapping[str, object]:
     """Return since when each cluster of the wave is healthy, once all who are at it are.
 
     Raises:
         StoppedError: when asked to stop first.
         StageFailedError: when the time is over first.
     """
-    context = doing.context
+    context = work.context
     async with asyncio.TaskGroup() as group:
         gathering = group.create_task(_gathered(context))
         stopping = group.create_task(_stopped(context))
         await asyncio.wait(
             (gathering, stopping),
-            timeout=doing.remaining.total_seconds(),
+            timeout=work.remaining.total_seconds(),
             return_when=asyncio.FIRST_COMPLETED,
         )
         found = gathering.result() if gathering.done() else None
@@ -185,25 +185,25 @@ async def _all_healthy(doing: execution.Work) -> Mapping[str, object]:
         stopping.cancel()
     if found is not None:
         return found
-    doing.check_stop()
+    work.check_stop()
     raise execution.StageFailedError("the other clusters of the wave were not healthy in time")
 
 
 async def _gathered(context: contexts.StageContext) -> Mapping[str, object]:
-    return await context.assembly.gather(context.target, _HEALTHY)
+    return await context.rendezvous.gather(context.target, _HEALTHY)
 
 
 async def _stopped(context: contexts.StageContext) -> None:
     await context.stop.wait()
 
 
-async def _remember(doing: execution.Work, since: datetime) -> None:
+async def _remember(work: execution.Work, since: datetime) -> None:
     """Keep since when the soak counts; a new process goes on from there."""
-    await doing.context.memory.save({"since": since.isoformat()})
+    await work.context.task_state.save({"since": since.isoformat()})
 
 
-def _now(doing: execution.Work) -> datetime:
-    clock = doing.context.clock
+def _now(work: execution.Work) -> datetime:
+    clock = work.context.clock
     if clock is None:
         raise TypeError("a wave gate needs a clock")
     return clock.now()

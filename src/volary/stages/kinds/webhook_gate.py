@@ -21,25 +21,25 @@ async def run(context: contexts.StageContext) -> statuses.Outcome:
     return await execution.carry_out(context, _run)
 
 
-async def _run(doing: execution.Work) -> str:
-    context = doing.context
+async def _run(work: execution.Work) -> str:
+    context = work.context
     options = context.stage.options
     if not isinstance(options, pipelines.WebhookGateOptions):
         raise TypeError(f"{context.stage.name} has {type(options).__name__}")
-    source = await doing.load(context.target_source)
+    source = await work.load(context.target_source)
     # Whoever is asked may take hours; canary's users do not wait for that.
-    return await readiness_watch.while_ready(doing, source, lambda: _wait(doing, options, source))
+    return await readiness_watch.while_ready(work, source, lambda: _wait(work, options, source))
 
 
 async def _wait(
-    doing: execution.Work,
+    work: execution.Work,
     options: pipelines.WebhookGateOptions,
     source: Sequence[manifest.Manifest],
 ) -> str:
-    context, name = doing.context, options.webhook.name
+    context, name = work.context, options.webhook.name
 
     async def here() -> bool:
-        await _ask(doing, options, source)
+        await _ask(work, options, source)
         return True
 
     if options.scope is pipelines.Scope.CLUSTER:
@@ -52,12 +52,12 @@ async def _wait(
         context.task.stage_id, context.target, here, is_kept=bool, stop=context.stop.wait
     )
     if result is None:
-        raise execution.StoppedError(doing.stop_reason)
+        raise execution.StoppedError(work.stop_reason)
     return f"{name} agreed, asked once for all clusters"
 
 
 async def _ask(
-    doing: execution.Work,
+    work: execution.Work,
     options: pipelines.WebhookGateOptions,
     source: Sequence[manifest.Manifest],
 ) -> None:
@@ -67,19 +67,19 @@ async def _ask(
         RefusedError: when it does not in time.
         StoppedError: when asked to stop.
     """
-    context, hook = doing.context, options.webhook
+    context, hook = work.context, options.webhook
     begins = hook.type is webhook.WebhookType.CONFIRM_ROLLOUT
     phase = "Waiting" if begins else "WaitingPromotion"
     about = stage_webhooks.subject(context, source, phase=phase)
     told = ""
     while True:
-        answer = await doing.unless_stopped(webhooks.call(hook, about, context.permissions.reach))
+        answer = await work.unless_stopped(webhooks.call(hook, about, context.permissions.reach))
         if answer.agreed:
             return
         if answer.reason != told:
             context.log(f"{hook.name} {answer.reason}")
             told = answer.reason
         context.progress(f"waiting for {hook.name}: it {answer.reason}")
-        if doing.remaining <= options.interval:
+        if work.remaining <= options.interval:
             raise execution.RefusedError(f"{hook.name} did not agree in time: it {answer.reason}")
-        await doing.pause(options.interval)
+        await work.pause(options.interval)

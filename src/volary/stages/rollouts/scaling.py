@@ -24,10 +24,10 @@ _SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
 
 
 async def with_live_replicas(
-    doing: execution.Work, source: Sequence[manifest.Manifest]
+    work: execution.Work, source: Sequence[manifest.Manifest]
 ) -> list[manifest.Manifest]:
     """Return the source with the live number of pods where Git leaves it to others."""
-    chosen = workloads.find(source, doing.context.application.workloads)
+    chosen = workloads.find(source, work.context.application.workloads)
     open_ones = [
         item
         for item in chosen
@@ -35,14 +35,14 @@ async def with_live_replicas(
     ]
     if not open_ones:
         return list(source)
-    counts = await _counts(doing, open_ones, source)
+    counts = await _counts(work, open_ones, source)
     return [
         _with_replicas(item, counts[item.key]) if item.key in counts else item for item in source
     ]
 
 
 async def scale_canary(
-    doing: execution.Work, source: Sequence[manifest.Manifest], share: int
+    work: execution.Work, source: Sequence[manifest.Manifest], share: int
 ) -> str:
     """Give canary `share` percent of primary's pods, at least one, and wait until they run.
 
@@ -53,38 +53,38 @@ async def scale_canary(
         StageFailedError: they are not ready in time.
         StoppedError: asked to stop.
     """
-    chosen = workloads.find(source, doing.context.application.workloads)
-    counts = await _counts(doing, chosen, source)
+    chosen = workloads.find(source, work.context.application.workloads)
+    counts = await _counts(work, chosen, source)
     live_sized = [
         _with_replicas(item, counts[item.key]) if item.key in counts else item for item in source
     ]
-    wanted = _canaries(doing, live_sized, share)
-    placement = await resource_mapping.map_manifests(doing.context.client, wanted, defining=source)
+    wanted = _canaries(work, live_sized, share)
+    placement = await resource_mapping.map_manifests(work.context.client, wanted, defining=source)
     grown: list[manifest.Manifest] = []
-    for each in placement.placed:
-        now = await live_objects.get(doing.context.client, each)
+    for each in placement.mapped:
+        now = await live_objects.get(work.context.client, each)
         if now is None:
             raise errors.PermanentError(f"{each.item.key.title} is not there to be scaled")
         count = workloads.replicas(each.item.body)
         if workloads.replicas(now) >= count:
             continue
-        doing.check_stop()
-        doing.touched = True
-        doing.context.progress(f"scaling {each.item.key.title} to {count}")
-        await doing.context.client.apply(
+        work.check_stop()
+        work.touched = True
+        work.context.progress(f"scaling {each.item.key.title} to {count}")
+        await work.context.client.apply(
             each.resource, _scale(each.item, count), field_manager=steps.SCALE_MANAGER, force=True
         )
-        doing.note(f"{each.item.key.title} has {count} pods for {share}% of the traffic")
+        work.note(f"{each.item.key.title} has {count} pods for {share}% of the traffic")
         grown.append(each.item)
-    return await doing.wait_ready(grown) if grown else ""
+    return await work.wait_ready(grown) if grown else ""
 
 
 async def _counts(
-    doing: execution.Work, items: Sequence[manifest.Manifest], source: Sequence[manifest.Manifest]
+    work: execution.Work, items: Sequence[manifest.Manifest], source: Sequence[manifest.Manifest]
 ) -> dict[object, int]:
     """Return how many pods the live counterparts want, by the key of the manifest."""
-    placement = await resource_mapping.map_manifests(doing.context.client, items, defining=source)
-    live = await live_objects.read(doing.context.client, placement.placed)
+    placement = await resource_mapping.map_manifests(work.context.client, items, defining=source)
+    live = await live_objects.read(work.context.client, placement.mapped)
     by_name = {(key.kind, key.name): workloads.replicas(body) for key, body in live.items()}
     return {
         item.key: max(1, by_name[(item.kind, item.name)])
@@ -94,10 +94,10 @@ async def _counts(
 
 
 def _canaries(
-    doing: execution.Work, source: Sequence[manifest.Manifest], share: int
+    work: execution.Work, source: Sequence[manifest.Manifest], share: int
 ) -> list[manifest.Manifest]:
     """Return canary's workloads with as many pods as `share` asks for."""
-    context = doing.context
+    context = work.context
     options = replace(
         _canary_options(context.application, context.stage.strategy),
         replicas=pipelines.Replicas(max(1, min(_ALL, share)), is_percentage=True),
@@ -150,28 +150,26 @@ def _scale(item: manifest.Manifest, count: int) -> json.JsonObject:
     }
 
 
-async def roll_out(
-    doing: execution.Work, title: str, manifests: Sequence[manifest.Manifest]
-) -> str:
+async def roll_out(work: execution.Work, title: str, manifests: Sequence[manifest.Manifest]) -> str:
     """Apply a variant's objects and wait until they are ready; traffic is not touched.
 
     Without any the cluster got none of the fleet's share.
     """
     if not manifests:
         return f"no {title} here: none of the fleet's share is this cluster's"
-    changes = await doing.apply(manifests)
-    seen = await doing.wait_ready(manifests)
+    changes = await work.apply(manifests)
+    seen = await work.wait_ready(manifests)
     return f"{title}: {changes.summary}; {seen}"
 
 
 async def with_stage_replicas(
-    doing: execution.Work, source: list[manifest.Manifest], options: pipelines.VariantRolloutOptions
+    work: execution.Work, source: list[manifest.Manifest], options: pipelines.VariantRolloutOptions
 ) -> list[manifest.Manifest]:
     """Return the source, with the live number of pods where a percentage of it is asked for."""
     is_own_share = options.replicas is not None and options.replicas.is_percentage
     if options.of is pipelines.Scope.FLEET or not is_own_share:
         return source
-    return await with_live_replicas(doing, source)
+    return await with_live_replicas(work, source)
 
 
 def rollout_options(context: contexts.StageContext) -> pipelines.VariantRolloutOptions:

@@ -28,16 +28,16 @@ _KEPT = 3
 class Barrier:
     """One member's place among those who go in step."""
 
-    doing: execution.Work
+    work: execution.Work
     scope: pipelines.Scope
     #: Grows by one with each word on how it stands.
     round: int = 0
 
     def begin(self) -> None:
         """Take a place; called once, before anything is said."""
-        assembly = self.doing.context.assembly
-        said = assembly.said(_ROUND)
-        others = (said.get(each) for each in assembly.members)
+        rendezvous = self.work.context.rendezvous
+        said = rendezvous.said(_ROUND)
+        others = (said.get(each) for each in rendezvous.members)
         reached = max((each for each in others if isinstance(each, int)), default=0)
         self.round = max(0, reached - 1)
 
@@ -49,15 +49,15 @@ class Barrier:
             StoppedError: when asked to stop.
         """
         self.round += 1
-        target, assembly = self.doing.context.target, self.doing.context.assembly
+        target, rendezvous = self.work.context.target, self.work.context.rendezvous
         if self.scope is pipelines.Scope.CLUSTER:
             return {target: value}
         topic = f"report {self.round}"
-        assembly.post(target, _ROUND, self.round)
-        assembly.post(target, topic, value)
+        rendezvous.post(target, _ROUND, self.round)
+        rendezvous.post(target, topic, value)
         try:
-            async with asyncio.timeout(self.doing.remaining.total_seconds()):
-                said = await self.doing.unless_stopped(_gathered(assembly.gather(target, topic)))
+            async with asyncio.timeout(self.work.remaining.total_seconds()):
+                said = await self.work.unless_stopped(_gathered(rendezvous.gather(target, topic)))
         except TimeoutError:
             raise execution.StageFailedError(
                 "the other clusters did not come so far in time"
@@ -77,7 +77,7 @@ class Barrier:
         """
         if self.scope is pipelines.Scope.CLUSTER:
             return await question()
-        context = self.doing.context
+        context = self.work.context
         key = f"{context.task.stage_id} {topic}"
         context.once.forget(f"{key} {number - _KEPT}")
         result = await context.once.do(
@@ -88,7 +88,7 @@ class Barrier:
             stop=context.stop.wait,
         )
         if result is None:
-            raise execution.StoppedError(self.doing.stop_reason)
+            raise execution.StoppedError(self.work.stop_reason)
         return result.value
 
 

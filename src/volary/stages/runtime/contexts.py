@@ -141,15 +141,15 @@ class StageContext:
     once: coordination.SingleFlight = field(default_factory=coordination.SingleFlight)
     permissions: Permissions = field(default_factory=Permissions)
     #: What this attempt remembers over a restart.
-    memory: task_states.TaskState = field(default_factory=task_states.TaskState)
+    task_state: task_states.TaskState = field(default_factory=task_states.TaskState)
     #: Where metrics are kept.
     meter: meters.Meter = field(default_factory=meters.NoMeter)
     #: The same stage on the other clusters.
-    assembly: coordination.Rendezvous = field(default_factory=coordination.Rendezvous)
+    rendezvous: coordination.Rendezvous = field(default_factory=coordination.Rendezvous)
     #: Clusters without this release that an analysis at the end of a wave compares with.
     not_updated: tuple[str, ...] = ()
     #: Of the routes on this cluster.
-    settling: RoutePropagation = field(default_factory=RoutePropagation)
+    propagation: RoutePropagation = field(default_factory=RoutePropagation)
 
     def log(self, line: str) -> None:
         """Say a line for people."""

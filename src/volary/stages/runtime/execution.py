@@ -105,7 +105,7 @@ class Work:
 
     async def settle(self) -> None:
         """Wait until proxies have had time to follow the last change of routes, or to stop."""
-        left = min(self.context.settling.left, self.remaining).total_seconds()
+        left = min(self.context.propagation.left, self.remaining).total_seconds()
         if not left:
             return
         self.context.progress(f"waiting {left:.1f}s until proxies have followed the routes")
@@ -113,14 +113,14 @@ class Work:
             async with asyncio.timeout(left):
                 await self.context.stop.wait()
 
-    async def unless_stopped(self, doing: Coroutine[object, object, T]) -> T:
+    async def unless_stopped(self, work: Coroutine[object, object, T]) -> T:
         """Do something that may be broken off at any moment, as a question to somebody.
 
         Raises:
             StoppedError: when asked to stop meanwhile.
         """
         async with asyncio.TaskGroup() as group:
-            task = group.create_task(doing)
+            task = group.create_task(work)
             stopping = group.create_task(self.context.stop.wait())
             await asyncio.wait((task, stopping), return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
@@ -169,11 +169,11 @@ class Work:
         placement = await resource_mapping.map_manifests(
             client, manifests, defining=manifests, refresh=False
         )
-        namespaces = sorted({each.item.namespace for each in placement.placed} - {""})
+        namespaces = sorted({each.item.namespace for each in placement.mapped} - {""})
         home = self.inventory_home(namespaces)
         try:
             known = await inventory_store.load(client, name, namespaces=namespaces, home=home)
-            added = [inventory.reference(each.item) for each in placement.placed]
+            added = [inventory.reference(each.item) for each in placement.mapped]
             await inventory_store.record(client, known, added)
         except errors.PermanentError:
             return False
@@ -206,7 +206,7 @@ class Work:
             raise StoppedError(f"{self.stop_reason}; no longer waiting: {result.sentence}")
         if result.end is not waits.End.READY:
             raise StageFailedError(result.sentence)
-        for each in result.unruled:
+        for each in result.unassessed:
             line = f"{each}: it was applied and is there, more is not known"
             if line not in self.lines:
                 self.caution(line)
@@ -251,7 +251,7 @@ class Work:
 
     async def _followed(self) -> None:
         """Wait until proxies have followed routes that were deleted just now, or to stop."""
-        self.context.settling.note()
+        self.context.propagation.note()
         await self.settle()
 
     async def remove_brought(self, check: deletions.KeepCheck) -> pruning.PruneResult:
@@ -302,7 +302,7 @@ Run = Callable[[Work], Awaitable[str]]
 async def carry_out(context: contexts.StageContext, run: Run) -> statuses.Outcome:
     """Run a stage to its end and say how it ended; a cluster's failure is no exception."""
     work = Work(context, asyncio.get_running_loop().time() + context.timeout.total_seconds())
-    context.assembly.join(context.target)
+    context.rendezvous.join(context.target)
     try:
         reason = await run(work)
     except StoppedError as stopped:
@@ -310,7 +310,7 @@ async def carry_out(context: contexts.StageContext, run: Run) -> statuses.Outcom
     except errors.VolaryError as error:
         return _failed(work, error)
     finally:
-        context.assembly.leave(context.target)
+        context.rendezvous.leave(context.target)
     return _outcome(work, statuses.TaskStatus.SUCCEEDED, reason)
 
 

@@ -61,7 +61,7 @@ def checksum(source: Sequence[manifest.Manifest]) -> str:
 class StageWebhooks:
     """Asks the webhooks of one stage on one cluster."""
 
-    doing: execution.Work
+    work: execution.Work
     hooks: Sequence[webhook.Webhook]
     about: webhooks.Subject
     _said: dict[str, str] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class StageWebhooks:
             if not answer.agreed:
                 said = f"{each.name} {answer.reason}"
                 if not (each.mute_alert and self._said.get(each.name)):
-                    self.doing.context.log(f"{kind.value}: {said}")
+                    self.work.context.log(f"{kind.value}: {said}")
                 self._said[each.name] = answer.reason
                 return said
             self._said.pop(each.name, None)
@@ -100,13 +100,13 @@ class StageWebhooks:
     async def inform(self, kind: webhook.WebhookType) -> None:
         """Call every webhook of a type; refusals are logged and mean nothing more."""
         for each in self.of(kind):
-            answer = await webhooks.call(each, self.about, self.doing.context.permissions.reach)
+            answer = await webhooks.call(each, self.about, self.work.context.permissions.reach)
             if not answer.agreed:
-                self.doing.context.warn(f"{kind.value}: {each.name} {answer.reason}")
+                self.work.context.warn(f"{kind.value}: {each.name} {answer.reason}")
 
     async def _ask(self, hook: webhook.Webhook) -> webhooks.Answer:
-        reach = self.doing.context.permissions.reach
-        return await self.doing.unless_stopped(webhooks.call(hook, self.about, reach))
+        reach = self.work.context.permissions.reach
+        return await self.work.unless_stopped(webhooks.call(hook, self.about, reach))
 
     def report(self, message: str, *, is_warning: bool = False) -> None:
         """Tell the ``event`` webhooks what happened, when there is time."""
@@ -114,8 +114,8 @@ class StageWebhooks:
             "eventMessage": message,
             "eventType": "Warning" if is_warning else "Normal",
         }
-        if self.doing.context.clock is not None:
-            now = self.doing.context.clock.now()
+        if self.work.context.clock is not None:
+            now = self.work.context.clock.now()
             extra["timestamp"] = str(int(now.timestamp() * 1000))
         for each in self.of(webhook.WebhookType.EVENT):
             if self._reports.full():
@@ -143,15 +143,15 @@ class StageWebhooks:
             async with asyncio.timeout(_LAST_REPORTS.total_seconds()):
                 await self._reports.join()
         except TimeoutError:
-            self.doing.context.warn("some reports to event webhooks could not be sent in time")
+            self.work.context.warn("some reports to event webhooks could not be sent in time")
 
     async def _send(self) -> None:
         silent: set[str] = set()
         while True:
             hook, extra = await self._reports.get()
-            reach = self.doing.context.permissions.reach
+            reach = self.work.context.permissions.reach
             answer = await webhooks.call(hook, self.about, reach, extra=extra)
             if not answer.agreed and hook.name not in silent:
                 silent.add(hook.name)
-                self.doing.context.warn(f"event: {hook.name} {answer.reason}")
+                self.work.context.warn(f"event: {hook.name} {answer.reason}")
             self._reports.task_done()

@@ -20,25 +20,25 @@ READY_TIMEOUT = timedelta(seconds=60)
 
 async def require_pods(
     work: execution.Work,
-    carrier: live_routes.RouteObject,
+    route_object: live_routes.RouteObject,
     source: Sequence[manifest.Manifest],
     which: variant.Variant,
-    glance: list_snapshot.ListSnapshot | None = None,
+    snapshot: list_snapshot.ListSnapshot | None = None,
 ) -> None:
     """Make sure that a variant can take traffic.
 
     Raises:
         StageFailedError: when none of its pods is ready in time.
     """
-    labels = await _labels(work, carrier, source, which)
+    labels = await _labels(work, route_object, source, which)
     work.context.progress(f"waiting for a ready pod of {which.value}")
     ready = await endpoints.wait_ready_pods(
         work.context.client,
-        carrier.item.namespace,
+        route_object.item.namespace,
         labels,
         timeout=min(READY_TIMEOUT, work.remaining),
         stop=work.context.stop.wait,
-        glance=glance,
+        snapshot=snapshot,
     )
     work.check_stop()
     if not ready:
@@ -50,34 +50,37 @@ async def require_pods(
 
 async def require_all(
     work: execution.Work,
-    carrier: live_routes.RouteObject,
+    route_object: live_routes.RouteObject,
     source: Sequence[manifest.Manifest],
     wanted: Iterable[variant.Variant],
-    glance: list_snapshot.ListSnapshot | None = None,
+    snapshot: list_snapshot.ListSnapshot | None = None,
 ) -> None:
     """Make sure that every variant in `wanted` can take traffic."""
     for which in wanted:
-        await require_pods(work, carrier, source, which, glance)
+        await require_pods(work, route_object, source, which, snapshot)
 
 
 async def has_pods(
     work: execution.Work,
-    carrier: live_routes.RouteObject,
+    route_object: live_routes.RouteObject,
     source: Sequence[manifest.Manifest],
     which: variant.Variant,
 ) -> bool:
     """Whether a variant has a ready pod now."""
-    labels = await _labels(work, carrier, source, which)
-    return await endpoints.count_ready_pods(work.context.client, carrier.item.namespace, labels) > 0
+    labels = await _labels(work, route_object, source, which)
+    return (
+        await endpoints.count_ready_pods(work.context.client, route_object.item.namespace, labels)
+        > 0
+    )
 
 
 async def require_services(
     work: execution.Work,
-    carrier: live_routes.RouteObject,
+    route_object: live_routes.RouteObject,
     source: Sequence[manifest.Manifest],
     body: json.JsonObject,
     wanted: Iterable[variant.Variant],
-    glance: list_snapshot.ListSnapshot | None = None,
+    snapshot: list_snapshot.ListSnapshot | None = None,
 ) -> None:
     """Make sure that the Services which a route names lead to ready pods of their variants.
 
@@ -92,12 +95,12 @@ async def require_services(
         work.context.progress(f"waiting for the endpoints of {names[which]}")
         missing = await endpoints.wait_serving(
             work.context.client,
-            carrier.item.namespace,
+            route_object.item.namespace,
             names[which],
-            await _labels(work, carrier, source, which),
+            await _labels(work, route_object, source, which),
             timeout=min(READY_TIMEOUT, work.remaining),
             stop=work.context.stop.wait,
-            glance=glance,
+            snapshot=snapshot,
         )
         work.check_stop()
         if missing:
@@ -106,14 +109,14 @@ async def require_services(
 
 async def _labels(
     work: execution.Work,
-    carrier: live_routes.RouteObject,
+    route_object: live_routes.RouteObject,
     source: Sequence[manifest.Manifest],
     which: variant.Variant,
 ) -> dict[str, str]:
     """Return labels of the pods behind a variant: as written, or as its live Service says."""
     application = work.context.application
     if service_targets.is_target(application):
-        live = await service_rollouts.live_selector(work, carrier.item.namespace, which)
+        live = await service_rollouts.live_selector(work, route_object.item.namespace, which)
         if live:
             return live
     return variant_pods.labels(source, application, which)

@@ -59,13 +59,13 @@ async def read(work: execution.Work, items: Sequence[manifest.Manifest]) -> list
     client = work.context.client
     placement = await resource_mapping.map_manifests(client, items, defining=items)
     found = []
-    for each in placement.placed:
+    for each in placement.mapped:
         live = await client.get(each.resource, each.item.name, namespace=each.item.namespace)
         found.append(RouteObject(each, live))
     return found
 
 
-def check_owner(work: execution.Work, carrier: RouteObject) -> None:
+def check_owner(work: execution.Work, route_object: RouteObject) -> None:
     """Refuse to move traffic by another application's route: each would undo the other's weights.
 
     Applying it is another matter: an application that was renamed takes its objects over.
@@ -73,23 +73,23 @@ def check_owner(work: execution.Work, carrier: RouteObject) -> None:
     Raises:
         StageFailedError: when the live object is another application's.
     """
-    owner = objects.text(carrier.live, "metadata", "annotations", tracking.APPLICATION)
+    owner = objects.text(route_object.live, "metadata", "annotations", tracking.APPLICATION)
     name = work.context.application.name
     if owner and owner != name:
         raise execution.StageFailedError(
-            f"{carrier.item.key.title} is the application {owner}'s: a route can be shared, but"
-            f" only one application can move its traffic, not {name} too"
+            f"{route_object.item.key.title} is the application {owner}'s: a route can be shared,"
+            f" but only one application can move its traffic, not {name} too"
         )
 
 
 def diverted(
-    carriers: Sequence[RouteObject], application: applications.Application
+    route_objects: Sequence[RouteObject], application: applications.Application
 ) -> list[RouteObject]:
     """Return the carriers whose live routes send traffic to another variant than primary."""
     router = interface.choose(application)
     return [
         each
-        for each in carriers
+        for each in route_objects
         if each.live is not None and _is_diverted(router.read(each.live, application))
     ]
 
@@ -101,13 +101,15 @@ def _is_diverted(routes: Sequence[weights.RouteWeights]) -> bool:
 
 def keep_live(
     manifests: Sequence[manifest.Manifest],
-    carriers: Sequence[RouteObject],
+    route_objects: Sequence[RouteObject],
     application: applications.Application,
 ) -> list[manifest.Manifest]:
     """Return `manifests` with the live routes in place of Git's, so that no traffic moves."""
     router = interface.choose(application)
     held = {
-        (each.item.kind, each.item.name): each.live for each in carriers if each.live is not None
+        (each.item.kind, each.item.name): each.live
+        for each in route_objects
+        if each.live is not None
     }
     return [
         _with_live_routes(router, item, live, application)
@@ -134,7 +136,7 @@ def _with_live_routes(
 
 
 def split_new(
-    manifests: Sequence[manifest.Manifest], carriers: Sequence[RouteObject]
+    manifests: Sequence[manifest.Manifest], route_objects: Sequence[RouteObject]
 ) -> tuple[list[manifest.Manifest], list[manifest.Manifest]]:
     """Return what is applied at once, and the routes that follow when pods are ready.
 
@@ -142,7 +144,7 @@ def split_new(
     """
     new = {
         (each.item.kind, each.item.name)
-        for each in carriers
+        for each in route_objects
         if each.live is None and generated_routes.is_generated(each.item)
     }
     late = [item for item in manifests if (item.kind, item.name) in new]

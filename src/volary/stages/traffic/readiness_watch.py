@@ -36,7 +36,7 @@ _YEAR = timedelta(days=365)
 
 
 async def while_ready(
-    doing: execution.Work,
+    work: execution.Work,
     source: Sequence[manifest.Manifest],
     waiting: Callable[[], Awaitable[T]],
 ) -> T:
@@ -45,11 +45,11 @@ async def while_ready(
     Raises:
         StageFailedError: when canary gets traffic and has no ready pod any more.
     """
-    async with execution.in_background(_watch_canary(doing, source)):
+    async with execution.in_background(_watch_canary(work, source)):
         return await waiting()
 
 
-async def _watch_canary(doing: execution.Work, source: Sequence[manifest.Manifest]) -> None:
+async def _watch_canary(work: execution.Work, source: Sequence[manifest.Manifest]) -> None:
     """Return when there is nothing to guard; not being able to look is no alarm.
 
     Raises:
@@ -57,10 +57,10 @@ async def _watch_canary(doing: execution.Work, source: Sequence[manifest.Manifes
     """
     while True:
         try:
-            seen = await routes.observe(doing, source)
+            seen = await routes.observe(work, source)
             if seen is None or not (seen.canary or seen.is_matched):
                 return
-            watch = ReadinessWatch(doing, source, has_traffic=True)
+            watch = ReadinessWatch(work, source, has_traffic=True)
             async with watch.kept():
                 await watch.rest(_YEAR)
         except execution.StageFailedError:
@@ -69,7 +69,7 @@ async def _watch_canary(doing: execution.Work, source: Sequence[manifest.Manifes
             # Nothing could lead traffic to canary; or nobody waits any more.
             return
         except errors.VolaryError as error:
-            doing.context.warn(f"canary's pods cannot be watched, trying again: {error}")
+            work.context.warn(f"canary's pods cannot be watched, trying again: {error}")
             await asyncio.sleep(_RETRY_INTERVAL.total_seconds())
 
 
@@ -88,7 +88,7 @@ class CanaryReadiness:
 class ReadinessWatch:
     """Watches canary's pods on one cluster."""
 
-    doing: execution.Work
+    work: execution.Work
     source: Sequence[manifest.Manifest]
     #: Percent of the pods that have to be ready.
     threshold: int = 100
@@ -106,12 +106,12 @@ class ReadinessWatch:
     def namespace(self) -> str:
         """Where the workloads are."""
         found = self._originals
-        return (found[0].namespace if found else "") or self.doing.context.client.namespace
+        return (found[0].namespace if found else "") or self.work.context.client.namespace
 
     @property
     def _originals(self) -> list[manifest.Manifest]:
         """The workloads that canary's are copies of."""
-        return workloads.find(self.source, self.doing.context.application.workloads)
+        return workloads.find(self.source, self.work.context.application.workloads)
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
@@ -125,16 +125,18 @@ class ReadinessWatch:
         Raises:
             StageFailedError: when they have been too few for too long, or cannot become more.
         """
-        if service_targets.is_target(self.doing.context.application):
+        if service_targets.is_target(self.work.context.application):
             return await self._look_behind()
         live = await self._workloads()
         counts = [workload_health.pod_counts(each) for each in live]
         ready, total = sum(each[0] for each in counts), sum(each[1] for each in counts)
-        rules = self.doing.context.application.health
+        rules = self.work.context.application.health
         judged = (assessment.assess(each, rules) for each in live)
-        hopeless = next((each for each in judged if each.permanent), None)
-        if hopeless is not None:
-            raise execution.StageFailedError(f"canary cannot become ready: {hopeless.reason}")
+        permanent_failure = next((each for each in judged if each.permanent), None)
+        if permanent_failure is not None:
+            raise execution.StageFailedError(
+                f"canary cannot become ready: {permanent_failure.reason}"
+            )
         enough = bool(live) and all(got * 100 >= wanted * self.threshold for got, wanted in counts)
         sentence = f"{ready} of {total} canary pods ready" if live else "there is no canary"
         self._check_deadline(sentence, enough=enough)
@@ -142,7 +144,7 @@ class ReadinessWatch:
 
     async def _look_behind(self) -> CanaryReadiness:
         """Say whether enough of the pods are ready that a Service, rolled out itself, leads to."""
-        listed = await self.doing.context.client.list(
+        listed = await self.work.context.client.list(
             await self._kind("", "Pod"),
             namespace=self.namespace,
             label_selector=label_selectors.exact(self._labels),
@@ -165,13 +167,13 @@ class ReadinessWatch:
             seconds = f"{self.deadline.total_seconds():g}"
             raise execution.StageFailedError(f"{sentence}, for {seconds} seconds now")
 
-    async def glance(self) -> list_snapshot.ListSnapshot:
+    async def snapshot(self) -> list_snapshot.ListSnapshot:
         """Return a look at the cluster that knows canary's pods, if they are watched."""
-        glance = list_snapshot.ListSnapshot(self.doing.context.client)
+        snapshot = list_snapshot.ListSnapshot(self.work.context.client)
         if self._listed and self._error is None:
             kind, labels = await self._kind("", "Pod"), self._labels
-            glance.know(kind, self.namespace, label_selectors.exact(labels), self._pods.values())
-        return glance
+            snapshot.know(kind, self.namespace, label_selectors.exact(labels), self._pods.values())
+        return snapshot
 
     async def rest(self, duration: timedelta) -> None:
         """Do nothing for a while, but notice when canary goes down.
@@ -193,7 +195,7 @@ class ReadinessWatch:
 
     async def _until_changed(self, seconds: float) -> None:
         """Wait for news of the pods, at most as long as told."""
-        stop = self.doing.context.stop
+        stop = self.work.context.stop
         async with asyncio.TaskGroup() as group:
             waiting = (
                 group.create_task(self._changed.wait()),
@@ -202,11 +204,11 @@ class ReadinessWatch:
             await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             for each in waiting:
                 each.cancel()
-        self.doing.check_stop()
+        self.work.check_stop()
 
     async def _wait_for_one(self) -> None:
         """Give canary a moment to have a ready pod again."""
-        self.doing.context.progress("no canary pod is ready")
+        self.work.context.progress("no canary pod is ready")
         loop = asyncio.get_running_loop()
         until = loop.time() + _GRACE.total_seconds()
         while not self._ready and self._error is None:
@@ -220,7 +222,7 @@ class ReadinessWatch:
 
     @property
     def _labels(self) -> dict[str, str]:
-        application = self.doing.context.application
+        application = self.work.context.application
         return dict(variant_pods.labels(self.source, application, variant.Variant.CANARY))
 
     @property
@@ -228,7 +230,7 @@ class ReadinessWatch:
         return sum(readiness.is_ready_pod(each) for each in self._pods.values())
 
     async def _watch(self) -> None:
-        client = self.doing.context.client
+        client = self.work.context.client
         before = -1
 
         def look() -> bool:
@@ -252,7 +254,7 @@ class ReadinessWatch:
                 [source],
                 look,
                 timeout=_YEAR,
-                stop=self.doing.context.stop.wait,
+                stop=self.work.context.stop.wait,
                 by_time=False,
             )
         except errors.VolaryError as error:
@@ -260,24 +262,24 @@ class ReadinessWatch:
             self._changed.set()
 
     async def _workloads(self) -> list[json.JsonObject]:
-        application = self.doing.context.application
+        application = self.work.context.application
         label = application.variant_label
         name = tracking.label_value(application.name)
         wanted = label_selectors.exact({tracking.APPLICATION: name, label.key: label.canary_value})
         kinds = {(each.group, each.kind) for each in self._originals if each.group == "apps"}
         found: list[json.JsonObject] = []
         for group, kind in sorted(kinds):
-            listed = await self.doing.context.client.list(
+            listed = await self.work.context.client.list(
                 await self._kind(group, kind), namespace=self.namespace, label_selector=wanted
             )
             found += listed.items
         return found
 
     async def _kind(self, group: str, kind: str) -> discovery.Resource:
-        found = (await self.doing.context.client.discover()).find(group, kind)
+        found = (await self.work.context.client.discover()).find(group, kind)
         if found is None:
             raise errors.PermanentError(
-                f"cluster {self.doing.context.client.name} does not serve {kind}"
+                f"cluster {self.work.context.client.name} does not serve {kind}"
             )
         return found
 

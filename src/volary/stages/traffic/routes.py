@@ -39,13 +39,13 @@ _TRIES = 5
 
 async def return_to_primary(
     work: execution.Work,
-    carriers: Sequence[live_routes.RouteObject],
+    route_objects: Sequence[live_routes.RouteObject],
     source: Sequence[manifest.Manifest],
 ) -> None:
     """Give primary all the traffic that other variants get, as soon as it can take it."""
     application = work.context.application
     router = interface.choose(application)
-    for each in live_routes.diverted(carriers, application):
+    for each in live_routes.diverted(route_objects, application):
         await move(
             work,
             each,
@@ -54,14 +54,18 @@ async def return_to_primary(
         )
 
 
-def _returned(carrier: live_routes.RouteObject) -> manifest.Manifest:
+def _returned(route_object: live_routes.RouteObject) -> manifest.Manifest:
     """Return the object with the routes that are given back: Git's, where Git has some."""
-    return _as_live(carrier) if generated_routes.is_generated(carrier.item) else carrier.item
+    return (
+        _as_live(route_object)
+        if generated_routes.is_generated(route_object.item)
+        else route_object.item
+    )
 
 
-def _as_live(carrier: live_routes.RouteObject) -> manifest.Manifest:
-    live = carrier.live
-    return carrier.item if live is None else manifest.Manifest(live, carrier.item.origin)
+def _as_live(route_object: live_routes.RouteObject) -> manifest.Manifest:
+    live = route_object.live
+    return route_object.item if live is None else manifest.Manifest(live, route_object.item.origin)
 
 
 async def divide(
@@ -70,7 +74,7 @@ async def divide(
     wanted: division.Division,
     *,
     known: live_routes.RouteObject | None = None,
-    glance: list_snapshot.ListSnapshot | None = None,
+    snapshot: list_snapshot.ListSnapshot | None = None,
 ) -> division.Observed:
     """Divide the application's traffic on this cluster, and return what was read back.
 
@@ -97,25 +101,27 @@ async def divide(
         wanted = replace(wanted, token=division.token(application.name, work.context.commit))
     router.check(wanted, application)
     item = interface.find(source, application)
-    carrier = known or (await live_routes.read(work, [item]))[0]
-    router.routed(carrier.item, wanted, application)
-    live_routes.check_owner(work, carrier)
-    if carrier.live is None:
-        found = await _create(work, carrier, source, wanted)
+    route_object = known or (await live_routes.read(work, [item]))[0]
+    router.routed(route_object.item, wanted, application)
+    live_routes.check_owner(work, route_object)
+    if route_object.live is None:
+        found = await _create(work, route_object, source, wanted)
         if found is None:
             return division.Observed(primary=division.ALL)
-        carrier = found
-    glance = glance or list_snapshot.ListSnapshot(work.context.client)
+        route_object = found
+    snapshot = snapshot or list_snapshot.ListSnapshot(work.context.client)
     change, after = await move(
-        work, carrier, lambda now: _change(router, now, wanted, application), source, glance
+        work, route_object, lambda now: _change(router, now, wanted, application), source, snapshot
     )
-    if carrier.item.kind == "Service":
-        glance.forget()  # its endpoints are others by now
+    if route_object.item.kind == "Service":
+        snapshot.forget()  # its endpoints are others by now
     # Also of variants that had their share before: it may lead to nobody by now. Those that got
     # more have just been looked at.
-    rising = _rising(router, carrier, change, application)
+    rising = _rising(router, route_object, change, application)
     left = [each for each in wanted.needed if each not in rising]
-    await backend_readiness.require_services(work, carrier, source, change.item.body, left, glance)
+    await backend_readiness.require_services(
+        work, route_object, source, change.item.body, left, snapshot
+    )
     return weights.observed(after)
 
 
@@ -129,16 +135,18 @@ async def read(
     """
     application = work.context.application
     item = interface.choose(application).find(source, application)
-    (carrier,) = await live_routes.read(work, [item])
-    return carrier
+    (route_object,) = await live_routes.read(work, [item])
+    return route_object
 
 
-def observed(work: execution.Work, carrier: live_routes.RouteObject) -> division.Observed | None:
+def observed(
+    work: execution.Work, route_object: live_routes.RouteObject
+) -> division.Observed | None:
     """Return what the live routes of a carrier do; None when there are none."""
-    if carrier.live is None:
+    if route_object.live is None:
         return None
     application = work.context.application
-    return weights.observed(interface.choose(application).read(carrier.live, application))
+    return weights.observed(interface.choose(application).read(route_object.live, application))
 
 
 async def observe(
@@ -154,7 +162,7 @@ async def observe(
 
 def _change(
     router: interface.Router,
-    carrier: live_routes.RouteObject,
+    route_object: live_routes.RouteObject,
     wanted: division.Division,
     application: applications.Application,
 ) -> weights.Change:
@@ -163,20 +171,20 @@ def _change(
     Where the live object has no route for them, as when only the new commit brings it, it is
     Git's that is written.
     """
-    base = _as_live(carrier)
+    base = _as_live(route_object)
     try:
         router.routed(base, division.PRIMARY, application)
     except errors.UserError:
-        base = carrier.item
+        base = route_object.item
     change = router.routed(base, wanted, application)
     # The entries of a new canary are made like primary's, which runs the old version.
-    item = route_ports.follow(change.item, carrier.item, variant.Variant.CANARY, application)
+    item = route_ports.follow(change.item, route_object.item, variant.Variant.CANARY, application)
     return replace(change, item=item)
 
 
 async def _create(
     work: execution.Work,
-    carrier: live_routes.RouteObject,
+    route_object: live_routes.RouteObject,
     source: Sequence[manifest.Manifest],
     wanted: division.Division,
 ) -> live_routes.RouteObject | None:
@@ -185,21 +193,23 @@ async def _create(
     router = interface.choose(context.application)
     if router.maker() is variant.Variant.CANARY:
         if wanted.needed == (variant.Variant.PRIMARY,):
-            work.note(f"{carrier.item.key.title} is not there, so primary gets all traffic")
+            work.note(f"{route_object.item.key.title} is not there, so primary gets all traffic")
             return None
         raise execution.StageFailedError(
-            f"{carrier.item.key.title} is not there: K8S_CANARY_ROLLOUT makes it"
+            f"{route_object.item.key.title} is not there: K8S_CANARY_ROLLOUT makes it"
         )
     # It is Git's object, so it is made by the manager of Git's objects.
-    await backend_readiness.require_all(work, carrier, source, wanted.needed)
-    change = router.routed(carrier.item, wanted, context.application)
-    await backend_readiness.require_services(work, carrier, source, change.item.body, wanted.needed)
-    whole = router.routed(carrier.item, division.PRIMARY, context.application)
+    await backend_readiness.require_all(work, route_object, source, wanted.needed)
+    change = router.routed(route_object.item, wanted, context.application)
+    await backend_readiness.require_services(
+        work, route_object, source, change.item.body, wanted.needed
+    )
+    whole = router.routed(route_object.item, division.PRIMARY, context.application)
     marked = rendering.primary(
         [whole.item], context.application, pipelines.SyncOptions(), commit=context.commit
     )
     await work.apply(marked)
-    (found,) = await live_routes.read(work, [carrier.item])
+    (found,) = await live_routes.read(work, [route_object.item])
     return found
 
 
@@ -209,10 +219,10 @@ Plan = Callable[[live_routes.RouteObject], weights.Change]
 
 async def move(
     work: execution.Work,
-    carrier: live_routes.RouteObject,
+    route_object: live_routes.RouteObject,
     plan: Plan,
     source: Sequence[manifest.Manifest],
-    glance: list_snapshot.ListSnapshot | None = None,
+    snapshot: list_snapshot.ListSnapshot | None = None,
 ) -> tuple[weights.Change, tuple[weights.RouteWeights, ...]]:
     """Write the routes that `plan` wants; return them, and the weights that were read back.
 
@@ -224,96 +234,96 @@ async def move(
     """
     application = work.context.application
     router = interface.choose(application)
-    live_routes.check_owner(work, carrier)
+    live_routes.check_owner(work, route_object)
     # What was read before is written to at once: the cluster refuses when it has changed since.
-    live = carrier.live
-    glance = glance or list_snapshot.ListSnapshot(work.context.client)
+    live = route_object.live
+    snapshot = snapshot or list_snapshot.ListSnapshot(work.context.client)
     for _ in range(_TRIES):
-        change = plan(carrier)
+        change = plan(route_object)
         wanted = router.read(change.item.body, application)
-        rising = _rising(router, carrier, change, application)
-        await backend_readiness.require_all(work, carrier, source, rising, glance)
+        rising = _rising(router, route_object, change, application)
+        await backend_readiness.require_all(work, route_object, source, rising, snapshot)
         await backend_readiness.require_services(
-            work, carrier, source, change.item.body, rising, glance
+            work, route_object, source, change.item.body, rising, snapshot
         )
         work.check_stop()
         if live is None:
-            live = await _read_live(work, carrier)
-        if live is not None and router.fields(live) == router.fields(carrier.live or {}):
+            live = await _read_live(work, route_object)
+        if live is not None and router.fields(live) == router.fields(route_object.live or {}):
             version = objects.text(live, "metadata", "resourceVersion")
-            if await _write(work, carrier, router.fields(change.item.body), version):
-                return change, await _observed(work, carrier, change, wanted)
-            live = await _read_live(work, carrier)
-        carrier = replace(carrier, live=live)
-        glance.forget()
+            if await _write(work, route_object, router.fields(change.item.body), version):
+                return change, await _observed(work, route_object, change, wanted)
+            live = await _read_live(work, route_object)
+        route_object = replace(route_object, live=live)
+        snapshot.forget()
     raise execution.StageFailedError(
-        f"{carrier.item.key.title} kept changing while it was looked at"
+        f"{route_object.item.key.title} kept changing while it was looked at"
     )
 
 
 def _rising(
     router: interface.Router,
-    carrier: live_routes.RouteObject,
+    route_object: live_routes.RouteObject,
     change: weights.Change,
     application: applications.Application,
 ) -> Sequence[variant.Variant]:
     """Return the variants that a change gives more traffic than they have."""
-    before = router.read(carrier.live, application) if carrier.live is not None else ()
+    before = router.read(route_object.live, application) if route_object.live is not None else ()
     return weights.rising(before, router.read(change.item.body, application))
 
 
 async def _observed(
     work: execution.Work,
-    carrier: live_routes.RouteObject,
+    route_object: live_routes.RouteObject,
     change: weights.Change,
     wanted: tuple[weights.RouteWeights, ...],
 ) -> tuple[weights.RouteWeights, ...]:
     """Read back what was written, and see that it is in effect."""
     application = work.context.application
     router = interface.choose(application)
-    work.context.settling.note()
+    work.context.propagation.note()
     for line in change.lines:
         work.note(line)
-    after = await _read_live(work, carrier)
+    after = await _read_live(work, route_object)
     observed = router.read(after, application) if after is not None else ()
     if after is None or observed != wanted:
         raise execution.StageFailedError(
-            f"{carrier.item.key.title} was written, but reads back as"
+            f"{route_object.item.key.title} was written, but reads back as"
             f" {weights.title(_first(observed))} instead of {weights.title(_first(wanted))}"
         )
-    if carrier.item.kind == "Service":
-        await _follow(work, carrier, objects.mapping(after, "spec", "selector"))
-    await _accepted(work, carrier, router, after)
+    if route_object.item.kind == "Service":
+        await _follow(work, route_object, objects.mapping(after, "spec", "selector"))
+    await _accepted(work, route_object, router, after)
     return observed
 
 
 async def _read_live(
-    work: execution.Work, carrier: live_routes.RouteObject
+    work: execution.Work, route_object: live_routes.RouteObject
 ) -> json.JsonObject | None:
-    item = carrier.item
-    resource = carrier.placed.resource
+    item = route_object.item
+    resource = route_object.placed.resource
     return await work.context.client.get(resource, item.name, namespace=item.namespace)
 
 
 async def _accepted(
     work: execution.Work,
-    carrier: live_routes.RouteObject,
+    route_object: live_routes.RouteObject,
     router: interface.Router,
     written: json.JsonObject,
 ) -> None:
     """Wait until gateways and meshes say that they carry out the routes."""
     if not router.waiting(written):
         return
-    name = carrier.item.name
+    name = route_object.item.name
     seen: dict[str, json.JsonObject] = {}
 
     def left() -> str:
         return router.waiting(seen[name]) if name in seen else "it is gone"
 
-    work.context.progress(f"waiting until {carrier.item.key.title} is accepted")
+    work.context.progress(f"waiting until {route_object.item.key.title} is accepted")
     source = collection_watch.Source(
-        carrier.placed.resource,
-        carrier.item.namespace,
+        route_object.placed.resource,
+        route_object.item.namespace,
         collection_watch.store_by_name(seen),
         field_selector=f"metadata.name={name}",
     )
@@ -326,14 +336,17 @@ async def _accepted(
     )
     if left():
         work.check_stop()
-        raise execution.StageFailedError(f"{carrier.item.key.title} was written, but {left()}")
+        raise execution.StageFailedError(f"{route_object.item.key.title} was written, but {left()}")
 
 
 async def _write(
-    work: execution.Work, carrier: live_routes.RouteObject, fields: json.JsonObject, version: str
+    work: execution.Work,
+    route_object: live_routes.RouteObject,
+    fields: json.JsonObject,
+    version: str,
 ) -> bool:
     """Write the fields that carry the routes; say whether the object still was that version."""
-    item = carrier.item
+    item = route_object.item
     own = {"name": item.name, "namespace": item.namespace, "resourceVersion": version}
     body = {
         **fields,
@@ -345,7 +358,7 @@ async def _write(
     try:
         # Forced: whoever set these fields before, the running stage decides them now.
         await work.context.client.apply(
-            carrier.placed.resource, body, field_manager=steps.TRAFFIC_MANAGER, force=True
+            route_object.placed.resource, body, field_manager=steps.TRAFFIC_MANAGER, force=True
         )
     except api_errors.Conflict:
         work.touched = before
@@ -354,19 +367,19 @@ async def _write(
 
 
 async def _follow(
-    work: execution.Work, carrier: live_routes.RouteObject, selector: dict[str, str]
+    work: execution.Work, route_object: live_routes.RouteObject, selector: dict[str, str]
 ) -> None:
     """Wait until a Service's endpoints are pods of its new selector."""
-    work.context.progress(f"waiting for the endpoints of {carrier.item.name}")
+    work.context.progress(f"waiting for the endpoints of {route_object.item.name}")
     left = await endpoints.wait_followed(
         work.context.client,
-        carrier.item.namespace,
-        carrier.item.name,
+        route_object.item.namespace,
+        route_object.item.name,
         selector,
         timeout=min(backend_readiness.READY_TIMEOUT, work.remaining),
     )
     if left:
-        raise execution.StageFailedError(f"{carrier.item.key.title} was changed, but {left}")
+        raise execution.StageFailedError(f"{route_object.item.key.title} was changed, but {left}")
 
 
 def _first(routes: Sequence[weights.RouteWeights]) -> dict[variant.Variant, int]:

@@ -21,7 +21,7 @@ class Runs:
         self._shelf.check_fence(fence)
         digest = fencing.digest(transition)
         run = self._shelf.runs.get(transition.head.id)
-        repeated = fencing.check_transition(transition, digest, run.standing if run else None)
+        repeated = fencing.check_transition(transition, digest, run.stored_version if run else None)
         if repeated is not None:
             return repeated
         transition = shelves.own(transition)

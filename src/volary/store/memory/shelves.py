@@ -39,7 +39,7 @@ class RunShelf:
     memories: dict[tuple[str, str], tuple[int, json.JsonObject]] = field(default_factory=dict)
 
     @property
-    def standing(self) -> fencing.StoredVersion:
+    def stored_version(self) -> fencing.StoredVersion:
         """How it stands."""
         return fencing.StoredVersion(self.version, self.last_event, self.digest)
 

@@ -95,9 +95,9 @@ def test_both_tails_share_what_was_seen(first: int, second: int, data: st.DataOb
 @given(exposures, exposures, st.data())
 def test_the_interval_holds_the_ratio(first: int, second: int, data: st.DataObject) -> None:
     drawn, rest = data.draw(st.integers(0, first)), data.draw(st.integers(0, second))
-    strata = [pair(drawn, first, rest, second)]
-    low, high = counts.ratio_interval(strata)
-    ratio = counts.ratio(strata)
+    blocks = [pair(drawn, first, rest, second)]
+    low, high = counts.ratio_interval(blocks)
+    ratio = counts.ratio(blocks)
 
     assert low <= (math.inf if ratio is None else ratio) + 1e-9
     assert high is None or (ratio is not None and high >= ratio - 1e-9)
@@ -143,9 +143,9 @@ def test_several_strata_as_the_library_has_them() -> None:
 
 def test_a_few_events_over_strata_are_exact() -> None:
     """One against one error, of 3 and of 2 requests each: all ways, by hand."""
-    strata = [pair(1, 1, 0, 2), pair(1, 1, 0, 1)]
+    blocks = [pair(1, 1, 0, 2), pair(1, 1, 0, 1)]
 
-    assert counts.proportion_tails(strata).greater == pytest.approx(1 / 3 * 1 / 2)
+    assert counts.proportion_tails(blocks).greater == pytest.approx(1 / 3 * 1 / 2)
 
 
 def test_fractions_of_a_metric_system_are_rounded() -> None:

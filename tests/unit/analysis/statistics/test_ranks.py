@@ -145,13 +145,13 @@ def test_strata_that_hold_unequal_shares_of_both_sides_raise_no_alarm() -> None:
 @given(st.lists(st.tuples(small, small), min_size=2, max_size=2))
 def test_several_strata_are_exact(pairs: list[tuple[list[float], list[float]]]) -> None:
     """Against every pair of orders, with van Elteren's weights."""
-    strata = [ranks.rank_sum(*pair) for pair in pairs]
-    weights = [1 / (each.first + each.second + 1) for each in strata]
+    blocks = [ranks.rank_sum(*pair) for pair in pairs]
+    weights = [1 / (each.first + each.second + 1) for each in blocks]
     spreads = [
         ranks.tied_distribution(each.first, each.groups or (1,) * (each.first + each.second))
-        for each in strata
+        for each in blocks
     ]
-    seen = sum(weight * each.u for weight, each in zip(weights, strata, strict=True))
+    seen = sum(weight * each.u for weight, each in zip(weights, blocks, strict=True))
     less = greater = every = 0
     for (one, ways), (other, more) in itertools.product(*(enumerate(each) for each in spreads)):
         value = weights[0] * one / 2 + weights[1] * other / 2
@@ -159,7 +159,7 @@ def test_several_strata_are_exact(pairs: list[tuple[list[float], list[float]]]) 
         less += ways * more * (value <= seen + 1e-9)
         greater += ways * more * (value >= seen - 1e-9)
 
-    tails = ranks.tails(strata)
+    tails = ranks.tails(blocks)
 
     assert (tails.less, tails.greater) == pytest.approx((less / every, greater / every))
 

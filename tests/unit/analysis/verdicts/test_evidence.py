@@ -34,11 +34,11 @@ MORE = [[counted(30, 1_000, 40, 9_000)]]
 @pytest.mark.parametrize("test", [evidence.p_value, evidence.p_value_so_far])
 def test_only_the_named_direction_counts(rule: analysis.Rule, test: object) -> None:
     assert callable(test)
-    strata = HIGHER if rule.kind is Kind.VALUE else MORE
+    blocks = HIGHER if rule.kind is Kind.VALUE else MORE
 
-    high = test(replace(rule, deviation=Deviation.HIGH), strata)
-    low = test(replace(rule, deviation=Deviation.LOW), strata)
-    either = test(replace(rule, deviation=Deviation.EITHER), strata)
+    high = test(replace(rule, deviation=Deviation.HIGH), blocks)
+    low = test(replace(rule, deviation=Deviation.LOW), blocks)
+    either = test(replace(rule, deviation=Deviation.EITHER), blocks)
 
     assert high < either < low
     assert either == pytest.approx(2 * high, rel=0.2)

@@ -27,11 +27,11 @@ async def test_what_was_listed_is_not_asked_for_again_until_the_moment_has_passe
         server.say(page("a"), page("b"), page("c"))
         connection = connections.Connection("us", server.url)
         async with clients.open_client(connection, clock=FixedClock(), limits=LIMITS) as client:
-            glance = list_snapshot.ListSnapshot(client)
-            first = [await glance.list(PODS, "shop", "app=x") for _ in range(2)]
-            other = await glance.list(PODS, "shop", "app=y")
-            glance.forget()
-            later = await glance.list(PODS, "shop", "app=x")
+            snapshot = list_snapshot.ListSnapshot(client)
+            first = [await snapshot.list(PODS, "shop", "app=x") for _ in range(2)]
+            other = await snapshot.list(PODS, "shop", "app=y")
+            snapshot.forget()
+            later = await snapshot.list(PODS, "shop", "app=x")
 
     assert [each["metadata"]["name"] for found in first for each in found] == ["a", "a"]
     assert [each["metadata"]["name"] for each in (*other, *later)] == ["b", "c"]
@@ -42,9 +42,9 @@ async def test_what_a_watch_knows_is_not_asked_for() -> None:
     async with serve() as server:
         connection = connections.Connection("us", server.url)
         async with clients.open_client(connection, clock=FixedClock(), limits=LIMITS) as client:
-            glance = list_snapshot.ListSnapshot(client)
-            glance.know(PODS, "shop", "app=x", [{"metadata": {"name": "seen"}}])
-            found = await glance.list(PODS, "shop", "app=x")
+            snapshot = list_snapshot.ListSnapshot(client)
+            snapshot.know(PODS, "shop", "app=x", [{"metadata": {"name": "seen"}}])
+            found = await snapshot.list(PODS, "shop", "app=x")
 
     assert found == ({"metadata": {"name": "seen"}},)
     assert not server.seen
@@ -55,9 +55,9 @@ async def test_a_list_that_failed_is_asked_for_again() -> None:
         server.say(status(403, "Forbidden", "no"), page("a"))
         connection = connections.Connection("us", server.url)
         async with clients.open_client(connection, clock=FixedClock(), limits=LIMITS) as client:
-            glance = list_snapshot.ListSnapshot(client)
+            snapshot = list_snapshot.ListSnapshot(client)
             with pytest.raises(errors.VolaryError):
-                await glance.list(PODS, "shop", "app=x")
-            found = await glance.list(PODS, "shop", "app=x")
+                await snapshot.list(PODS, "shop", "app=x")
+            found = await snapshot.list(PODS, "shop", "app=x")
 
     assert len(found) == 1

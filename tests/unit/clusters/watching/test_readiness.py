@@ -78,7 +78,7 @@ def test_the_sentence_names_workload_pod_and_reason() -> None:
     )
     assert (found.ready, found.total) == (1, 2)
     assert "ImagePullBackOff" in found.stuck
-    assert not found.hopeless
+    assert not found.permanent_failure
 
 
 def test_a_crash_loop_may_still_heal() -> None:
@@ -112,21 +112,21 @@ def test_what_its_controller_has_given_up_is_hopeless() -> None:
 
     found = judge(deployment(**HALF, conditions=[condition]))
 
-    assert "shop-canary" in found.hopeless
+    assert "shop-canary" in found.permanent_failure
     assert not found.is_complete
 
 
 def test_an_object_that_went_is_hopeless() -> None:
     found = judge(None)
 
-    assert found.hopeless == "Deployment web/shop-canary is gone"
+    assert found.permanent_failure == "Deployment web/shop-canary is gone"
 
 
 def test_a_paused_deployment_never_gets_there() -> None:
     live = deployment(**HALF)
     live["spec"]["paused"] = True
 
-    assert "paused" in judge(live).hopeless
+    assert "paused" in judge(live).permanent_failure
 
 
 def test_many_sentences_are_cut() -> None:
@@ -168,7 +168,7 @@ UNRULED = ("Thing web/gear: no rule says when a Thing (example.com) is healthy",
 def test_a_kind_without_a_rule_holds_nobody_up_and_is_named() -> None:
     found = judge_thing(thing())
 
-    assert (found.is_complete, found.silent, found.unruled) == (True, False, UNRULED)
+    assert (found.is_complete, found.silent, found.unassessed) == (True, False, UNRULED)
 
 
 def test_a_controller_that_has_said_nothing_yet_may_still_say_something() -> None:
@@ -180,7 +180,7 @@ def test_a_users_rule_decides() -> None:
     building = judge_thing(thing({"phase": "Building"}), RULE)
     up = judge_thing(thing({"phase": "Up"}), RULE)
 
-    assert (building.is_complete, building.unruled) == (False, ())
+    assert (building.is_complete, building.unassessed) == (False, ())
     assert building.sentence == "gear: not yet: object.status.phase == 'Up'"
     assert up.is_complete
 
@@ -195,7 +195,7 @@ def test_a_rule_that_cannot_be_evaluated_is_never_ready() -> None:
 def test_a_degraded_custom_object_seldom_mends() -> None:
     found = judge_thing(thing({"phase": "Broken"}), RULE)
 
-    assert (found.is_complete, found.hopeless) == (False, "")
+    assert (found.is_complete, found.permanent_failure) == (False, "")
     assert found.stuck == "gear: object.status.phase == 'Broken'"
 
 
@@ -219,10 +219,10 @@ def test_a_rollout_that_waits_for_a_person_is_waited_for_and_one_paused_in_git_i
     waiting = judge_thing(rollout("Paused"), wanted=rollout(""))
     paused = judge_thing(rollout("Paused", paused=True), wanted=rollout("", paused=True))
 
-    assert (waiting.is_complete, waiting.hopeless) == (False, "")
+    assert (waiting.is_complete, waiting.permanent_failure) == (False, "")
     assert waiting.sentence == "shop-canary: paused: CanaryPauseStep"
     assert (waiting.ready, waiting.total) == (1, 2)
-    assert paused.hopeless
+    assert paused.permanent_failure
 
 
 def test_what_is_not_known_is_not_counted_as_ready() -> None:

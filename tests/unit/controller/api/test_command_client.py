@@ -26,7 +26,7 @@ class StoppedClock:
 
 
 async def test_sentences_are_kept_without_secrets_and_names_as_they_are() -> None:
-    clock, masker, beat = (
+    clock, masker, notify_all = (
         StoppedClock(),
         redaction.Masker(["s3cr3t-word"]),
         change_signal.ChangeSignal(),
@@ -34,7 +34,7 @@ async def test_sentences_are_kept_without_secrets_and_names_as_they_are() -> Non
     store = memory.MemoryStore(clock=clock, limits=records.Limits())
     audit = command_client.AuditLog(store, clock, masker)
     asker = command_client.CommandClient(
-        store, clock, asked=beat, kept=beat, make_id=lambda: "r1", masker=masker
+        store, clock, asked=notify_all, kept=notify_all, make_id=lambda: "r1", masker=masker
     )
 
     with pytest.raises(refusals.Busy):

@@ -40,7 +40,7 @@ async def test_a_loop_that_stood_still_is_told(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(stall_detector, "_LATE", 0.05)
     watch = stall_detector.StallDetector(SystemClock())
     async with asyncio.TaskGroup() as group:
-        beating = group.create_task(watch.keep_beating())
+        beating = group.create_task(watch.keep_watching())
         await asyncio.sleep(0.02)
         time.sleep(0.1)  # noqa: ASYNC251 - on purpose
         await asyncio.sleep(0.02)

@@ -30,10 +30,10 @@ def frozen(**labels: str) -> applications.Application:
 def why(
     app: applications.Application = SHOP,
     found: cluster_health.ClusterHealth | None = READY,
-    standing: application_statuses.ApplicationStatus | None = None,
+    application_status: application_statuses.ApplicationStatus | None = None,
 ) -> str:
     return backfill_rules.why_not_now(
-        app, EU, standing or application_statuses.ApplicationStatus(), found, NOW
+        app, EU, application_status or application_statuses.ApplicationStatus(), found, NOW
     )
 
 
@@ -61,11 +61,11 @@ def test_a_freeze_window_of_the_cluster_holds_it_up() -> None:
 
 
 def test_a_pause_holds_it_up() -> None:
-    standing = application_statuses.ApplicationStatus(
+    application_status = application_statuses.ApplicationStatus(
         pause=state.Pause("ana", NOW, "the shop is on television")
     )
 
-    assert "paused by ana: the shop is on television" in why(standing=standing)
+    assert "paused by ana: the shop is on television" in why(application_status=application_status)
 
 
 def test_a_newcomer_has_no_share_of_divided_replicas() -> None:
@@ -73,9 +73,11 @@ def test_a_newcomer_has_no_share_of_divided_replicas() -> None:
     app = replace(SHOP, differences=overrides.Differences(replicas=divided))
     key = manifest.ResourceKey("apps", "Deployment", "", "shop")
     elsewhere = assignment.WorkloadAssignment(key, {"us": assignment.Share(4)})
-    standing = application_statuses.ApplicationStatus(assigned=assignment.Assignment((elsewhere,)))
+    application_status = application_statuses.ApplicationStatus(
+        assigned=assignment.Assignment((elsewhere,))
+    )
 
-    assert "no share before the next run" in why(app, standing=standing)
+    assert "no share before the next run" in why(app, application_status=application_status)
     # What autoscalers scale is not divided, so nothing is missing that a next run would give it.
     assert why(app) == ""
 

@@ -21,9 +21,9 @@ def members(*names: str, cordoned: str = "") -> fleets.Fleet:
 
 
 def narrowed(
-    app: applications.Application, clusters: fleets.Fleet, standing: decisions.PlacementState
+    app: applications.Application, clusters: fleets.Fleet, placement: decisions.PlacementState
 ) -> tuple[targets.Selection, tuple[str, ...]]:
-    return target_selection.narrow(app, targets.select(app, clusters), standing, clusters)
+    return target_selection.narrow(app, targets.select(app, clusters), placement, clusters)
 
 
 def test_a_run_goes_where_the_spread_says_and_says_who_is_left_out() -> None:
@@ -46,9 +46,9 @@ def test_a_cordoned_cluster_keeps_its_place_although_the_run_passes_over_it() ->
 
 def test_where_it_left_a_run_does_not_bring_it_back_to() -> None:
     plain = applications.Application("shop")
-    standing = decisions.PlacementState(("us",), away={"eu": "it was flooded"})
+    placement = decisions.PlacementState(("us",), away={"eu": "it was flooded"})
 
-    selection, chosen = narrowed(plain, members("us", "eu"), standing)
+    selection, chosen = narrowed(plain, members("us", "eu"), placement)
 
     assert selection.names == chosen == ("us",)
     assert "not deployed to eu (it moved away: it was flooded)" in selection.warnings[0].message

@@ -13,7 +13,7 @@ def body(kind: str, group: str = "example.org", **status: object) -> json.JsonOb
     return {**made, "status": status} if status else made
 
 
-def foreseen(
+def previewed(
     after: json.JsonObject | None, before: json.JsonObject | None = None
 ) -> steps.ObjectPreview:
     return steps.ObjectPreview(ANY, before, after)
@@ -23,7 +23,7 @@ READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 
 
 def test_each_kind_that_nobody_knows_is_named_once_with_what_to_do() -> None:
-    new = [foreseen(body("Widget")), foreseen(body("Widget")), foreseen(body("Gadget"))]
+    new = [previewed(body("Widget")), previewed(body("Widget")), previewed(body("Gadget"))]
 
     assert preflight.warn_of_unknown_kinds(new, ()) == tuple(
         f"no rule says when a {kind} (example.org) is healthy: unless its controller writes a"
@@ -35,12 +35,12 @@ def test_each_kind_that_nobody_knows_is_named_once_with_what_to_do() -> None:
 
 def test_what_somebody_knows_is_not() -> None:
     known = [
-        foreseen(body("Deployment", "apps")),
-        foreseen({"apiVersion": "v1", "kind": "ConfigMap"}),
-        foreseen(body("Rollout", "argoproj.io")),
-        foreseen(body("Widget"), body("Widget", **READY)),
-        foreseen(body("Gadget")),
-        foreseen(None),
+        previewed(body("Deployment", "apps")),
+        previewed({"apiVersion": "v1", "kind": "ConfigMap"}),
+        previewed(body("Rollout", "argoproj.io")),
+        previewed(body("Widget"), body("Widget", **READY)),
+        previewed(body("Gadget")),
+        previewed(None),
     ]
     rule = object_health.Rule("example.org", "Gadget", healthy="true")
 

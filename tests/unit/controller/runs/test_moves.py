@@ -137,8 +137,10 @@ DONE, FAILED = statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.FAILED
 
 
 def concluded(run: state.Run) -> application_statuses.ApplicationStatus:
-    standing = replace(STANDING, kept={"us": "old", "eu": "old"})
-    return moves.concluded(standing, run, moves.shift_of_run(run), lambda name: f"id of {name}")
+    application_status = replace(STANDING, kept={"us": "old", "eu": "old"})
+    return moves.concluded(
+        application_status, run, moves.shift_of_run(run), lambda name: f"id of {name}"
+    )
 
 
 def test_a_move_that_went_well_leaves_nothing_behind() -> None:
@@ -198,13 +200,13 @@ def test_a_run_says_what_moves_after_it_and_when_that_interrupts_it() -> None:
     told = moves.decide_preemption(STANDING, release(), MOVE, NOW, PATIENCE).reason
     waiting = replace(moves.delayed(STANDING, told), run="r")
 
-    assert moves.why_waiting(waiting, "r") == (
+    assert moves.waiting_reason(waiting, "r") == (
         "us: us is flooded; run r has to end first; it is interrupted at 12:05:00"
     )
-    assert moves.why_waiting(replace(STANDING, run="r"), "r") == "us is flooded"
-    assert moves.why_waiting(waiting, "another") == ""
-    assert moves.why_waiting(replace(waiting, under_way=False), "r") == ""
-    assert moves.why_waiting(replace(waiting, move=None), "r") == ""
+    assert moves.waiting_reason(replace(STANDING, run="r"), "r") == "us is flooded"
+    assert moves.waiting_reason(waiting, "another") == ""
+    assert moves.waiting_reason(replace(waiting, under_way=False), "r") == ""
+    assert moves.waiting_reason(replace(waiting, move=None), "r") == ""
 
 
 def test_a_move_that_has_ended_says_why_and_where_the_application_is() -> None:

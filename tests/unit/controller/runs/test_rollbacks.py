@@ -75,31 +75,35 @@ def test_what_runs_is_known_when_all_are_proven_back() -> None:
     assert back.status is RunStatus.SUCCEEDED
     known = application_statuses.ApplicationStatus(
         kept={"old": "older"},
-        reached=release_coverage.ReleaseCoverage("one", {"us": "", "eu": "", "late": ""}),
+        coverage=release_coverage.ReleaseCoverage("one", {"us": "", "eu": "", "late": ""}),
     )
-    standing, running = rollbacks.concluded(known, back, lambda name: name, "one")
+    application_status, running = rollbacks.concluded(known, back, lambda name: name, "one")
     assert running == "before"
     # The one that had got the release later is no cluster of the run, and has it still.
-    assert standing.kept == {"old": "older", "eu": "zero", "late": "one"}
-    assert standing.reached == release_coverage.ReleaseCoverage(), "they are not all at one release"
+    assert application_status.kept == {"old": "older", "eu": "zero", "late": "one"}
+    assert application_status.coverage == release_coverage.ReleaseCoverage(), (
+        "they are not all at one release"
+    )
 
     two = taken_back(release("r3", "two", "one"), "r4")
-    standing, running = rollbacks.concluded(
+    application_status, running = rollbacks.concluded(
         application_statuses.ApplicationStatus(), two, lambda name: name, "two"
     )
-    assert (running, standing.kept) == ("one", {})
-    assert standing.reached == release_coverage.ReleaseCoverage("one", {"us": "us", "eu": "eu"})
+    assert (running, application_status.kept) == ("one", {})
+    assert application_status.coverage == release_coverage.ReleaseCoverage(
+        "one", {"us": "us", "eu": "eu"}
+    )
 
 
 def test_while_one_is_not_proven_back_nothing_is_brought_to_anybody() -> None:
     two = release("r2", "two", "one")
     back = taken_back(two, "r3", eu=TaskStatus.FAILED)
     known = application_statuses.ApplicationStatus(
-        reached=release_coverage.ReleaseCoverage("two", {"us": "", "eu": ""})
+        coverage=release_coverage.ReleaseCoverage("two", {"us": "", "eu": ""})
     )
-    standing, running = rollbacks.concluded(known, back, lambda name: name, "two")
-    assert (running, standing.kept) == ("two", {"us": "one"})
-    assert standing.reached == release_coverage.ReleaseCoverage()
+    application_status, running = rollbacks.concluded(known, back, lambda name: name, "two")
+    assert (running, application_status.kept) == ("two", {"us": "one"})
+    assert application_status.coverage == release_coverage.ReleaseCoverage()
 
 
 def test_where_failures_are_held_for_a_person_those_of_waves_are_too() -> None:

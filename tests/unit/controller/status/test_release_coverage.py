@@ -104,27 +104,27 @@ def test_the_last_one_to_catch_up_makes_the_release_complete_everywhere() -> Non
         "new", {"us": "u"}, ("eu", "ap"), run="run-1", waiting={"eu": "x"}
     )
     before = application_statuses.ApplicationStatus(
-        reached=partial, kept={"us": "new"}, under_way=True
+        coverage=partial, kept={"us": "new"}, under_way=True
     )
 
     first, not_yet = backfills.concluded(
         before, ended(statuses.RunStatus.SUCCEEDED, "eu"), "old", identity
     )
-    again = replace(first, reached=replace(first.reached, run="run-1"))
+    again = replace(first, coverage=replace(first.coverage, run="run-1"))
     last, everywhere = backfills.concluded(
         again, ended(statuses.RunStatus.SUCCEEDED, "ap"), "old", identity
     )
 
     assert not_yet == ""
-    assert (first.reached.behind, first.reached.waiting) == (("ap",), {})
+    assert (first.coverage.behind, first.coverage.waiting) == (("ap",), {})
     assert first.kept == {"us": "new", "eu": "new"}
     assert everywhere == "every cluster has new; ap came last"
     assert (last.kept, last.under_way) == ({}, False)
 
 
 def test_who_could_not_catch_up_says_why_and_keeps_what_it_has() -> None:
-    reached = replace(OLD, run="run-1")
-    before = application_statuses.ApplicationStatus(reached=reached, kept={"me": "older"})
+    coverage = replace(OLD, run="run-1")
+    before = application_statuses.ApplicationStatus(coverage=coverage, kept={"me": "older"})
     run = replace(
         ended(statuses.RunStatus.FAILED, "me", commit="old", failed=("me",)), reason="no image"
     )
@@ -133,20 +133,20 @@ def test_who_could_not_catch_up_says_why_and_keeps_what_it_has() -> None:
 
     assert everywhere == ""
     assert after.kept == {"me": "older"}
-    assert after.reached.waiting == {"me": "run run-1: no image"}
-    assert "me" not in after.reached.clusters
-    assert release_coverage.missing_reasons(replace(after.reached, behind=("x",))) == {
+    assert after.coverage.waiting == {"me": "run run-1: no image"}
+    assert "me" not in after.coverage.clusters
+    assert release_coverage.missing_reasons(replace(after.coverage, behind=("x",))) == {
         "x": "the release went on without it",
         "me": "run run-1: no image",
     }
 
 
 def test_documents_come_back() -> None:
-    want = run_requests.RunRequest(
-        "w", "c", run_requests.RunKind.CATCH_UP, "why", AT, targets=("eu",)
+    run_request = run_requests.RunRequest(
+        "w", "c", run_requests.RunKind.BACKFILL, "why", AT, targets=("eu",)
     )
-    standing = application_statuses.ApplicationStatus(
-        reached=replace(OLD, behind=("x",)), catch_up=want
+    application_status = application_statuses.ApplicationStatus(
+        coverage=replace(OLD, behind=("x",)), backfill=run_request
     )
     mark = taints.Taint("a", "b", taints.Effect.NO_EXECUTE, AT, "ana", "why")
     known = cluster_health.ClusterHealth(
@@ -154,31 +154,33 @@ def test_documents_come_back() -> None:
     )
 
     assert (
-        application_statuses.from_document(application_statuses.to_document(standing)) == standing
+        application_statuses.from_document(application_statuses.to_document(application_status))
+        == application_status
     )
     assert cluster_documents.read_cluster(cluster_documents.write_cluster(known, AT)) == known
     empty = application_statuses.from_document({})
-    assert (empty.reached, empty.catch_up) == (release_coverage.ReleaseCoverage(), None)
+    assert (empty.coverage, empty.backfill) == (release_coverage.ReleaseCoverage(), None)
 
 
 def test_catching_up_comes_after_everything_else() -> None:
-    catch_up = run_requests.RunRequest("c", "old", run_requests.RunKind.CATCH_UP, "why", AT)
+    backfill = run_requests.RunRequest("c", "old", run_requests.RunKind.BACKFILL, "why", AT)
     commit = run_requests.RunRequest(
         "w", "new", run_requests.RunKind.COMMIT, "why", AT + timedelta(hours=1)
     )
 
-    assert application_statuses.ApplicationStatus(catch_up=catch_up).next_want == catch_up
+    assert application_statuses.ApplicationStatus(backfill=backfill).next_request == backfill
     assert (
-        application_statuses.ApplicationStatus(catch_up=catch_up, want=commit).next_want == commit
+        application_statuses.ApplicationStatus(backfill=backfill, run_request=commit).next_request
+        == commit
     )
 
 
 def test_a_cluster_that_left_the_fleet_misses_nothing() -> None:
-    reached = release_coverage.ReleaseCoverage(
+    coverage = release_coverage.ReleaseCoverage(
         "abc", {"us": ""}, ("eu", "asia"), waiting={"eu": "it is lost"}
     )
 
-    left = release_coverage.restricted_to(reached, ("us", "asia"))
+    left = release_coverage.restricted_to(coverage, ("us", "asia"))
 
     assert release_coverage.missing_reasons(left) == {"asia": "the release went on without it"}
     assert release_coverage.missing_clusters(left, ("us",), lambda _: "") == {}

@@ -54,7 +54,7 @@ def test_primary_counts_as_touched_once_its_stage_has_begun() -> None:
 
 def test_a_revert_is_done_only_by_a_rollback_that_succeeded() -> None:
     run = run_of(pipelines.StageName.SYNC)
-    back = replace(WANT, undoes="r1")
+    back = replace(WANT, rollback_of="r1")
     assert run_requests.is_fulfilled_by(back, replace(run, status=statuses.RunStatus.ROLLED_BACK))
     assert run_requests.is_fulfilled_by(back, replace(run, status=statuses.RunStatus.CANCELLED))
     assert not run_requests.is_fulfilled_by(back, replace(run, status=statuses.RunStatus.FAILED))
@@ -66,18 +66,21 @@ def test_a_revert_is_done_only_by_a_rollback_that_succeeded() -> None:
 
 
 def test_standing_and_origin_survive_being_written_and_older_ones_are_read() -> None:
-    want = replace(WANT, strategy=run_plans.Strategy.PIPELINE, undoes="r1", takes_back="r0")
+    run_request = replace(
+        WANT, strategy=run_plans.Strategy.PIPELINE, rollback_of="r1", takes_back="r0"
+    )
     targets = applications.TargetSelector(("us",), {"tier": "one"})
     mentions = (applications.Mention("*", ("U1",), ("G1",)),)
-    standing = application_statuses.ApplicationStatus(
-        "c2", "c1", "r1", True, want, "run r1 has to end first", targets, mentions,
+    application_status = application_statuses.ApplicationStatus(
+        "c2", "c1", "r1", True, run_request, "run r1 has to end first", targets, mentions,
         alerts=(applications.Alert("team", "on-call", ("DEPLOYMENT_FAILED",)),),
         pause=state.Pause("ana", WANT.at, "on television"),
     )  # fmt: skip
     origin = run_origins.Origin("shop", "a/volary.yaml", targets=("us",), digests={"us": "abc"})
 
     assert (
-        application_statuses.from_document(application_statuses.to_document(standing)) == standing
+        application_statuses.from_document(application_statuses.to_document(application_status))
+        == application_status
     )
     assert run_origins.from_document(run_origins.to_document(origin)) == origin
     assert application_statuses.from_document({}) == application_statuses.ApplicationStatus()

@@ -57,8 +57,12 @@ def test_what_came_later_is_empty() -> None:
     assert {name: getattr(read, name) for name in later} == {
         name: getattr(fresh, name) for name in later
     }
-    assert read.want is not None
-    assert (read.want.shift, read.want.targets, read.want.takes_back) == (None, (), "")
+    assert read.run_request is not None
+    assert (read.run_request.shift, read.run_request.targets, read.run_request.takes_back) == (
+        None,
+        (),
+        "",
+    )
 
 
 def test_an_empty_document_is_a_fresh_standing() -> None:

@@ -32,7 +32,7 @@ def test_the_cluster_that_is_most_behind_speaks_for_all(planned_run: Make) -> No
         events.TaskProgressed(AT, CANARY, "eu", 1, state.Progress("1 of 2 pods ready", 1, 2)),
     )
 
-    assert explanations.why_waiting(run) == (
+    assert explanations.waiting_reason(run) == (
         "stage 1 of 2, K8S_CANARY_ROLLOUT; eu: 1 of 2 pods ready (also us and asia)"
     )
     assert explanations.what_next(run) == "K8S_PRIMARY_ROLLOUT"
@@ -51,14 +51,14 @@ def test_a_cluster_that_does_not_answer_is_named_while_it_is_waited_for(planned_
     )
 
     assert run.reason == "stage 1 of 2, K8S_CANARY_ROLLOUT: waiting for eu to answer"
-    assert explanations.why_waiting(run) == f"{run.reason}; eu: connection refused; trying again"
+    assert explanations.waiting_reason(run) == f"{run.reason}; eu: connection refused; trying again"
 
 
 def test_a_run_that_ends_says_so(planned_run: Make) -> None:
     failed = statuses.Outcome(TaskStatus.FAILED, "boom", touched=True)
     run = after(planned_run(), events.Start(AT), events.TaskFinished(AT, CANARY, "us", 1, failed))
 
-    assert explanations.why_waiting(run) == (
+    assert explanations.waiting_reason(run) == (
         "K8S_CANARY_ROLLOUT failed: us: boom; still finishing: eu; waiting for eu"
     )
     assert explanations.what_next(run) == "roll back us"
@@ -68,8 +68,8 @@ def test_waiting_for_a_person_and_the_end_are_the_runs_own_reason(planned_run: M
     paused = after(planned_run(), events.Start(AT), events.PauseAsked(AT, "ana", "lunch"))
     over = after(planned_run(), events.Cancel(AT, "ana"))
 
-    assert explanations.why_waiting(paused) == "paused by ana: lunch; still finishing: us and eu"
-    assert explanations.why_waiting(over) == "cancelled by ana; nothing was changed"
+    assert explanations.waiting_reason(paused) == "paused by ana: lunch; still finishing: us and eu"
+    assert explanations.waiting_reason(over) == "cancelled by ana; nothing was changed"
     assert explanations.what_next(over) == ""
 
 

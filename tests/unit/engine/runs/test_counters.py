@@ -10,7 +10,7 @@ from volary.model.statuses import TaskStatus
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 TASKS = st.builds(
-    lambda status, minutes, returning: (status, minutes, returning),
+    lambda status, minutes, rolling_back: (status, minutes, rolling_back),
     st.sampled_from(TaskStatus),
     st.none() | st.integers(0, 2),
     st.booleans(),
@@ -18,13 +18,13 @@ TASKS = st.builds(
 
 
 def task(place: int, drawn: tuple[TaskStatus, int | None, bool]) -> state.TaskState:
-    status, minutes, returning = drawn
+    status, minutes, rolling_back = drawn
     deadline = None if minutes is None else BEGINNING + timedelta(minutes=minutes)
     return state.TaskState(
         f"cluster-{place}",
         status=status,
         deadline=deadline,
-        returning="it failed" if returning else "",
+        rolling_back="it failed" if rolling_back else "",
     )
 
 

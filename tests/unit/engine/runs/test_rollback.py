@@ -46,7 +46,7 @@ def end(run: state.Run, **statuses: TaskStatus) -> state.Run:
     """When every running task ends, well unless said otherwise."""
     while run.current.running:
         for each in run.current.running:
-            mine = statuses if run.undoes or not run.rollback else {}
+            mine = statuses if run.rollback_of or not run.rollback else {}
             status = mine.get(each.target, TaskStatus.SUCCEEDED)
             told = model_statuses.Outcome(status, "so it was", touched=True)
             key = (run.current.id, each.target, each.attempt)

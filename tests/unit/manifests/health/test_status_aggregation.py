@@ -10,7 +10,7 @@ def over(api_version: str, kind: str, *statuses: object, **spec: object) -> json
     names = ("eu", "us", "ap")
     return status_aggregation.aggregate(
         {
-            name: status_aggregation.essence(
+            name: status_aggregation.aggregated_fields(
                 {"apiVersion": api_version, "kind": kind, "spec": spec, "status": status}
             )
             for name, status in zip(names, statuses, strict=False)

@@ -154,9 +154,9 @@ def test_getting_well_for_a_moment_begins_the_time_anew() -> None:
     ill, well = {"us": DEGRADED, "eu": HEALTHY}, {"us": HEALTHY, "eu": HEALTHY}
     first = watched(app(ILLNESS), timedelta(minutes=4), health=ill)
     now = NOW + timedelta(minutes=4, seconds=10)
-    standing = decisions.PlacementState(("us", "eu"), timers=first.timers)
+    placement = decisions.PlacementState(("us", "eu"), timers=first.timers)
 
-    between = decisions.decide(situation(app(ILLNESS), now, standing=standing, health=well), FREE)
+    between = decisions.decide(situation(app(ILLNESS), now, placement=placement, health=well), FREE)
 
     assert "us/ill" in first.timers
     assert between.timers == {}
@@ -166,10 +166,10 @@ def test_getting_well_for_a_moment_begins_the_time_anew() -> None:
 def test_a_clock_that_jumps_and_a_long_sleep_count_for_nothing(jump: timedelta) -> None:
     given_ = {"lost": ["us"], "marks": {"us": BY_HAND}}
     before = watched(app(), timedelta(minutes=1), **given_)
-    standing = decisions.PlacementState(("us", "eu"), timers=before.timers)
+    placement = decisions.PlacementState(("us", "eu"), timers=before.timers)
     now = NOW + timedelta(minutes=1) + jump
 
-    after = decisions.decide(situation(app(), now, standing=standing, **given_), FREE)  # type: ignore[arg-type]
+    after = decisions.decide(situation(app(), now, placement=placement, **given_), FREE)  # type: ignore[arg-type]
 
     assert after.leaving == ()
     (timer,) = after.timers.values()
@@ -213,17 +213,17 @@ def test_what_autoscalers_scale_everywhere_is_not_shared_by_the_others() -> None
 
 
 def test_where_it_left_it_does_not_go_back_to() -> None:
-    standing = decisions.PlacementState(("us", "eu"), away={"asia": "flood"})
+    placement = decisions.PlacementState(("us", "eu"), away={"asia": "flood"})
 
-    decision = watched_with(standing, lost=["us"], marks={"us": BY_HAND})
+    decision = watched_with(placement, lost=["us"], marks={"us": BY_HAND})
 
     assert decision.chosen == ("eu", "sa")
 
 
-def watched_with(standing: decisions.PlacementState, **given: object) -> decisions.Decision:
+def watched_with(placement: decisions.PlacementState, **given: object) -> decisions.Decision:
     lasted = observed_durations.ObservedDuration(NOW, NOW, timedelta(minutes=5))
     timers = {"us/example.com/dead": lasted}
-    looked = situation(app(), standing=replace(standing, timers=timers), **given)  # type: ignore[arg-type]
+    looked = situation(app(), placement=replace(placement, timers=timers), **given)  # type: ignore[arg-type]
     return decisions.decide(looked, FREE)
 
 
@@ -253,7 +253,7 @@ def test_no_decision_without_a_mark_or_without_a_word(
     looks: list[tuple[set[str], str | None, bool | None]],
 ) -> None:
     """Whatever is lost for however long: without a mark, or the witness' word, nothing moves."""
-    standing, now = decisions.PlacementState(("us", "eu")), NOW
+    placement, now = decisions.PlacementState(("us", "eu")), NOW
     unserved = 0
     for lost, marked, served in looks:
         now += RULES.interval
@@ -261,7 +261,7 @@ def test_no_decision_without_a_mark_or_without_a_word(
         said = {marked: served} if marked else {}
         policy = replace(CLUSTER, cluster=failover_rules.Behaviour(timedelta(seconds=20)))
         looked = situation(
-            app(policy), now, lost=sorted(lost), marks=marks, standing=standing, served=said
+            app(policy), now, lost=sorted(lost), marks=marks, placement=placement, served=said
         )
         decision = decisions.decide(looked, FREE)
         unserved = unserved + 1 if marked and served is False else 0
@@ -269,4 +269,4 @@ def test_no_decision_without_a_mark_or_without_a_word(
             assert unserved >= 2
             assert decision.leaving[0].cluster == marked
             return
-        standing = replace(standing, timers=decision.timers)
+        placement = replace(placement, timers=decision.timers)

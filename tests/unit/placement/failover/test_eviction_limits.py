@@ -64,7 +64,7 @@ def test_never_more_than_the_rate_moves_and_nothing_above_the_share(
         now += timedelta(seconds=gap)
         view = eviction_limits.assess(seen(now, sorted(lost)), now, RULES)
         allowance = eviction_limits.allowance(view, begun, limits, now)
-        standing = decisions.PlacementState(
+        placement = decisions.PlacementState(
             ("us", "eu"),
             timers={
                 f"{name}/example.com/dead": observed_durations.ObservedDuration(
@@ -72,7 +72,9 @@ def test_never_more_than_the_rate_moves_and_nothing_above_the_share(
                 )
             },
         )
-        looked = situation(app(), now, lost=sorted(lost), marks={name: BY_HAND}, standing=standing)
+        looked = situation(
+            app(), now, lost=sorted(lost), marks={name: BY_HAND}, placement=placement
+        )
         decision = decisions.decide(looked, allowance)
         begun += [each.since for each in decision.leaving]
 

@@ -149,7 +149,7 @@ def pending(**options: object) -> decisions.PlacementState:
 
 
 def test_a_move_that_has_not_begun_is_taken_back_when_its_reason_has_gone() -> None:
-    after = evictions.without_pending(situation(app(), standing=pending()))
+    after = evictions.without_pending(situation(app(), placement=pending()))
 
     assert after == decisions.PlacementState(("us", "eu"))
 
@@ -166,6 +166,6 @@ def test_a_move_that_has_not_begun_is_taken_back_when_its_reason_has_gone() -> N
 def test_it_holds_while_something_speaks_for_it_or_it_has_begun(
     given_: dict[str, object], options: dict[str, object]
 ) -> None:
-    looked = situation(app(), standing=pending(**options), **given_)  # type: ignore[arg-type]
+    looked = situation(app(), placement=pending(**options), **given_)  # type: ignore[arg-type]
 
     assert evictions.without_pending(looked) is None

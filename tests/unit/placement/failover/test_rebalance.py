@@ -15,7 +15,7 @@ TWO = applications.Application("shop", spread=(spread_constraints.Constraint(lea
 
 
 def situation(
-    standing: decisions.PlacementState,
+    placement: decisions.PlacementState,
     app: applications.Application = TWO,
     *,
     lost: str = "",
@@ -27,11 +27,11 @@ def situation(
         name: cluster_health.ClusterHealth(name, LOST if name == lost else READY, NOW, observed=NOW)
         for name in NAMES
     }
-    return decisions.Situation(app, clusters, known, standing, NOW)
+    return decisions.Situation(app, clusters, known, placement, NOW)
 
 
 def planned(looked: decisions.Situation, **after: int) -> rebalance.Rebalance:
-    before = dict.fromkeys(looked.standing.chosen, 2) if after else {}
+    before = dict.fromkeys(looked.placement.chosen, 2) if after else {}
     return rebalance.plan(looked, rebalance.choose(looked), before, after, by="ana")
 
 
@@ -75,10 +75,10 @@ def test_what_was_kept_on_purpose_goes_and_what_is_unreachable_is_left_for_later
     never = decisions.Eviction(
         "us", decisions.Cause.CLUSTER, "flood", NOW, failover_rules.Purge.NEVER, replaced=True
     )
-    standing = decisions.PlacementState(("eu", "asia"), away={"us": "flood"}, leaving=(never,))
+    placement = decisions.PlacementState(("eu", "asia"), away={"us": "flood"}, leaving=(never,))
 
-    there = planned(situation(standing))
-    lost = planned(situation(standing, lost="us"))
+    there = planned(situation(placement))
+    lost = planned(situation(placement, lost="us"))
 
     assert there.shift == move_plans.MovePlan((), ("eu", "asia"), (), ("us",), fresh=True)
     assert lost.is_empty

@@ -96,16 +96,16 @@ async def test_a_quiet_stream_shows_that_it_lives_and_ends_with_the_server(tmp_p
         async with asyncio.timeout(5):
             while (await answer.content.readline()) != b": still here\n":
                 pass
-            world.application.state.surroundings.stopping.set()
+            world.application.state.server_state.stopping.set()
             rest = await answer.content.read()
 
     assert b"event: closing" in rest
 
 
 async def test_a_reader_that_takes_nothing_is_let_go(tmp_path: Path) -> None:
-    patience = server_state.StreamTimeouts(heartbeat=0.05, slowest_reader=0.2, farewell=0.1)
+    patience = server_state.StreamTimeouts(heartbeat=0.05, slowest_reader=0.2, close_timeout=0.1)
     async with server_world.served(tmp_path, patience) as world:
-        here = world.application.state.surroundings
+        here = world.application.state.server_state
         await world.say("run-web", *("x" * 3000 for _ in range(1500)))
         reader = socket.socket()
         reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -127,7 +127,7 @@ async def test_a_reader_that_takes_nothing_is_let_go(tmp_path: Path) -> None:
 
 async def test_one_stream_too_many_is_asked_to_come_back(tmp_path: Path) -> None:
     async with server_world.served(tmp_path) as world:
-        world.application.state.surroundings.streams = 500
+        world.application.state.server_state.streams = 500
         status, _ = await world.ask("GET", "/api/v1/events/stream")
 
     assert status == 503

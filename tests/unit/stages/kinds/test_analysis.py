@@ -93,7 +93,7 @@ async def nothing() -> list[manifest.Manifest]:
 class World:
     answer: Answer = lambda _: [0.01]
     keeper: Keeper = field(default_factory=Keeper)
-    assembly: coordination.Rendezvous = field(default_factory=coordination.Rendezvous)
+    rendezvous: coordination.Rendezvous = field(default_factory=coordination.Rendezvous)
     stop: executor.StopFlag = field(default_factory=executor.StopFlag)
     reports: dict[str, Report] = field(default_factory=dict)
     begun: tuple[pipelines.Stage, ...] = ()
@@ -115,9 +115,9 @@ class World:
             stop=self.stop,
             clock=LoopClock(),
             begun=self.begun,
-            memory=task_states.TaskState(place, "shop", self.keeper),
+            task_state=task_states.TaskState(place, "shop", self.keeper),
             meter=self.meter,
-            assembly=self.assembly,
+            rendezvous=self.rendezvous,
         )
 
     async def analyse(

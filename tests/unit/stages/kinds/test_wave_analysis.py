@@ -77,12 +77,12 @@ async def judged(
     rule: analysis.Rule = RULE,
 ) -> tuple[dict[str, statuses.Outcome], _Meter, _Report]:
     """When the clusters of a wave are judged together, each beside its others."""
-    meter, report, assembly = _Meter(errors), _Report(), coordination.Rendezvous()
+    meter, report, rendezvous = _Meter(errors), _Report(), coordination.Rendezvous()
     what = pipelines.Stage(
         pipelines.StageName.ANALYSIS, pipelines.AnalysisOptions(timedelta(minutes=6), (rule,))
     )
     for target in wave:
-        assembly.join(target)
+        rendezvous.join(target)
 
     def context(target: str) -> contexts.StageContext:
         return contexts.StageContext(
@@ -98,14 +98,14 @@ async def judged(
             begun=(GATE,),
             not_updated=wave[target],
             meter=meter,
-            assembly=assembly,
+            rendezvous=rendezvous,
         )
 
     async def one(target: str) -> statuses.Outcome:
         try:
             return await registry.run(context(target))
         finally:
-            assembly.leave(target)
+            rendezvous.leave(target)
 
     ended = await asyncio.gather(*map(one, wave))
     return dict(zip(wave, ended, strict=True)), meter, report

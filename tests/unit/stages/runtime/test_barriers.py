@@ -31,14 +31,14 @@ class Room:
     """One stage, as several clusters carry it out."""
 
     def __init__(self) -> None:
-        self.assembly = coordination.Rendezvous()
+        self.rendezvous = coordination.Rendezvous()
         self.once = coordination.SingleFlight()
         self.asked: list[str] = []
 
     def member(
         self, target: str, scope: pipelines.Scope = pipelines.Scope.FLEET
     ) -> barriers.Barrier:
-        self.assembly.join(target)
+        self.rendezvous.join(target)
         context = contexts.StageContext(
             application=applications.Application(name="shop"),
             stage=pipelines.Stage(pipelines.StageName.WAIT, pipelines.WaitOptions(timedelta(1))),
@@ -48,21 +48,21 @@ class Room:
             target_source=nothing,
             report=cast("executor.Reporter", Silence()),
             once=self.once,
-            assembly=self.assembly,
+            rendezvous=self.rendezvous,
         )
         until = asyncio.get_running_loop().time() + 1000
         made = barriers.Barrier(execution.Work(context, until), scope)
         made.begin()
         return made
 
-    async def travel(self, target: str, rounds: int, *, late: float = 0) -> list[dict[str, int]]:
+    async def advance(self, target: str, rounds: int, *, late: float = 0) -> list[dict[str, int]]:
         await asyncio.sleep(late)
         member, heard = self.member(target), []
         for number in range(rounds):
             heard.append(dict(await member.share(number)))
             await member.ask("gate", member.round, lambda: self.gate(target))
             await asyncio.sleep(10)
-        self.assembly.leave(target)
+        self.rendezvous.leave(target)
         return heard
 
     async def gate(self, target: str) -> str:
@@ -75,7 +75,7 @@ class Room:
 async def test_all_hear_all_in_every_round_and_one_asks() -> None:
     room = Room()
     async with asyncio.TaskGroup() as group:
-        found = [group.create_task(room.travel(each, 3)) for each in ("us", "eu", "ap")]
+        found = [group.create_task(room.advance(each, 3)) for each in ("us", "eu", "ap")]
     for each in found:
         assert each.result() == [{"us": n, "eu": n, "ap": n} for n in range(3)]
     assert len(room.asked) == 3
@@ -85,9 +85,9 @@ async def test_all_hear_all_in_every_round_and_one_asks() -> None:
 async def test_one_that_comes_late_goes_on_with_the_others(looptime: float) -> None:
     room = Room()
     async with asyncio.TaskGroup() as group:
-        first = group.create_task(room.travel("us", 6))
-        second = group.create_task(room.travel("eu", 6))
-        third = group.create_task(room.travel("ap", 3, late=25))
+        first = group.create_task(room.advance("us", 6))
+        second = group.create_task(room.advance("eu", 6))
+        third = group.create_task(room.advance("ap", 3, late=25))
     assert [len(each.result()) for each in (first, second, third)] == [6, 6, 3]
     assert set(third.result()[0]) == {"us", "eu", "ap"}
     assert looptime < 200
@@ -97,8 +97,8 @@ async def test_one_that_comes_late_goes_on_with_the_others(looptime: float) -> N
 async def test_one_that_leaves_is_not_waited_for() -> None:
     room = Room()
     async with asyncio.TaskGroup() as group:
-        staying = group.create_task(room.travel("us", 5))
-        group.create_task(room.travel("eu", 2))
+        staying = group.create_task(room.advance("us", 5))
+        group.create_task(room.advance("eu", 2))
     assert [sorted(each) for each in staying.result()] == [["eu", "us"]] * 2 + [["us"]] * 3
 
 
@@ -107,7 +107,7 @@ async def test_others_that_stay_silent_are_waited_for_until_the_stage_ends() -> 
     room = Room()
     member = room.member("us")
     room.member("eu")
-    member.doing.until = asyncio.get_running_loop().time() + 30
+    member.work.until = asyncio.get_running_loop().time() + 30
     with pytest.raises(execution.StageFailedError, match="did not come so far"):
         await member.share(1)
 

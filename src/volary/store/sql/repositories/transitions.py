@@ -40,14 +40,14 @@ async def write_all(connection: sa_async.AsyncConnection, writes: Sequence[Write
     numbers = await fences.numbers(
         connection, {write.fence.name for write in writes if write.fence}
     )
-    standings = await _versions(connection, [write.run_id for write in writes])
+    stored_versions = await _versions(connection, [write.run_id for write in writes])
     results: list[Result] = []
     accepted: list[tuple[Write, int]] = []
     for write in writes:
-        standing = standings.get(write.run_id)
-        verdict = _decide(write, numbers, standing)
+        stored_version = stored_versions.get(write.run_id)
+        verdict = _decide(write, numbers, stored_version)
         if verdict is None:
-            last = standing.last_event if standing else 0
+            last = stored_version.last_event if stored_version else 0
             accepted.append((write, last))
             verdict = run_records.KeptTransition(
                 write.transition.version, last + len(write.transition.feed)
@@ -59,11 +59,11 @@ async def write_all(connection: sa_async.AsyncConnection, writes: Sequence[Write
 
 
 def _decide(
-    write: Write, numbers: Mapping[str, int], standing: fencing.StoredVersion | None
+    write: Write, numbers: Mapping[str, int], stored_version: fencing.StoredVersion | None
 ) -> Result | None:
     try:
         fencing.check_fence(write.fence, numbers)
-        return fencing.check_transition(write.transition, write.digest, standing)
+        return fencing.check_transition(write.transition, write.digest, stored_version)
     except errors.VolaryError as error:
         return error
 
