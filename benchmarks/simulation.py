@@ -23,7 +23,7 @@ LEVEL = 0.05
 HEALTHY, BAD = 10_000, 1_000
 
 Rows = Iterator[Sequence[str]]
-#: A release: one list of strata per look.
+#: A release: one list of blocks per look.
 Ranked = list[list[ranks.RankSum]]
 Counted = list[list[counts.Pair]]
 Look = TypeVar("Look")

@@ -30,7 +30,7 @@ async def _drive(owner: str, store: str, repository: str, fleet: str) -> None:
 
 def drive(owner: str, store: str, repository: str, fleet: str) -> None:
     """Be a controller until the end."""
-    # What it says at its end, when it is told to end politely, is of no interest.
+    # What it says at its end, when it is told to end gracefully, is of no interest.
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_drive(owner, store, repository, fleet))
 

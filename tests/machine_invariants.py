@@ -2,17 +2,17 @@
 
 from datetime import timedelta
 
-import machine_play
+import machine_simulation
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant
-from machine_play import BEGINNING, GROUPS, STAGES, WINDOWS
+from machine_simulation import BEGINNING, GROUPS, STAGES, WINDOWS
 
 from volary.engine.runs import policies, run_builder
 from volary.engine.state_machine import commands, deadlines, events, machine, orders
 from volary.model.statuses import RunStatus, TaskStatus
 
 
-class LawfulRun(machine_play.Play):
+class LawfulRun(machine_simulation.Play):
     """A run that is played with; its kinds say how it is planned."""
 
     @invariant()

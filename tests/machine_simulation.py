@@ -1,4 +1,4 @@
-"""Clusters, people and time played against the machine, by chance; laws are in `machine_laws`."""
+"""Clusters, people and time played against the machine, by chance; laws are in `machine_invariants`."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -16,7 +16,7 @@ _WIDTH = 100
 _START = """\
 # Command line
 
-Data goes to standard output, talk to standard error. Colours need a terminal and are left out
+Results go to standard output, messages to standard error. Colours need a terminal and are left out
 with `NO_COLOR`; on a terminal `volary run` shows the clusters and stages live, elsewhere line by
 line. Events of `--output json` and exit codes are on [a page of their own](events.md).
 

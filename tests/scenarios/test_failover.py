@@ -262,7 +262,7 @@ async def test_where_it_is_ill_and_well_elsewhere_it_leaves_and_removes_itself(
         runs = await given.runs()
 
         assert on(world) == ["asia", "sa"]
-        assert after.away["eu"].startswith("simple is ill on eu, which answers, since ")
+        assert after.away["eu"].startswith("simple is unhealthy on eu, which answers, since ")
         assert "and well on asia; what it runs goes to sa" in after.away["eu"]
         assert [each.targets for each in runs] == [("sa", "eu"), ("asia", "eu")]
 
@@ -319,7 +319,10 @@ async def test_when_most_of_the_fleet_is_lost_nothing_moves_and_somebody_is_told
 
             assert len(await given.runs()) == 1
             assert stands.leaving == ()
-            assert all("it is us who lost them" in why for why in stands.waiting.values())
+            assert all(
+                "the controller's own network is suspected" in why
+                for why in stands.waiting.values()
+            )
             assert given.service.placements.alarm
             (noted, *_) = (await given.service.audit(records.AuditFilter())).items
             assert (noted.action, noted.by) == ("failover.stopped", "failover")

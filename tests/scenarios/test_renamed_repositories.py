@@ -152,7 +152,7 @@ async def test_nothing_is_caught_up_for_what_has_lost_its_repository(
             await given.ended(caught_up.id)
 
         assert (lost.status, len(runs), there) == ("orphaned", 1, None)
-        assert "is not caught up now" not in caplog.text, "it is not even looked at"
+        assert "is not backfilled now" not in caplog.text, "it is not even looked at"
         assert caught_up.targets == ("eu",)
         assert world.images("eu") == f"{V1} 2/2"
 

@@ -1,4 +1,4 @@
-"""Where output goes: data on stdout, talk on stderr; ``NO_COLOR`` is honoured by both."""
+"""Where output goes: results on stdout, messages on stderr; ``NO_COLOR`` is honoured by both."""
 
 import sys
 from collections.abc import Iterable

@@ -102,7 +102,7 @@ def list_tokens(config: str) -> int:
 
 
 def revoke_token(config: str, name: str) -> int:
-    """Make a token worthless at once."""
+    """Revoke a token; effective at once."""
     count = _tokens(config).revoke(name, now=inputs.SystemClock().now())
     if not count:
         raise errors.user_error(f"there is no valid token {name}", hint="volary token list")

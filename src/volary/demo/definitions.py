@@ -164,6 +164,6 @@ TRAFFIC_SCENARIOS: Mapping[str, TrafficScenario] = {
         intention="Version 2 starts beside version 1; then all users move at once.",
         change=_CHANGE,
         subject="Release shop v2",
-        lesson="No mesh, only a Service whose selector moved; the way back was one write.",
+        lesson="No mesh, only a Service whose selector moved; the rollback was one write.",
     ),
 }

@@ -59,7 +59,7 @@ async def wait_until_served(scenario: definitions.TrafficScenario, urls: Mapping
 
 def show(console: rich_console.Console, users: Sequence[ProbeClient]) -> None:
     """Print who was answered by which version, and how."""
-    shown = table.Table(box=box.SIMPLE, title="what users met during the release")
+    shown = table.Table(box=box.SIMPLE, title="responses during the release")
     grouped = len({each.group for each in users}) > 1
     for title in ("cluster", *(("group",) if grouped else ()), "version", "answer"):
         shown.add_column(title)

@@ -1,6 +1,6 @@
 """Who carries out a task: the one interface between the engine and the stages.
 
-Two words: the *stop flag* asks a task to stop politely; the *reporter* takes what it
+Two words: the *stop flag* asks a task to stop gracefully; the *reporter* takes what it
 has to say while it runs.
 """
 

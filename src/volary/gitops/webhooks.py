@@ -1,6 +1,6 @@
 """Webhooks of Git hosts: who may speak is checked before anything is parsed.
 
-A webhook only hastens the next look at a repository, so a replay is harmless, and a
+A webhook only brings the next poll of a repository forward, so a replay is harmless, and a
 body of another shape than expected means "look at the repository that was configured
 for this hook", never a crash.
 """

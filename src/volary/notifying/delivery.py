@@ -1,4 +1,4 @@
-"""Delivers letters, each receiver in its own time; nobody waits for it.
+"""Delivers messages, a queue for each receiver; no run waits for it.
 
 What cannot be delivered is tried again with growing pauses, for about half a day. When too
 much waits for one receiver the oldest goes, counted. What is on its way is saved at most a
@@ -26,7 +26,7 @@ _MOST_PLACES = 2000
 class Limits:
     """How much is held, and how long is tried."""
 
-    #: Letters that wait for one receiver.
+    #: Messages that wait for one receiver.
     waiting: int = 500
     first_delay: timedelta = timedelta(seconds=1)
     longest_delay: timedelta = timedelta(minutes=10)
@@ -43,13 +43,13 @@ class _ReceiverQueue:
 
     messages: deque[outbox.OutboxMessage] = field(default_factory=deque)
     woken: asyncio.Event = field(default_factory=asyncio.Event)
-    #: The first letter is being delivered, and may not be replaced.
+    #: The first message is being delivered, and may not be replaced.
     busy: bool = False
     dropped: int = 0
 
 
 class DeliveryQueue:
-    """Takes letters at once and delivers them while `keep_delivering` runs."""
+    """Takes messages at once and delivers them while `keep_delivering` runs."""
 
     def __init__(
         self,
@@ -68,12 +68,12 @@ class DeliveryQueue:
 
     @property
     def dropped(self) -> int:
-        """How many letters were dropped because too many waited."""
+        """How many messages were dropped because too many waited."""
         return sum(line.dropped for line in self._lines.values())
 
     @property
     def waiting(self) -> int:
-        """How many letters are not delivered yet."""
+        """How many messages are not delivered yet."""
         return sum(len(line.messages) for line in self._lines.values())
 
     def has_place(self, receiver: str, topic: str) -> bool:
@@ -82,7 +82,7 @@ class DeliveryQueue:
         return waits or _place(receiver, topic) in self._places
 
     def post(self, message: outbox.OutboxMessage) -> None:
-        """Take a letter; returns at once."""
+        """Take a message; returns at once."""
         line = self._lines.get(message.receiver)
         if line is None:
             return  # the settings no longer name it
@@ -106,7 +106,7 @@ class DeliveryQueue:
                 self._forget()
 
     def _replace(self, line: _ReceiverQueue, message: outbox.OutboxMessage) -> bool:
-        """Put a letter in the place of one of its topic that waits; say whether there was one."""
+        """Put a message in the place of one of its topic that waits; say whether there was one."""
         for index, each in enumerate(line.messages):
             if each.topic != message.topic or each.reply or (line.busy and index == 0):
                 continue

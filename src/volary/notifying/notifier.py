@@ -29,7 +29,7 @@ def _new_id() -> str:
 
 
 class Notifier:
-    """Turns what happens into letters; every method returns at once and fails nothing."""
+    """Turns events into messages; every method returns at once and fails nothing."""
 
     def __init__(
         self,

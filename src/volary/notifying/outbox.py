@@ -1,4 +1,4 @@
-"""Letters on their way, and where they survive a restart."""
+"""Messages to be delivered, and where they survive a restart."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -15,9 +15,9 @@ class OutboxMessage(msgspec.Struct, frozen=True):
     id: str
     receiver: str
     body: json.JsonObject
-    #: A newer letter of the same topic takes the place of one that waits; empty: it does not.
+    #: A newer message of the same topic takes the place of one that waits; empty: it does not.
     topic: str = ""
-    #: Said below the topic's message, so that it reaches people; such a letter has no body.
+    #: Said below the topic's message, so that it reaches people; such a message has no body.
     reply: str = ""
 
 

@@ -1,6 +1,6 @@
-"""Sending one letter: to Slack by an incoming webhook or as a bot, or to any address.
+"""Sending one message: to Slack by an incoming webhook or as a bot, or to any address.
 
-Secrets are read from their files for each letter, so that a new one counts at once, and
+Secrets are read from their files for each message, so that a new one counts at once, and
 stand in no message. Redirects are not followed: a signed body is for one address.
 """
 
@@ -35,11 +35,11 @@ class Sender(Protocol):
     """Delivers letters of one receiver."""
 
     async def send(self, message: outbox.OutboxMessage, place: str) -> str:
-        """Deliver a letter and return where it is, to be edited by the next; may be empty.
+        """Deliver a message and return where it is, to be edited by the next; may be empty.
 
         Args:
-            letter: What to deliver.
-            place: What an earlier letter of the same topic returned; empty: none.
+            message: What to deliver.
+            place: What an earlier message of the same topic returned; empty: none.
 
         Raises:
             errors.TemporaryError: It may work later.
@@ -57,7 +57,7 @@ class WebhookSender:
     clock: clocks.Clock
 
     async def send(self, message: outbox.OutboxMessage, place: str) -> str:
-        """Post a letter; see `Sender.send`."""
+        """Post a message; see `Sender.send`."""
         body = msgspec.json.encode(message.body)
         timestamp = str(int(self.clock.now().timestamp()))
         headers = {
@@ -81,7 +81,7 @@ class IncomingWebhookSender:
     hook_url_file: str
 
     async def send(self, message: outbox.OutboxMessage, place: str) -> str:
-        """Post a letter; see `Sender.send`."""
+        """Post a message; see `Sender.send`."""
         address = await _read(self.hook_url_file)
         headers = {"Content-Type": "application/json"}
         await _post(self.session, address, msgspec.json.encode(message.body), headers)
@@ -90,7 +90,7 @@ class IncomingWebhookSender:
 
 @dataclass(frozen=True, slots=True)
 class SlackBotSender:
-    """Posts as a bot: one message per topic, edited by later letters."""
+    """Posts as a bot: one message per topic, edited by later ones."""
 
     session: aiohttp.ClientSession
     settings: server_settings.Slack

@@ -1,4 +1,4 @@
-"""How many applications and clusters stand how, counted when Prometheus asks."""
+"""Gauges of applications and clusters by status, counted when Prometheus scrapes."""
 
 from collections import Counter
 from datetime import datetime, timedelta
@@ -26,13 +26,13 @@ class FleetGauges:
         self._taken: datetime | None = None
         self._applications = prometheus.Gauge(
             "volary_applications",
-            "Applications by how they stand.",
+            "Applications by status.",
             ("status",),
             registry=registry,
         )
         self._clusters = prometheus.Gauge(
             "volary_clusters",
-            "Clusters by how they are.",
+            "Clusters by status.",
             ("status",),
             registry=registry,
         )
@@ -51,7 +51,7 @@ class FleetGauges:
         )
         self._stopped = prometheus.Gauge(
             "volary_failover_stopped",
-            "1 while so much of the fleet looks lost that nothing is moved.",
+            "1 while failover is suppressed because too much of the fleet is unreachable.",
             registry=registry,
         )
 

@@ -99,7 +99,7 @@ def _secret_files_of(receiver: server_settings.Receiver) -> Iterator[str]:
 
 
 class _RepositoryWatch:
-    """Makes a watcher for each tenure, and passes webhooks on to the one there is."""
+    """Makes a watcher for each term of leadership, and passes webhooks on to the one there is."""
 
     def __init__(self, settings: server_settings.Settings, all_mirrors: mirrors.Mirrors) -> None:
         self._settings = settings
@@ -142,7 +142,7 @@ async def run(
     clock: clocks.Clock,
     ready: Callable[[str, bool], None] = lambda _, __: None,
 ) -> None:
-    """Be a controller with a server until cancelled.
+    """Run the controller and its API server until cancelled.
 
     Args:
         settings: From `read_settings`.

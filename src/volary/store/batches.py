@@ -60,7 +60,7 @@ class LogBatches:
         """Keep lines until cancelled; the owner then calls `flush` for the rest.
 
         Raises:
-            faults.Overtaken: Another process drives now.
+            faults.Overtaken: Another process holds the leader lease now.
         """
         while True:
             try:
@@ -78,7 +78,7 @@ class LogBatches:
 
         Raises:
             errors.TemporaryError: The database does not work; the lines wait on.
-            faults.Overtaken: Another process drives now.
+            faults.Overtaken: Another process holds the leader lease now.
         """
         while self._waiting:
             batch = self._waiting[: self._most]

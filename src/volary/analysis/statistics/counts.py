@@ -2,7 +2,7 @@
 
 Both sides together had so many events; without a difference each of them falls to the new
 version with the chance of its share of the requests (or of the time). That conditional view
-needs no common error rate: several clusters, or several looks, are strata whose excesses are
+needs no common error rate: several clusters, or several looks, are blocks whose excesses are
 added up (Cochran-Mantel-Haenszel), so that a region which always has more errors does not count
 against the version that happens to run there.
 """
@@ -14,7 +14,7 @@ from statistics import NormalDist
 
 from volary.analysis.statistics import binomial, ranks
 
-#: Up to so many events the distribution is computed, of one stratum or of several; above it
+#: Up to so many events the distribution is computed, of one block or of several; above it
 #: is approximated.
 _EXACT, _EXACT_TOGETHER = 5_000, 400
 _NORMAL = NormalDist()
@@ -35,7 +35,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Both sides of one stratum; each has an exposure above zero."""
+    """Both sides of one block; each has an exposure above zero."""
 
     first: Count
     second: Count
@@ -63,7 +63,7 @@ class _Block:
 
 
 def proportion_tails(blocks: Sequence[Pair]) -> ranks.Tails:
-    """Test whether the proportions are alike in every stratum (Fisher; Mantel-Haenszel).
+    """Test whether the proportions are alike in every block (Fisher; Mantel-Haenszel).
 
     Events are rounded to whole ones: a metric system that extrapolates gives fractions.
     """
@@ -72,7 +72,7 @@ def proportion_tails(blocks: Sequence[Pair]) -> ranks.Tails:
 
 
 def rate_tails(blocks: Sequence[Pair], *, ratio: float = 1.0) -> ranks.Tails:
-    """Test whether the first side's rate is `ratio` times the other's in every stratum.
+    """Test whether the first side's rate is `ratio` times the other's in every block.
 
     Also for proportions with a ratio other than 1, where it errs on the safe side.
     """
@@ -152,7 +152,7 @@ def _convolved(first: Sequence[float], second: Sequence[float]) -> list[float]:
 def ratio(blocks: Sequence[Pair]) -> float | None:
     """Return how many times the other's rate the first side has; None with no event there.
 
-    Over several strata Mantel and Haenszel's estimate, which no stratum's own level distorts.
+    Over several blocks Mantel and Haenszel's estimate, which no block's own level distorts.
     """
     above, below = _weighted(blocks)
     return above / below if below else None
@@ -171,8 +171,8 @@ def ratio_interval(
 ) -> tuple[float, float | None]:
     """Return an interval for `ratio`; None above: there is no upper bound.
 
-    One stratum, or one side without events: Clopper and Pearson's on the share of the events;
-    over several strata, or for thousands of events, Greenland and Robins'.
+    One block, or one side without events: Clopper and Pearson's on the share of the events;
+    over several blocks, or for thousands of events, Greenland and Robins'.
     """
     added = _added(blocks)
     is_one_sided = not round(added.first.events) or not round(added.second.events)

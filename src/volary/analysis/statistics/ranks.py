@@ -20,7 +20,7 @@ from volary.model import analysis
 #: Up to so many values on each side the distribution is computed, above it is approximated
 #: (PipeCD's limits).
 _EXACT, _EXACT_TIED = 50, 25
-#: Sums that are worked out, over strata, before the approximation takes over.
+#: Sums that are worked out, over blocks, before the approximation takes over.
 _EXACT_SUMS = 40_000
 _NORMAL = NormalDist()
 _HALVINGS = 30
@@ -110,9 +110,9 @@ def _doubled_middles(groups: Sequence[int]) -> list[int]:
 def tails(blocks: Sequence[RankSum]) -> Tails:
     """Return both p-values of one comparison, or of several taken together.
 
-    One stratum: exact for small samples, otherwise the tie-corrected normal approximation.
-    Several (clusters, looks): van Elteren's test, which ranks within each stratum, so that
-    strata may differ as they like; exact as long as that is few enough sums.
+    One block: exact for small samples, otherwise the tie-corrected normal approximation.
+    Several (clusters, looks): van Elteren's test, which ranks within each block, so that
+    blocks may differ as they like; exact as long as that is few enough sums.
     """
     if len(blocks) == 1 and _is_small(blocks[0]):
         return _exact(blocks[0])
@@ -251,21 +251,21 @@ def _width(total: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A superiority over strata, and how far it may be off."""
+    """A superiority over blocks, and how far it may be off."""
 
     value: float
     variance: float
 
 
 def superiority(blocks: Sequence[RankSum]) -> float:
-    """Return the chance that the first side is higher, over strata weighed by what they say."""
+    """Return the chance that the first side is higher, over blocks weighed by what they say."""
     return sum(
         share * ranks.superiority for share, ranks in zip(_shares(blocks), blocks, strict=True)
     )
 
 
 def estimate(blocks: Sequence[RankSum]) -> Estimate:
-    """Return the superiority over strata with its variance, which is never quite zero."""
+    """Return the superiority over blocks with its variance, which is never quite zero."""
     # Half a pair towards the middle, so that sides wholly apart do not seem certain.
     pairs = sum(each.first * each.second for each in blocks)
     value = superiority(blocks)
@@ -293,7 +293,7 @@ def _shares(blocks: Sequence[RankSum]) -> list[float]:
 
 
 def interval(blocks: Sequence[RankSum], *, confidence: float = 0.95) -> tuple[float, float]:
-    """Return an interval for `superiority` (Newcombe 2006, method 5, per stratum).
+    """Return an interval for `superiority` (Newcombe 2006, method 5, per block).
 
     It keeps to 0-1 and has a width also where one side is wholly above the other.
     """

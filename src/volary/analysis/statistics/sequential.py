@@ -6,7 +6,7 @@ that is true. A product of such bets exceeds 1 / 0.05 at any time, however often
 a chance below 5 % (Ville's inequality), and 1 / its highest value so far is a p-value that may
 be read at any moment.
 
-Neither bet assumes a level that stays the same: each look on each cluster is a stratum of its
+Neither bet assumes a level that stays the same: each look on each cluster is a block of its
 own, so peaks of traffic and differing regions cancel out.
 
 *Ranks.* U without ties is never wider than the normal distribution of its own mean and
@@ -52,7 +52,7 @@ class Evidence:
 
 
 def from_ranks(looks: Iterable[Sequence[ranks.RankSum]], deviation: analysis.Deviation) -> Evidence:
-    """Return the evidence that the first side is higher, lower or either; strata per look."""
+    """Return the evidence that the first side is higher, lower or either; blocks per look."""
     excess = variance = 0.0
     now = best = 0.0
     for blocks in looks:

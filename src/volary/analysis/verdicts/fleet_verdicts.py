@@ -44,7 +44,7 @@ class _Fit:
 def find_outliers(
     rule: analysis.Rule, seen: Mapping[str, Sequence[samples.Look]], now: datetime
 ) -> tuple[str, ...]:
-    """Return the targets that stand out, in the order of `seen`."""
+    """Return the outliers, in the order of `seen`."""
     found = {
         target: [cell for look in each for cell in look.usable] for target, each in seen.items()
     }
@@ -132,7 +132,7 @@ def judge(
 
     With `Decider.BOTH` half of the accepted chance of a false alarm goes to the pooled
     verdict, the other half is shared by the clusters. One that its own data condemn fails by
-    itself, and if it stands out it is left out of the pool: what is wrong there is not wrong
+    itself, and if it is an outlier it is left out of the pool: what is wrong there is not wrong
     everywhere.
     """
     seen = {target: samples.at_cluster(rule, each, now) for target, each in series.items()}

@@ -1,4 +1,4 @@
-"""``volary application``: what to do about one that has lost its repository or its file."""
+"""``volary application``: adopt or forget one whose repository or file is gone."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from volary.cli.commands import remote
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="What to do about applications that have lost their repository or their file.",
+    help="Adopt or forget applications whose repository or file is gone.",
 )
 
 _Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; the audit keeps it.")]

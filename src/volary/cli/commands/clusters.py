@@ -9,7 +9,7 @@ from volary.cli.commands import remote
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="How a server's clusters are, and what keeps applications away from them.",
+    help="Show a server's clusters and change their taints.",
 )
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a cluster.")]
@@ -56,7 +56,7 @@ def get(
 
 @app.command()
 def cordon(name: _Name, reason: remote.Reason = "", server: remote.Server = "") -> None:
-    """Have nothing new begin in a cluster; what it misses is caught up after `uncordon`."""
+    """Start nothing new in a cluster; releases it misses are backfilled after `uncordon`."""
     _ask(name, "cordon", {"reason": reason}, server)
 
 
@@ -84,7 +84,7 @@ def taint(
     reason: remote.Reason = "",
     server: remote.Server = "",
 ) -> None:
-    """Mark a cluster (NoSchedule, NoExecute), or take a mark away."""
+    """Add a taint to a cluster (NoSchedule, NoExecute), or remove one."""
     from volary.cli.remote import clusters
 
     target = remote.target_of(server)

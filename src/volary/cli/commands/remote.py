@@ -94,9 +94,9 @@ def _send_to_run_or_application(
 
 @app.command("server")
 def serve(config: Config = "volary-server.yaml") -> None:
-    """Run the controller and its server: Git drives it, people steer it.
+    """Run the controller and its API server in one process.
 
-    SIGTERM or Ctrl-C ends it; runs go on with the next start.
+    SIGTERM or Ctrl-C stops it; runs resume at the next start.
     """
     from volary.cli import server_process
 
@@ -116,7 +116,7 @@ def create_token(
     ] = None,
     config: Config = "volary-server.yaml",
 ) -> None:
-    """Make a token and print it, this once; only its hash is kept."""
+    """Create a token and print it once; only its hash is stored."""
     from volary.cli import server_process
 
     raise typer.Exit(server_process.create_token(config, name, role.value, tuple(label), days))
@@ -134,7 +134,7 @@ def list_tokens(config: Config = "volary-server.yaml") -> None:
 def revoke_token(
     name: Annotated[str, typer.Argument(help="Name or id.")], config: Config = "volary-server.yaml"
 ) -> None:
-    """Make a token worthless at once."""
+    """Revoke a token; effective at once."""
     from volary.cli import server_process
 
     raise typer.Exit(server_process.revoke_token(config, name))
@@ -229,7 +229,7 @@ def logs(
     server: Server = "",
     output: Output = Form.TEXT,
 ) -> None:
-    """Show what a run's tasks said."""
+    """Show the logs of a run's tasks."""
     from volary.cli.remote import output as forms
     from volary.cli.remote import queries
 
@@ -246,7 +246,7 @@ def status(
     server: Server = "",
     output: Output = Form.TEXT,
 ) -> None:
-    """Say how a run is; exit code 0 fine, 1 failed, 3 waiting for a person."""
+    """Show the status of a run; exit code 0 fine, 1 failed, 3 waiting for a person."""
     from volary.cli.remote import output as forms
     from volary.cli.remote import queries
 
@@ -281,7 +281,7 @@ def rollback(
     follow: Follow = False,
     server: Server = "",
 ) -> None:
-    """Take the last change back, the last wave first; or go to a commit."""
+    """Roll back the last change, the last wave first; or go to a commit."""
     from volary.cli.remote import commands
 
     finish(
@@ -294,7 +294,7 @@ def approve(
     run: Run,
     comment: Comment = "",
     withdraw: Annotated[
-        bool, typer.Option("--withdraw", help="Take your approval back, before anything began.")
+        bool, typer.Option("--withdraw", help="Withdraw your approval before anything has begun.")
     ] = False,
     server: Server = "",
 ) -> None:
@@ -317,7 +317,7 @@ def promote(
     ] = "",
     server: Server = "",
 ) -> None:
-    """End the soak, webhook or analysis of the current wave; its health is still seen."""
+    """End the soak, webhook or analysis of the current wave; its health is still checked."""
     _send_to_run("promote", run, server, {"reason": reason, "wave": wave})
 
 
@@ -335,13 +335,13 @@ def unfreeze(
 def pause(
     run: Run, whole: WholeApplication = False, reason: Reason = "", server: Server = ""
 ) -> None:
-    """Have a run start nothing new; or with --application all of an application."""
+    """Pause a run, or with --application a whole application."""
     _send_to_run_or_application("pause", run, server, {"reason": reason}, whole=whole)
 
 
 @app.command()
 def resume(run: Run, whole: WholeApplication = False, server: Server = "") -> None:
-    """Have what was paused go on, with what it is pinned to."""
+    """Resume what was paused, at the commit it is pinned to."""
     _send_to_run_or_application("resume", run, server, {}, whole=whole)
 
 

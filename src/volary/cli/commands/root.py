@@ -272,7 +272,7 @@ def run(
     """Roll a commit out over all clusters, stage by stage.
 
     Everything is tried on every cluster before the first write; nothing is changed when one
-    of them refuses. Ctrl-C once stops politely and says what is left as it is, twice at once.
+    of them refuses. Ctrl-C once stops gracefully and says what is left as it is, twice at once.
     """
     from volary.cli import durations
     from volary.cli.run import local_run

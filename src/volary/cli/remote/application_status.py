@@ -54,8 +54,8 @@ def _server_status(found: json.JsonObject) -> Iterator[str]:
         yield _pair("server", f"{found['status']}: {found['reason']}")
     if found["run"]:
         yield _pair("run", found["run"])
-    if found["whyWaiting"]:
-        yield _pair("waits", found["whyWaiting"])
+    if found["waitingReason"]:
+        yield _pair("waits", found["waitingReason"])
     if found["problem"]:
         yield _pair("problem", found["problem"])
 

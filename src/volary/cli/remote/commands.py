@@ -22,7 +22,7 @@ async def start_run(
         asked = await server.post("applications", application, kind, body=_without_empty(body))
         if follow:
             await _until_prepared(server, application, asked["run"])
-    console.messages().print(f"{asked['run']}: {asked['reason'] or 'taken'}", markup=False)
+    console.messages().print(f"{asked['run']}: {asked['reason'] or 'accepted'}", markup=False)
     console.write(asked["run"])
     if follow:
         return await queries.watch(target, asked["run"], as_json=False)
@@ -35,7 +35,7 @@ async def send_to_application(
     """Ask something of an application that leads to no run of its own."""
     async with client.Client.open(target) as server:
         asked = await server.post("applications", application, kind, body=_without_empty(body))
-    console.write_text(f"{application}: {asked['reason'] or 'taken'}")
+    console.write_text(f"{application}: {asked['reason'] or 'accepted'}")
     return exit_codes.Exit.DONE
 
 
@@ -56,8 +56,8 @@ async def _until_prepared(server: client.Client, application: str, run: str) -> 
         waiting = known["waiting"]
         if not waiting or waiting["run"] != run:
             raise errors.PermanentError(f"run {run} did not begin: {known['reason']}")
-        if waiting["whyWaiting"] != said:
-            said = waiting["whyWaiting"]
+        if waiting["waitingReason"] != said:
+            said = waiting["waitingReason"]
             messages.print(f"{run} waits: {said}", markup=False)
         await asyncio.sleep(_POLL_INTERVAL)
 
@@ -75,7 +75,7 @@ async def send_to_run(target: login.Target, kind: str, run: str, body: json.Json
     async with client.Client.open(target) as server:
         found = await queries.run_of(server, run)
         asked = await server.post("runs", found["summary"]["id"], kind, body=_without_empty(body))
-    console.write_text(f"{asked['run']}: {asked['reason'] or 'taken'}")
+    console.write_text(f"{asked['run']}: {asked['reason'] or 'accepted'}")
     return exit_codes.Exit.DONE
 
 

@@ -93,7 +93,7 @@ _COLUMNS: dict[Noun, tuple[tuple[str, str, bool], ...]] = {
 #: So many clusters are named in a status.
 _FEW = 2
 _LONGEST = 60
-#: Reasons stand last, or nearly so.
+#: Reasons come last, or nearly so.
 _LONGEST_REASON = 160
 
 
@@ -128,9 +128,9 @@ def _status(application: json.JsonObject) -> str:
 
 
 def _status_reason(application: json.JsonObject) -> str:
-    """Return why an application stands as it does, and what a new run of it waits for."""
+    """Return why an application has its status, and what a new run of it waits for."""
     waiting = application.get("waiting") or {}
-    held = waiting.get("whyWaiting") or application.get("paused", "")
+    held = waiting.get("waitingReason") or application.get("paused", "")
     return "; ".join(each for each in (application.get("reason", ""), held) if each)
 
 
@@ -233,7 +233,7 @@ def explain_run(run: json.JsonObject) -> None:
     _pair("how", run["plan"])
     _pair("now", f"{summary['status']}: {summary['reason']}")
     if not summary["finished"]:
-        _pair("waits", run["whyWaiting"])
+        _pair("waits", run["waitingReason"])
     _pair("next", run["whatNext"])
     _pair("move", run.get("move"))  # a server of before says nothing about it
     _pair("if it fails", run["ifFailed"])
@@ -251,7 +251,7 @@ def describe_application(found: json.JsonObject) -> None:
     for name, why in found["missing"].items():
         _pair("missing", f"{name}: {why}")
     if found["waiting"]:
-        _pair("waiting", f"{found['waiting']['reason']}: {found['waiting']['whyWaiting']}")
+        _pair("waiting", f"{found['waiting']['reason']}: {found['waiting']['waitingReason']}")
 
 
 def _pair(name: str, value: object) -> None:

@@ -94,7 +94,7 @@ async def get_app(target: Callable[[], login.Target], asked: StatusQuery, form: 
     """
     if not asked.name and not asked.app:
         raise errors.user_error(
-            "it was not said which application", hint="volary get app NAME; see volary get apps"
+            "no application is named", hint="volary get app NAME; see volary get apps"
         )
     if asked.fleet or asked.contexts:
         from volary.cli.local import live_status  # clusters, which a server's commands do without
@@ -155,7 +155,7 @@ async def explain(target: login.Target, run: str, form: output.Form) -> int:
     async with client.Client.open(target) as server:
         found = await run_of(server, run)
     if form in (output.Form.JSON, output.Form.YAML):
-        keys = ("plan", "whyWaiting", "whatNext", "ifFailed", "move")
+        keys = ("plan", "waitingReason", "whatNext", "ifFailed", "move")
         shown = {key: found[key] for key in keys if key in found}
         output.show({"summary": found["summary"]} | shown, form)
     else:
@@ -224,7 +224,7 @@ async def status(target: login.Target, run: str, *, wait: bool, form: output.For
         output.show(summary, form)
     else:
         console.write_text(f"{summary['id']}  {summary['status']}: {summary['reason']}")
-    if found["held"] or found["wantedApproval"]:
+    if found["held"] or found["pendingApproval"]:
         return exit_codes.Exit.WAITING
     return exit_code_of(summary["status"])
 
@@ -232,7 +232,7 @@ async def status(target: login.Target, run: str, *, wait: bool, form: output.For
 def _is_settled(found: json.JsonObject) -> bool:
     """Say whether nothing happens any more without a person."""
     ended = found["summary"]["finished"] is not None
-    return bool(ended or found["held"] or found["wantedApproval"])
+    return bool(ended or found["held"] or found["pendingApproval"])
 
 
 async def _until_settled(server: client.Client, run: str) -> json.JsonObject:

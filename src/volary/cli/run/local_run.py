@@ -74,7 +74,7 @@ def unsent_notifications(application: applications.Application) -> list[errors.P
     if not application.alerts:
         return []
     names = ", ".join(dict.fromkeys(each.receiver for each in application.alerts))
-    message = f"{names} will hear nothing of this run: notifications are sent by `volary server`"
+    message = f"{names} is not notified of this run: only `volary server` sends notifications"
     return [errors.Problem(message, severity=errors.Severity.WARNING)]
 
 
@@ -252,4 +252,6 @@ def _save_last_success(
             made = numbers.before.taken_over(numbers.now, kept)
             local_state.write_assignment(where, key, made)
     except OSError as error:
-        messages.print(f"[yellow]warning:[/] the success could not be remembered: {error.strerror}")
+        messages.print(
+            f"[yellow]warning:[/] the successful commit could not be saved: {error.strerror}"
+        )

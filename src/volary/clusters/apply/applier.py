@@ -82,7 +82,7 @@ async def apply_set(
 ) -> apply_results.ChangeSet:
     """Apply `manifests` and return what happened to each, in the order of writing.
 
-    Safe to repeat. Cancelling breaks off in mid-set; whoever wants to stop politely
+    Safe to repeat. Cancelling breaks off in mid-set; whoever wants to stop gracefully
     lets it end.
 
     Raises:

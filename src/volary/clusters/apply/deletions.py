@@ -51,10 +51,10 @@ async def delete_in_order(
 
     Args:
         client: Of the cluster.
-        doomed: The live objects as they were listed.
+        to_delete: The live objects as they were listed.
         check: Judges each object again, as it is right before its delete.
         timeout: How long they may take to go.
-        followed: Awaited between routes that were deleted and what they led to.
+        wait_for_proxies: Awaited between routes that were deleted and what they led to.
     """
     changes: list[apply_results.Change] = []
     failures: list[str] = []

@@ -59,7 +59,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class OwnedObjects:
-    """What was found, just now."""
+    """The objects and the inventory, as read just now."""
 
     inventory: inventory.Inventory
     #: Every object that carries the application's labels, of the kinds that were listed.

@@ -71,7 +71,7 @@ async def prune(
         scope: Whose objects are looked at.
         timeout: How long deleted objects may take to go.
         check: A further reason for which an object stays; empty text: none.
-        followed: Awaited between routes that were deleted and what they led to.
+        wait_for_proxies: Awaited between routes that were deleted and what they led to.
 
     Raises:
         VolaryError: when a list failed for another reason than missing permission; then

@@ -20,7 +20,7 @@ _SECRET = ("", "Secret")
 
 @dataclass(frozen=True, slots=True)
 class LiveState:
-    """What was seen in one cluster."""
+    """An application's objects in one cluster."""
 
     live: tuple[json.JsonObject, ...] = ()
     #: Applied once, not deleted by us, and not there.

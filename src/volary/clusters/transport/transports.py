@@ -44,7 +44,7 @@ class Limits:
     #: Seconds for one try of a request, its answer included.
     timeout: float = 30.0
     connect_timeout: float = 5.0
-    #: Seconds that a read still gets once its task was told to stop (`haste`).
+    #: Seconds that a read still gets once its task was told to stop (`stop_deadline`).
     moment: float = 5.0
     #: Seconds for a program that prints credentials.
     exec_timeout: float = 60.0

@@ -75,7 +75,7 @@ async def wait_serving(
 ) -> str:
     """Wait until a Service has a ready endpoint that is a pod with `labels`.
 
-    What `glance` has seen already is not asked for again; it forgets all when it takes long.
+    What `snapshot` holds is not asked for again; it is emptied when this takes long.
 
     Returns what is missing when time is up or `stop` returns; empty when there is one, or
     when this user may not look at endpoints.
@@ -194,7 +194,7 @@ async def wait_ready_pods(
 ) -> int:
     """Wait until a pod with `labels` is ready; return how many are, 0 when late or stopped.
 
-    What `glance` has seen already is not asked for again; it forgets all when it takes long.
+    What `snapshot` holds is not asked for again; it is emptied when this takes long.
     """
     kind, chosen = await _pod_kind(client), label_selectors.exact(labels)
     snapshot = snapshot or list_snapshot.ListSnapshot(client)

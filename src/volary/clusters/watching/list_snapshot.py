@@ -14,7 +14,7 @@ from volary.model import json
 
 @dataclass(slots=True)
 class ListSnapshot:
-    """Lists of one moment; make a new one for the next moment."""
+    """Lists of one moment; make a new one for the next."""
 
     client: clients.Client
     _seen: dict[tuple[str, str, str], tuple[json.JsonObject, ...]] = field(default_factory=dict)
@@ -46,5 +46,5 @@ class ListSnapshot:
         self._seen[resource.title, namespace, label_selector] = tuple(items)
 
     def forget(self) -> None:
-        """The moment has passed: what is asked next is looked at anew."""
+        """The moment has passed: what is asked next is listed anew."""
         self._seen.clear()

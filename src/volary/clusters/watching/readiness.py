@@ -1,6 +1,6 @@
 """What is still missing until a set of objects is ready: pure, from what was seen.
 
-`wait` collects objects and pods from watches and asks here after each change.
+`waits` collects objects and pods from watches and asks here after each change.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +50,7 @@ class Readiness:
 
 @dataclass(slots=True)
 class Observed:
-    """What the watches have told so far; changed by `wait` only."""
+    """What the watches have seen so far; changed by `waits` only."""
 
     #: By the key of the manifest, with its namespace filled in.
     objects: dict[manifest.ResourceKey, json.JsonObject] = field(default_factory=dict)

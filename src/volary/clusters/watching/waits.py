@@ -77,7 +77,7 @@ async def wait_ready(
     custom kinds and those that a user's rule is for. What needs no waiting counts as ready.
 
     A custom object of whose health nobody knows anything is ready once it is there, and is
-    said to be (`WaitResult.unruled`): waiting longer would never end. Where its kind has a
+    said to be (`WaitResult.unassessed`): waiting longer would never end. Where its kind has a
     status of its own, the controller first gets a moment to write one.
 
     Args:

@@ -40,7 +40,7 @@ class Toleration(base_sections.Section):
     )
     toleration_seconds: Annotated[int, Field(ge=0, strict=True)] | None = Field(
         default=None,
-        description="How long a `NoExecute` mark is put up with before the application is moved; "
+        description="How long a `NoExecute` taint is tolerated before the application is moved; "
         "not given: for ever.",
     )
 

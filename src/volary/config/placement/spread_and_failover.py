@@ -39,7 +39,7 @@ class Behaviour(base_sections.Section):
         default=timedelta(minutes=5),
         validate_default=True,
         description="How long the reason has to last. For a cluster: how long marks with "
-        "`NoExecute` are put up with that none of `placement.tolerations` is about.",
+        "`NoExecute` are tolerated that none of `placement.tolerations` is about.",
     )
     purge: placement_failover_rules.Purge = Field(
         default=placement_failover_rules.Purge.GRACEFULLY,

@@ -137,7 +137,7 @@ class CommandClient:
                 answered = await self._answer(request.id)
         except TimeoutError:
             raise refusals.Busy(
-                "the request is kept, but nobody drives runs at the moment; look again later"
+                "the request is kept, but there is no leader at the moment; look again later"
             ) from None
         if answered.refusal:
             raise refusals.conflict(answered.refusal)

@@ -164,7 +164,7 @@ class CommandHandler:
         return (
             await reconciler.request(request.run_id, event)
             if reconciler
-            else "nobody drives this run"
+            else "no process carries out this run"
         )
 
     async def _sync(

@@ -217,7 +217,7 @@ class Service:
     async def pause_application(
         self, application: str, asker: representations.Actor, *, reason: str = ""
     ) -> representations.AskedView:
-        """Have nothing of it begin to move, its run under way included, until resumed.
+        """Pause it, its run under way included, until it is resumed.
 
         Raises:
             refusals.NotFound: There is no such application.

@@ -275,7 +275,7 @@ class ApplicationReconciler:
         except Exception as error:
             if context.is_overtaken(error):
                 raise
-            _LOG.exception("application %s stands still by a bug", self.name)
+            _LOG.exception("application %s stopped by an internal error", self.name)
             self._session = None
             what = f"internal error ({type(error).__name__}), see the log"
             await self.change(status=application_statuses.StatusWord.FAILED.value, reason=what)

@@ -29,7 +29,7 @@ class StallDetector:
             await asyncio.sleep(_TICK)
             late = _now() - before - _TICK
             if late > _LATE:
-                self._doubt = f"this process stood still for {late:.1f} s"
+                self._doubt = f"the event loop stalled for {late:.1f} s"
 
     def doubt(self) -> str:
         """Say what happened since this was asked last; empty: nothing."""

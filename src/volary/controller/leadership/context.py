@@ -85,7 +85,7 @@ class LeaderContext:
 
 
 def is_overtaken(error: BaseException) -> bool:
-    """Say whether another process drives now, so that this one has to stop at once."""
+    """Say whether another process is the leader now, so that this one has to stop at once."""
     if isinstance(error, BaseExceptionGroup):
         return any(is_overtaken(each) for each in error.exceptions)
     return isinstance(error, fencing.LeaseLost)

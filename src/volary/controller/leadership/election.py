@@ -50,12 +50,12 @@ async def lead(
     chosen = timing or LeaseTiming()
     while True:
         lease = await _acquire(store, owner, chosen)
-        _LOG.info("this process drives now (fence %d)", lease.number)
+        _LOG.info("acquired leader lease, term %d", lease.number)
         try:
             await _while_held(store, lease, work, chosen)
         finally:
             await _release(store, lease)
-        _LOG.warning("another process drives now, or may: this one stands by")
+        _LOG.warning("another process is the leader now, or may be: this one stands by")
 
 
 async def _acquire(store: protocol.Store, owner: str, timing: LeaseTiming) -> records.Lease:

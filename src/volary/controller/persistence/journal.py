@@ -49,7 +49,7 @@ class StoreJournal:
         """Remember one transition; returns once it is safe.
 
         Raises:
-            faults.Overtaken: Another process drives now; this one must stop.
+            faults.Overtaken: Another process holds the leader lease now; this one must stop.
             faults.VersionConflict: Another process has driven this run on.
         """
         made = transitions.step_transition(self._run, record.happened, record.step, self._version)

@@ -69,7 +69,9 @@ class BackfillLoop:
         busy = sum(_is_backfilling(each.application_status) for each in everybody)
         for reconciler in everybody:
             work = self._look_at(reconciler, known, may_begin=busy < _MOST_AT_ONCE)
-            busy += await probe_rounds.isolate_errors(work, reconciler.name, "is not caught up now")
+            busy += await probe_rounds.isolate_errors(
+                work, reconciler.name, "is not backfilled now"
+            )
 
     async def _look_at(
         self,

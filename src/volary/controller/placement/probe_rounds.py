@@ -48,7 +48,7 @@ async def isolate_errors(work: Awaitable[bool], application: str, what: str) -> 
     Args:
         work: What is done.
         application: Its name.
-        what: Said in the log after the name when it is not done: ``is not caught up now``.
+        what: Said in the log after the name when it is not done: ``is not backfilled now``.
     """
     try:
         return await work

@@ -140,7 +140,7 @@ def to_document(application_status: ApplicationStatus) -> json.JsonObject:
         "want": run_requests.to_document(application_status.run_request)
         if application_status.run_request
         else None,
-        "whyWaiting": application_status.waiting_reason,
+        "waitingReason": application_status.waiting_reason,
         "targets": None
         if targets is None
         else {
@@ -167,7 +167,7 @@ def to_document(application_status: ApplicationStatus) -> json.JsonObject:
         if application_status.move
         else None,
         "reached": release_coverage.to_document(application_status.coverage),
-        "catchUp": run_requests.to_document(application_status.backfill)
+        "backfill": run_requests.to_document(application_status.backfill)
         if application_status.backfill
         else None,
         "pause": None
@@ -197,14 +197,14 @@ def _read_requirement(document: json.JsonObject) -> rollouts.Requirement:
 def from_document(document: json.JsonObject) -> ApplicationStatus:
     """Read a status; what an earlier version did not write is empty."""
     run_request, targets = document.get("want"), document.get("targets")
-    move, backfill = document.get("move"), document.get("catchUp")
+    move, backfill = document.get("move"), document.get("backfill")
     return ApplicationStatus(
         head=document.get("head", ""),
         looked_at=document.get("lookedAt", ""),
         run=document.get("run", ""),
         under_way=bool(document.get("underWay")),
         run_request=run_requests.from_document(run_request) if run_request else None,
-        waiting_reason=document.get("whyWaiting", ""),
+        waiting_reason=document.get("waitingReason", ""),
         targets=None
         if targets is None
         else applications.TargetSelector(

@@ -36,7 +36,7 @@ class RunKind(StrEnum):
     #: It moves between clusters; no release comes with it.
     PLACEMENT = "placement"
     #: Single clusters get the last completed release, which they have missed.
-    BACKFILL = "catchUp"
+    BACKFILL = "backfill"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def to_document(run_request: RunRequest) -> json.JsonObject:
         "by": run_request.by,
         "author": run_request.author,
         "strategy": run_request.strategy.value if run_request.strategy else "",
-        "undoes": run_request.rollback_of,
+        "rollback_of": run_request.rollback_of,
         "shift": None if run_request.shift is None else _shift(run_request.shift),
         "targets": list(run_request.targets),
         "takesBack": run_request.takes_back,
@@ -127,7 +127,7 @@ def from_document(document: json.JsonObject) -> RunRequest:
         by=document.get("by", ""),
         author=document.get("author", ""),
         strategy=run_plans.Strategy(strategy) if strategy else None,
-        rollback_of=document.get("undoes", ""),
+        rollback_of=document.get("rollback_of", ""),
         shift=_read_shift(shift),
         targets=tuple(document.get("targets") or ()),
         takes_back=document.get("takesBack", ""),

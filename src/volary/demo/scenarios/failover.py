@@ -216,9 +216,11 @@ async def _stopped(environment: _Environment, asked: client.Client) -> bool:
     messages.print("\n[bold]4.[/] Three of four do not answer at once; their users are served")
     environment.lose(*_OTHERS)
     found = await _until(
-        environment, asked, lambda each: any("it is us" in one for one in _reasons(each))
+        environment, asked, lambda each: any("failover suppressed" in one for one in _reasons(each))
     )
-    _print_step(environment, next(each for each in _reasons(found) if "it is us" in each))
+    _print_step(
+        environment, next(each for each in _reasons(found) if "failover suppressed" in each)
+    )
     environment.lose()
     messages.print("   they answer again")
     found = await _until(environment, asked, lambda each: not each["waiting"])
@@ -252,7 +254,9 @@ async def _until(
                     environment.load_balancer.look()
                     await asyncio.sleep(_PERIOD)
     except TimeoutError:
-        raise errors.user_error(f"the demo did not get there; it stood at {seen}") from None
+        raise errors.user_error(
+            f"the demo did not reach the expected state; the last one was {seen}"
+        ) from None
 
 
 def _pods(environment: _Environment) -> list[int]:

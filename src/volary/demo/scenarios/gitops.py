@@ -1,4 +1,4 @@
-"""``volary demo --scenario gitops``: Git drives, a person approves, and nothing is lost."""
+"""``volary demo --scenario gitops``: a push starts a run, a person approves, and no run is lost."""
 
 import asyncio
 import tempfile
@@ -72,7 +72,7 @@ def _prepare(messages: rich_console.Console, base: Path, sandbox: fleet.Fleet) -
 
 async def _play(environment: _Environment) -> None:
     server, messages = environment.server, environment.messages
-    messages.print("[bold]Volary: Git drives.[/] A server, a repository, three clusters.\n")
+    messages.print("[bold]Volary: GitOps.[/] A server, a repository, three clusters.\n")
     created = await server.command(
         "token", "create", _APPROVER, "--role", "admin", "--config", str(server.config)
     )
@@ -137,12 +137,14 @@ async def _until(
                 await asyncio.sleep(0.1)
     except TimeoutError:
         state = f"{seen.get('status')}: {seen.get('reason')}" if seen else "there is none"
-        raise errors.user_error(f"the demo's run did not get there; {state}") from None
+        raise errors.user_error(
+            f"the demo's run did not reach the expected state; {state}"
+        ) from None
 
 
 def _expect(holds: bool, what: str) -> None:
     if not holds:
-        raise errors.user_error(f"the demo went wrong: not so that {what}")
+        raise errors.user_error(f"the demo failed: expected that {what}")
 
 
 def _print_run(environment: _Environment, run: json.JsonObject) -> None:

@@ -88,8 +88,7 @@ def _is_as_expected(environment: _Environment, ended: state.Run) -> bool:
     users, messages = environment.users, environment.console
     lost = users.lost / users.samples if users.samples else 0.0
     messages.print(
-        f"users of {users.service} were asked {users.samples} times during the release:"
-        f" {lost:.1%} of their requests would have been lost"
+        f"{users.samples} probe requests to {users.service} during the release, {lost:.1%} failed"
     )
     for reason in list(users.reasons)[:3]:
         messages.print(f"  {reason}", markup=False)

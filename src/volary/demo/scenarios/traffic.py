@@ -95,7 +95,7 @@ async def _play(environment: _Environment) -> bool:
     await probe_clients.wait_until_served(scenario, environment.urls)
     await snapshots.show(messages, "running now", environment.clusters, environment.traffic_probe)
     git_repository.release(made, environment.repository, scenario)
-    messages.print("[bold]2.[/] A commit with the new version, while users ask all the time\n")
+    messages.print("[bold]2.[/] A commit with the new version, under constant load\n")
     users = probe_clients.create(scenario, environment.urls)
     async with asyncio.TaskGroup() as group:
         asking = group.create_task(probe_clients.send_requests(users))

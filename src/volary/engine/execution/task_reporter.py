@@ -12,7 +12,7 @@ from volary.engine.state_machine import commands, events
 from volary.model import clocks, json
 
 LONGEST_LINE = 4000
-#: Seconds; at such beats all tasks hand their progress to their runs.
+#: Seconds; at such ticks all tasks hand their progress to their runs.
 _TICK = 0.2
 
 

@@ -174,7 +174,7 @@ class TaskLogged(TaskEvent):
 class TaskFinding(TaskEvent):
     """Something that an analysis measured or concluded."""
 
-    event: ClassVar[str] = "task-found"
+    event: ClassVar[str] = "task-finding"
 
     #: ``measurement`` or ``verdict``.
     kind: str

@@ -37,7 +37,7 @@ class Task(Protocol):
 
     @property
     def rolling_back(self) -> str:
-        """Why its cluster is being taken back; empty: it is not."""
+        """Why its cluster is rolling back; empty: it is not."""
         ...
 
 

@@ -75,7 +75,7 @@ def rollback_run(
 def commits_after(run: state.Run) -> dict[str, str]:
     """Return which commit each cluster holds after a run that took another one back has ended.
 
-    One that is not proven back is left out: nobody knows.
+    One that is not verified as rolled back is left out: nobody knows.
     """
     lost = set(clusters_left(run))
     return {name: run.running_commit_of(name) for name in run.targets if name not in lost}

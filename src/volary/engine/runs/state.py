@@ -58,7 +58,7 @@ class Stopping(StrEnum):
 
     NOT = "not"
     #: Finish the write, then stop waiting.
-    GRACEFULLY = "politely"
+    GRACEFULLY = "gracefully"
     #: Break off, also in mid-write.
     NOW = "now"
 
@@ -120,7 +120,7 @@ class TaskState:
     progress: Progress | None = None
     #: What was done where, a line each, from the task's outcome.
     details: tuple[str, ...] = ()
-    #: It failed for this reason, the budget allows for it, and its cluster is being taken back.
+    #: It failed for this reason, the budget allows for it, and its cluster is rolling back.
     rolling_back: str = ""
     #: A gate said no to the release; no budget for clusters that fail allows for that.
     refused: bool = False

@@ -125,7 +125,7 @@ def finish_rollback(run: state.Run, now: datetime) -> state.Run:
     why = failures.cause(run)
     if proven:
         taken = [task.target for task in stage.tasks]
-        back = f"{phrases.join_names(taken)} back as before"
+        back = f"{phrases.join_names(taken)} rolled back (verified)"
         run = _close_rollback(run, statuses.TaskStatus.SUCCEEDED, back, now)
         kept = [name for name in run.touched if name not in taken]
         if kept:
@@ -135,7 +135,7 @@ def finish_rollback(run: state.Run, now: datetime) -> state.Run:
         # Of one that takes another run back this is what was asked for.
         ended = statuses.RunStatus.SUCCEEDED if run.rollback_of else statuses.RunStatus.ROLLED_BACK
         return _finished(run, ended, f"{why}; {back}", now)
-    left = f"not proven back: {open_ones}"
+    left = f"rollback not verified: {open_ones}"
     run = _close_rollback(run, statuses.TaskStatus.FAILED, left, now)
     return _finished(run, statuses.RunStatus.FAILED, f"{why}; {left}", now)
 

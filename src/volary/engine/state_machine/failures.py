@@ -51,7 +51,7 @@ def left_out(run: state.Run) -> str:
 
 
 def not_rolled_back(run: state.Run) -> str:
-    """Return the touched clusters that are not proven back, each with its reason."""
+    """Return the touched clusters that are not verified as rolled back, each with its reason."""
     if run.rollback is None:
         return ""
     open_tasks = (

@@ -14,7 +14,7 @@ The rules, in words:
     grace it counts as failed without a word, and its cluster as touched. A run that times
     out does not hold: nobody may be there.
 5.  A rollback visits the clusters the run touched and no other, under a deadline of its
-    own. A failing cluster does not keep the others from being taken back. The run is
+    own. A failing cluster does not keep the others from rolling back. The run is
     `rolled_back` only if every one of these tasks succeeded, else `failed`, naming what is
 left.
 6.  An unreachable cluster fails its stage, or is left out of the rest of the run, by policy. A

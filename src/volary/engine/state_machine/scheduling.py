@@ -1,7 +1,7 @@
 """The way on: starting stages, groups and tasks, and completing them.
 
 The rollback stage is carried out by the same rules; only that a failing cluster
-does not keep the others from being taken back.
+does not keep the others from rolling back.
 """
 
 from collections.abc import Collection

@@ -43,7 +43,7 @@ class ObjectStatus:
     ready: int = 0
     total: int = 0
     images: tuple[str, ...] = ()
-    #: What `aggregation` needs of it; empty when it is missing.
+    #: What `status_aggregation` needs of it; empty when it is missing.
     aggregated_fields: json.JsonObject = field(default_factory=dict)
     #: Its controller has seen the newest generation.
     observed: bool = True
@@ -107,7 +107,7 @@ class ObjectSummary:
     observed: int
     ready: int
     total: int
-    #: As `aggregation` says for its kind.
+    #: As `status_aggregation` says for its kind.
     status: json.JsonObject
     #: How many clusters by health.
     health: Mapping[HealthStatus, int]

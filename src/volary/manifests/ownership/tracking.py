@@ -5,7 +5,7 @@ its EndpointSlices, but not the annotations; annotations of a Deployment go to i
 ReplicaSets, but not the labels. So lists are asked for by label, and whoever
 deletes looks at the annotation as well (PipeCD: managed-by as label and annotation).
 
-Marks go on the object's own metadata only, never on pod templates: a new commit
+Tracking goes on the object's own metadata only, never on pod templates: a new commit
 must not restart pods.
 """
 
@@ -97,7 +97,7 @@ def track_all(
     variant: variant.Variant,
     label: variant.VariantLabel,
 ) -> list[manifest.Manifest]:
-    """Return the manifests, each with `mark`."""
+    """Return the manifests, each with `track`."""
     return [
         track(item, application=application, commit=commit, variant=variant, label=label)
         for item in items

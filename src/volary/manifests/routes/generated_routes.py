@@ -15,7 +15,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import variant
 
 #: On objects that no file holds.
-GENERATED = "volary.dev/made"
+GENERATED = "volary.dev/generated"
 _GATEWAY = "gateway.networking.k8s.io"
 _SMI = "split.smi-spec.io"
 _TRAEFIK = "traefik.io"

@@ -236,7 +236,7 @@ def _untolerated(
         since = (mark.since or clock.since).strftime("%H:%M:%S")
         evidence = (
             f"{name} carries {taints.title(mark)} since {since},"
-            f" which is put up with for {observed_durations.describe(limit)}"
+            f" tolerated for {observed_durations.describe(limit)}"
         )
         left = limit - clock.lasted
         lacks = (
@@ -303,14 +303,14 @@ def _unhealthy(
     behaviour: failover_rules.Behaviour,
     kept: dict[str, observed_durations.ObservedDuration],
 ) -> EvictionReason | None:
-    """Return that the application is ill on a cluster that answers."""
+    """Return that the application is unhealthy on a cluster that answers."""
     degraded, healthy = statuses.HealthStatus.DEGRADED, statuses.HealthStatus.HEALTHY
     if not situation.is_well(name) or situation.health.get(name) is not degraded:
         return None
     clock = _observe(situation, f"{name}/ill", kept)
     evidence = (
-        f"{situation.application.name} is ill on {name}, which answers, since"
-        f" {clock.since:%H:%M:%S}, which is put up with for"
+        f"{situation.application.name} is unhealthy on {name}, which answers, since"
+        f" {clock.since:%H:%M:%S}, tolerated for"
         f" {observed_durations.describe(behaviour.toleration)}"
     )
     others = [each for each in situation.placement.chosen if each != name]

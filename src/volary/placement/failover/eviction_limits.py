@@ -45,7 +45,7 @@ class FleetAssessment:
     def __str__(self) -> str:
         named = ", ".join(self.lost[:5]) + (" and more" if len(self.lost) > 5 else "")
         told = f": {named}" if self.lost else ""
-        return f"{len(self.lost)} of {self.total} clusters look lost{told}"
+        return f"{len(self.lost)} of {self.total} clusters look unreachable{told}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,8 @@ def allowance(
         return Allowance(0, f"nothing is moved now: {view.doubt}", is_closed=True)
     if view.percent >= limits.stop_share:
         reason = (
-            f"{view}: from {limits.stop_share} % on it is us who lost them, so nothing is moved"
+            f"{view}; failover suppressed: at least {limits.stop_share} % unreachable,"
+            " so the controller's own network is suspected"
         )
         return Allowance(0, reason, is_closed=True, alarm=reason)
     if view.unsure_percent >= limits.stop_share:

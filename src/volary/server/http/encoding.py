@@ -85,7 +85,7 @@ def one(request: requests.Request, view: object, *, status: int = 200) -> respon
 
 
 def accepted(request: requests.Request, view: object) -> responses.Response:
-    """Answer that a wish was taken, with what is known of it now."""
+    """Answer that a request was accepted, with what is known of it now."""
     return one(request, view, status=202)
 
 

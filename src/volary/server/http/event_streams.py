@@ -112,7 +112,9 @@ class EventStream(responses.Response):
 
     async def _drop_slow_reader(self, send: types.Send) -> None:
         """Tell a reader that takes nothing that it is let go; it may not hear it."""
-        text = _write("dropped", {"reason": "you read too slowly; go on from the last id you got"})
+        text = _write(
+            "dropped", {"reason": "you read too slowly; reconnect with the last id you received"}
+        )
         with suppress(TimeoutError):
             async with asyncio.timeout(self._here.patience.close_timeout):
                 await send({"type": "http.response.body", "body": text, "more_body": False})
@@ -134,7 +136,7 @@ class EventStream(responses.Response):
                 sign = loop.time() + patience.heartbeat
                 yield b": still here\n\n"
             await self._rest(min(_POLL_INTERVAL, patience.heartbeat))
-        yield _write("closing", {"reason": "come again with the last id you got"})
+        yield _write("closing", {"reason": "reconnect with the last id you received"})
 
     async def _next(self) -> tuple[list[StreamEvent], bool]:
         try:

@@ -150,7 +150,7 @@ async def plan(
 async def rollback(
     request: requests.Request, application: str, body: bodies.RollbackRequest = _ROLLBACK
 ) -> responses.Response:
-    """Take the last change back, the last wave first; or go to a commit that ran before."""
+    """Roll back the last change, the last wave first; or go to a commit that ran before."""
     service = server_state.of(request).service
     asked = await service.rollback(application, asker(request), to=body.to)
     return encoding.accepted(request, asked)
@@ -165,7 +165,7 @@ async def rollback(
 async def pause_application(
     request: requests.Request, application: str, body: bodies.Pause = _PAUSE
 ) -> responses.Response:
-    """Have nothing of it begin to move, its run under way included, until resumed."""
+    """Pause it, its run under way included, until it is resumed."""
     service = server_state.of(request).service
     asked = await service.pause_application(application, asker(request), reason=body.reason)
     return encoding.accepted(request, asked)
@@ -178,7 +178,7 @@ async def pause_application(
 )
 @access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.resume")
 async def resume_application(request: requests.Request, application: str) -> responses.Response:
-    """Go on after a pause, the run under way with what it is pinned to."""
+    """Resume after a pause, the run under way at the commit it is pinned to."""
     service = server_state.of(request).service
     asked = await service.resume_application(application, asker(request))
     return encoding.accepted(request, asked)

@@ -45,7 +45,7 @@ class RollbackRequest(Body):
     to: Word = pydantic.Field(
         "",
         description="A commit, or the id of a run; empty: the run under way or the last change is "
-        "taken back, on each cluster to what that one ran before.",
+        "rolled back, on each cluster to what that one ran before.",
     )
 
 
@@ -148,5 +148,5 @@ class Untaint(ClusterReason):
 
     key: Key
     effect: Literal["", "NoSchedule", "NoExecute"] = pydantic.Field(
-        "", description="Empty: every mark of the key."
+        "", description="Empty: every taint of the key."
     )

@@ -25,7 +25,7 @@ async def list_clusters(
     cursor: paging.Cursor = "",
     limit: paging.Limit = 50,
 ) -> responses.Response:
-    """List the registered clusters, in the fleet's order."""
+    """List the registered clusters, in the order of the fleet."""
     labels = read_labels(label).items()
     wanted = [
         each
@@ -39,7 +39,7 @@ async def list_clusters(
 @router.get("/clusters/{cluster:path}", responses=response_schemas.one(representations.ClusterView))
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def get_cluster(request: requests.Request, cluster: str) -> responses.Response:
-    """Show one cluster: how it is and since when, and what marks it."""
+    """Show one cluster: its status, since when, and its taints."""
     return encoding.one(request, await server_state.of(request).service.fleet.get(cluster))
 
 
@@ -48,7 +48,7 @@ async def get_cluster(request: requests.Request, cluster: str) -> responses.Resp
 async def cordon(
     request: requests.Request, cluster: str, body: bodies.ClusterReason = _REASON
 ) -> responses.Response:
-    """Have nothing new begin in a cluster."""
+    """Start nothing new in a cluster."""
     service = server_state.of(request).service.fleet
     return encoding.accepted(
         request, await service.cordon(cluster, asker(request), reason=body.reason)
@@ -60,7 +60,7 @@ async def cordon(
 async def drain(
     request: requests.Request, cluster: str, body: bodies.ClusterReason = _REASON
 ) -> responses.Response:
-    """Have nothing new begin in a cluster, and what runs there moved where it may be."""
+    """Start nothing new in a cluster, and move what runs there to other clusters."""
     service = server_state.of(request).service.fleet
     return encoding.accepted(
         request, await service.drain(cluster, asker(request), reason=body.reason)
@@ -72,7 +72,7 @@ async def drain(
 async def uncordon(
     request: requests.Request, cluster: str, body: bodies.ClusterReason = _REASON
 ) -> responses.Response:
-    """Let a cluster take part again; what it missed is caught up."""
+    """Let a cluster take part again; releases it missed are backfilled."""
     service = server_state.of(request).service.fleet
     return encoding.accepted(
         request, await service.uncordon(cluster, asker(request), reason=body.reason)
@@ -82,7 +82,7 @@ async def uncordon(
 @router.post("/clusters/{cluster:path}/taint", status_code=202, responses=_ACCEPTED)
 @access.needs(Permission.ADMINISTER, action="cluster.taint")
 async def taint(request: requests.Request, cluster: str, body: bodies.Taint) -> responses.Response:
-    """Mark a cluster, so that applications that do not tolerate it stay away."""
+    """Taint a cluster, so that applications that do not tolerate the taint stay away."""
     mark = taints.Taint(body.key, body.value, taints.Effect(body.effect), reason=body.reason)
     service = server_state.of(request).service.fleet
     return encoding.accepted(request, await service.taint(cluster, asker(request), mark))
@@ -93,7 +93,7 @@ async def taint(request: requests.Request, cluster: str, body: bodies.Taint) -> 
 async def untaint(
     request: requests.Request, cluster: str, body: bodies.Untaint
 ) -> responses.Response:
-    """Take a mark away that was made by hand."""
+    """Remove a taint that was added by hand."""
     changed = await server_state.of(request).service.fleet.untaint(
         cluster, asker(request), key=body.key, effect=body.effect, reason=body.reason
     )

@@ -1,4 +1,4 @@
-"""Health, readiness, numbers, the API's own description, and webhooks of Git hosts."""
+"""Health, readiness, metrics, the API's own description, and webhooks of Git hosts."""
 
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ async def readyz(request: requests.Request) -> responses.Response:
 @router.get("/metrics", responses=_TEXT)
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def metrics(request: requests.Request) -> responses.Response:
-    """Show numbers for Prometheus; they name no application."""
+    """Show metrics for Prometheus; they name no application."""
     here = server_state.of(request)
     await here.fleet_gauges.take(here.service)
     body = here.metrics.write()
@@ -59,11 +59,13 @@ async def openapi(request: requests.Request) -> responses.Response:
 
 
 @router.post(
-    "/webhooks/{repository}", status_code=202, responses={202: {"description": "We will look"}}
+    "/webhooks/{repository}",
+    status_code=202,
+    responses={202: {"description": "Accepted: the repository is polled soon"}},
 )
 @access.needs(Permission.PUBLIC)
 async def webhook(request: requests.Request, repository: str) -> responses.Response:
-    """Take a Git host's word that a repository changed: it is looked at sooner."""
+    """Receive the push event of a Git host: the repository is polled at once."""
     here = server_state.of(request)
     address, now = logins.address_of(request), here.clock.now()
     wait = here.authenticator.failed.wait(address, now)

@@ -1,4 +1,4 @@
-"""What can be asked for applications that have lost their repository or their file."""
+"""Commands for applications whose repository or file is gone."""
 
 from starlette import requests, responses
 

@@ -15,7 +15,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"description": "Something in the request has to change", **_PROBLEM},
     401: {"description": "Credentials are needed", **_PROBLEM},
     403: {"description": "Not allowed", **_PROBLEM},
-    404: {"description": "There is no such thing, or it may not be seen", **_PROBLEM},
+    404: {"description": "Not found, or not visible to you", **_PROBLEM},
     413: {"description": "The body is too large", **_PROBLEM},
     422: {"description": "The request is not of this shape", **_PROBLEM},
     429: {"description": "Too many failed logins", **_PROBLEM},
@@ -38,7 +38,7 @@ def _reference(view: type) -> dict[str, Any]:
 
 def one(view: type, description: str = "As it is now") -> dict[int | str, dict[str, Any]]:
     """Describe an answer of one view."""
-    return {200: _json(_reference(view), description), 304: {"description": "As you know it"}}
+    return {200: _json(_reference(view), description), 304: {"description": "Not modified"}}
 
 
 def many(view: type) -> dict[int | str, dict[str, Any]]:
@@ -51,13 +51,13 @@ def many(view: type) -> dict[int | str, dict[str, Any]]:
             "cursor": {"type": "string", "description": "Of the next page; empty: the last."},
         },
     }
-    return {200: _json(schema, "A page"), 304: {"description": "As you know it"}}
+    return {200: _json(schema, "A page"), 304: {"description": "Not modified"}}
 
 
 def accepted(view: type) -> dict[int | str, dict[str, Any]]:
-    """Describe the answer to a wish that was taken."""
+    """Describe the answer to a request that was accepted."""
     return {
-        202: _json(_reference(view), "It was taken"),
+        202: _json(_reference(view), "Accepted"),
         409: {"description": "Not possible as things are", **_PROBLEM},
     }
 

@@ -49,7 +49,7 @@ async def reject(
 async def withdraw(
     request: requests.Request, run: str, body: bodies.Decision = _DECISION
 ) -> responses.Response:
-    """Take your approval back, as long as nothing came of it."""
+    """Withdraw your approval before anything has begun."""
     service = server_state.of(request).service
     return encoding.accepted(
         request, await service.withdraw(run, asker(request), comment=body.comment)

@@ -1,7 +1,7 @@
-"""What mirrors need from a Git host, and how its complaints are told.
+"""What mirrors need from a Git host, and how its complaints are reported.
 
-Two ways lead there: `library` (libgit2, in threads, after `listing` has asked) for https
-and files, `program` (the programs git and ssh) for ssh, because libgit2 believes only the
+Two ways lead there: `libgit2_remote` (in threads, after `branch_listing` has asked) for https
+and files, `ssh_remote` (the programs git and ssh) for ssh, because libgit2 believes only the
 host keys in the home directory of the process, and every repository names its own.
 """
 

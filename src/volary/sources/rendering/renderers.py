@@ -49,7 +49,7 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The manifests of an application for one target, in load order, without marks."""
+    """The manifests of an application for one target, in load order, without tracking metadata."""
 
     manifests: tuple[manifest.Manifest, ...]
     method: Method

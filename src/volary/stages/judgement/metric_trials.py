@@ -60,7 +60,7 @@ class _TrialReport:
 
 @dataclass(frozen=True, slots=True)
 class _TrialContext:
-    """See `judging.Around`."""
+    """See `cluster_judges.JudgeContext`."""
 
     application: applications.Application
     target: str

@@ -4,7 +4,7 @@ Flagger's loop as a stage; the steps are decided in `planner.stepping`. The live
 far it is, and what cannot be read there (failed checks, iterations) is remembered, so a run
 that was killed goes on from the weight it had reached. The stage ends with canary at the
 maximum, and K8S_PRIMARY_ROLLOUT promotes: it brings primary to the new version and then gives
-the traffic back, at once or by `stepWeightPromotion` (`stages.promotion`).
+the traffic back, at once or by `stepWeightPromotion` (`kinds.primary_rollout`).
 
 When the checks have failed too often, this stage gives canary's traffic back itself before it
 fails; removing canary is the rollback's work.

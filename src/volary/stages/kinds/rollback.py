@@ -6,7 +6,7 @@ source is applied and waited for, the variants are removed, and what this run br
 the running source does not have is deleted.
 
 On a first deployment there is nothing to go back to: what the run brought is deleted,
-unless somebody else has a hand in it.
+unless another field manager co-owns it.
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def only_created_by(commit: str) -> deletions.KeepCheck:
                 and not str(entry.get("manager")).startswith(_CLUSTER)
             }
         )
-        return f"{others[0]} has a hand in it" if others else ""
+        return f"co-owned by field manager {others[0]}" if others else ""
 
     return stays
 

@@ -1,6 +1,6 @@
 """The objects that carry an application's routes on one cluster: as Git wants them, and live.
 
-Applying manifests moves no traffic: `hold` puts the live routes in place of Git's.
+Applying manifests moves no traffic: `keep_live` puts the live routes in place of Git's.
 """
 
 from collections.abc import Sequence

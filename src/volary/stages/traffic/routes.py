@@ -1,6 +1,6 @@
 """Moving traffic on one cluster: read the live routes, change them, read them back.
 
-`routing` decides, purely; this module talks to the cluster. Routes are written by a field
+`routers` decide, purely; this module talks to the cluster. Routes are written by a field
 manager of their own, and only the fields that carry them.
 
 Stages that move traffic call `divide`, and `observe` for what is live::
@@ -9,9 +9,9 @@ Stages that move traffic call `divide`, and `observe` for what is live::
     observed = await routes.observe(work, source)
 
 Promises: no variant gets more traffic while none of its pods is ready, or while the Service
-that the route names has no endpoint of it; applying manifests moves no traffic (`hold`);
-whatever is written is read back, gateways and meshes have accepted it, and for a Service its
-endpoints are seen to have followed.
+that the route names has no endpoint of it; applying manifests moves no traffic
+(`live_routes.keep_live`); whatever is written is read back, gateways and meshes have accepted it,
+and for a Service its endpoints are seen to have followed.
 """
 
 from collections.abc import Callable, Sequence
@@ -85,9 +85,9 @@ async def divide(
         work: The stage that is being carried out.
         source: The manifests of the new commit, as loaded.
         wanted: How the traffic is wanted.
-        known: What `look` returned a moment ago. Whoever changed the object since then is not
+        known: What `read` returned a moment ago. Whoever changed the object since then is not
             overwritten: the cluster refuses, and it is read again.
-        glance: What is known of pods and endpoints at this moment.
+        snapshot: What is known of pods and endpoints at this moment.
 
     Raises:
         UserError: when the router cannot divide traffic like this, or the manifests lack

@@ -124,7 +124,7 @@ def test_a_region_with_more_errors_does_not_confound() -> None:
     assert counts.ratio([mixed]) == pytest.approx(8.3, rel=0.05)
 
 
-def test_several_strata_as_the_library_has_them() -> None:
+def test_several_blocks_as_the_library_has_them() -> None:
     """Mantel and Haenszel's statistic with the continuity correction, on many events."""
     stats = pytest.importorskip("scipy.stats", reason=REASON)
     tables = [(90, 900, 300, 4_000), (150, 1_000, 120, 1_000)]
@@ -141,7 +141,7 @@ def test_several_strata_as_the_library_has_them() -> None:
     assert ours == pytest.approx(theirs)
 
 
-def test_a_few_events_over_strata_are_exact() -> None:
+def test_a_few_events_over_blocks_are_exact() -> None:
     """One against one error, of 3 and of 2 requests each: all ways, by hand."""
     blocks = [pair(1, 1, 0, 2), pair(1, 1, 0, 1)]
 

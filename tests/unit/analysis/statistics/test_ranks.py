@@ -120,7 +120,7 @@ def test_the_interval_holds_what_was_seen(first: list[float], second: list[float
     assert high - low > 0
 
 
-def test_strata_that_differ_in_level_do_not_hide_what_both_show() -> None:
+def test_blocks_that_differ_in_level_do_not_hide_what_both_show() -> None:
     """Each region shows the same small difference, and one has ten times the latency."""
     fast = ([1.1, 1.2, 1.3, 1.4], [1.0, 1.05, 1.15, 1.16])
     slow = ([11.1, 11.2, 11.3, 11.4], [10.0, 10.5, 11.15, 11.16])
@@ -131,7 +131,7 @@ def test_strata_that_differ_in_level_do_not_hide_what_both_show() -> None:
     assert apart.greater < 0.05 < ranks.tails([mixed]).greater
 
 
-def test_strata_that_hold_unequal_shares_of_both_sides_raise_no_alarm() -> None:
+def test_blocks_that_hold_unequal_shares_of_both_sides_raise_no_alarm() -> None:
     """Simpson's paradox: canary runs mostly in the slow region, and is like the rest there."""
     fast = ([1.0, 1.3], [1.1, 1.2, 1.05, 1.15, 1.25, 1.01, 1.29, 1.18])
     slow = ([9.0, 9.3, 9.1, 9.2, 9.05, 9.25, 9.15, 9.22], [9.12, 9.21])
@@ -143,7 +143,7 @@ def test_strata_that_hold_unequal_shares_of_both_sides_raise_no_alarm() -> None:
 
 
 @given(st.lists(st.tuples(small, small), min_size=2, max_size=2))
-def test_several_strata_are_exact(pairs: list[tuple[list[float], list[float]]]) -> None:
+def test_several_blocks_are_exact(pairs: list[tuple[list[float], list[float]]]) -> None:
     """Against every pair of orders, with van Elteren's weights."""
     blocks = [ranks.rank_sum(*pair) for pair in pairs]
     weights = [1 / (each.first + each.second + 1) for each in blocks]

@@ -1,4 +1,4 @@
-"""Many clusters: who decides, who stands out, and what hardly any traffic does."""
+"""Many clusters: who decides, who is an outlier, and what hardly any traffic does."""
 
 import random
 from collections.abc import Mapping

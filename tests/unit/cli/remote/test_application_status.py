@@ -46,7 +46,7 @@ def shown(*clusters: dict[str, Any], **more: Any) -> dict[str, Any]:
         "status": "running",
         "reason": "K8S_SYNC on eu",
         "run": "run-1",
-        "whyWaiting": "an approval of wave 2",
+        "waitingReason": "an approval of wave 2",
         "problem": "",
         "releases": [{"commit": "1" * 40, "clusters": ["eu"]}],
         "variants": [PRIMARY],

@@ -17,6 +17,6 @@ def test_receivers_of_alerts_are_named_once() -> None:
     [found] = local_run.unsent_notifications(app)
 
     assert found.message == (
-        "on-call, team will hear nothing of this run: notifications are sent by `volary server`"
+        "on-call, team is not notified of this run: only `volary server` sends notifications"
     )
     assert local_run.unsent_notifications(applications.Application("shop")) == []

@@ -46,5 +46,5 @@ async def test_a_loop_that_stood_still_is_told(monkeypatch: pytest.MonkeyPatch) 
         await asyncio.sleep(0.02)
         beating.cancel()
 
-    assert watch.doubt().startswith("this process stood still for 0.1")
+    assert watch.doubt().startswith("the event loop stalled for 0.1")
     assert watch.doubt() == ""

@@ -4,8 +4,8 @@ from collections.abc import Coroutine
 from datetime import UTC, datetime
 from typing import Any
 
-import machine_laws
-import machine_play
+import machine_invariants
+import machine_simulation
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
@@ -34,7 +34,7 @@ def at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:
     raise AssertionError("the twin in memory must not wait")
 
 
-class StoredConversation(machine_laws.AnyConversation):
+class StoredConversation(machine_invariants.AnyConversation):
     """The same conversations, with each step kept as it happens."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class StoredConversation(machine_laws.AnyConversation):
     @invariant()
     def everything_is_stored(self) -> None:
         if not self.version:
-            first = transitions.first_transition(self.run, {}, machine_play.BEGINNING)
+            first = transitions.first_transition(self.run, {}, machine_simulation.BEGINNING)
             self.version = at_once(self.store.keep_transition(first, fence=None)).version
         stored = at_once(self.store.runs.load(self.run.id))
         assert codec.read_run(stored) == self.run
@@ -94,7 +94,7 @@ class ConversationInLots(StoredConversation):
             StoredConversation.everything_is_stored(self)
             self.before = self.run
         self.lot.append(event)
-        return machine_laws.AnyConversation.send(self, event)
+        return machine_invariants.AnyConversation.send(self, event)
 
     def keep_the_lot(self) -> None:
         if self.before is None:
@@ -110,7 +110,7 @@ class ConversationInLots(StoredConversation):
         self.lot, self.before = [], None
 
     @precondition(lambda self: self.running)
-    @rule(statuses=st.lists(st.sampled_from(machine_play.REPORTS), min_size=2, max_size=4))
+    @rule(statuses=st.lists(st.sampled_from(machine_simulation.REPORTS), min_size=2, max_size=4))
     def several_report(self, statuses: list[TaskStatus]) -> None:
         for status, key in zip(statuses, sorted(self.running), strict=False):
             if key in self.running:

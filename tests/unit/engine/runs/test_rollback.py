@@ -75,7 +75,7 @@ def test_waves_go_back_in_reverse_each_with_its_limit() -> None:
     ]
     back = end(back)
     assert back.status is RunStatus.SUCCEEDED
-    assert back.reason == "rolled back by ana; eu, asia, africa and us back as before"
+    assert back.reason == "rolled back by ana; eu, asia, africa and us rolled back (verified)"
     assert rollback.commits_after(back) == {
         "us": "old",
         "eu": "old",
@@ -92,7 +92,7 @@ def test_a_failing_cluster_keeps_nobody_and_is_named() -> None:
     )
     back = end(back, asia=TaskStatus.FAILED)
     assert back.status is RunStatus.FAILED
-    assert back.reason == "rolled back by ana; not proven back: asia (so it was)"
+    assert back.reason == "rolled back by ana; rollback not verified: asia (so it was)"
     assert rollback.clusters_left(back) == ("asia",)
     assert rollback.clusters_rolled_back(back) == ("us", "eu", "africa")
     assert "asia" not in rollback.commits_after(back)
@@ -128,4 +128,4 @@ def test_the_way_back_has_a_deadline() -> None:
         now += timedelta(minutes=10)
         back = advanced(back, events.TimePassed(now))
     assert back.status is RunStatus.FAILED
-    assert "not proven back" in back.reason
+    assert "not verified as rolled back" in back.reason

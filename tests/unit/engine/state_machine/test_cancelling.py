@@ -1,6 +1,6 @@
 """The machine when somebody cancels."""
 
-from machine_world import Converse, Make, check
+from machine_scripts import Converse, Make, check
 
 
 def test_a_polite_cancel_waits_for_the_write_and_keeps_what_is_there(
@@ -11,7 +11,7 @@ def test_a_polite_cancel_waits_for_the_write_and_keeps_what_is_there(
         begun(("us",)),
         """
         >> cancel keep
-        << stop us politely: cancelled by ana
+        << stop us gracefully: cancelled by ana
         >> us cancelled: stopped after the write
         << release
         == cancelled: cancelled by ana; us stays as it is
@@ -25,7 +25,7 @@ def test_a_second_cancel_breaks_off(begun: Make, converse: Converse) -> None:
         begun(("us",)),
         """
         >> cancel keep
-        << stop us politely: cancelled by ana
+        << stop us gracefully: cancelled by ana
         >> cancel keep now
         << stop us now: cancelled by ana
         >> us cancelled: broken off
@@ -43,7 +43,7 @@ def test_a_cancel_can_roll_back_and_the_rollback_is_not_cancelled_politely(
         begun(("us",)),
         """
         >> cancel rollback
-        << stop us politely: cancelled by ana
+        << stop us gracefully: cancelled by ana
         >> us cancelled: stopped after the write
         << start rollback on us
         == rolling_back: cancelled by ana; rolling back us
@@ -53,7 +53,7 @@ def test_a_cancel_can_roll_back_and_the_rollback_is_not_cancelled_politely(
         << stop us now: broken off by ana
         >> us cancelled: broken off
         << release
-        == failed: cancelled by ana; not proven back: us (broken off)
+        == failed: cancelled by ana; rollback not verified: us (broken off)
         """,
     )
 

@@ -1,10 +1,10 @@
 """No sequence of events, in whatever order people and clusters send them, breaks the rules."""
 
-import machine_laws
-from machine_play import THOROUGH
+import machine_invariants
+from machine_simulation import THOROUGH
 
 
-class AnyConversation(machine_laws.AnyConversation):
+class AnyConversation(machine_invariants.AnyConversation):
     """Tried as often as it takes."""
 
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from machine_world import Converse, Make, check
+from machine_scripts import Converse, Make, check
 
 from volary.engine.runs import policies, run_builder
 
@@ -28,8 +28,8 @@ def test_a_paused_run_starts_nothing_and_says_what_still_finishes(
         == running: stage 2 of 2, K8S_PRIMARY_ROLLOUT
         >> +19m
         >> +1m
-        << stop us politely: timed out after 20m
-        << stop eu politely: timed out after 20m
+        << stop us gracefully: timed out after 20m
+        << stop eu gracefully: timed out after 20m
         """,
     )
 
@@ -67,7 +67,7 @@ def test_a_held_run_is_tried_again_where_it_failed_and_where_it_was_stopped(
         """
         >> us succeeded
         >> eu failed: boom
-        << stop asia politely: stopped: K8S_CANARY_ROLLOUT failed: eu: boom
+        << stop asia gracefully: stopped: K8S_CANARY_ROLLOUT failed: eu: boom
         >> retry eu
         << no: a run that is running cannot be tried again
         >> asia cancelled: stopped
@@ -117,7 +117,7 @@ def test_a_running_cluster_is_skipped_after_its_write(begun: Make, converse: Con
         begun(),
         """
         >> skip eu
-        << stop eu politely: skipped by ana: on fire
+        << stop eu gracefully: skipped by ana: on fire
         >> us succeeded
         >> eu cancelled: stopped
         << start 2-K8S_PRIMARY_ROLLOUT on us
@@ -163,7 +163,7 @@ def test_limits_stand_still_during_a_pause_in_the_middle_of_a_stage(
         == running: stage 1 of 2, K8S_CANARY_ROLLOUT
         >> +5m
         >> +1m
-        << stop eu politely: timed out after 6m
+        << stop eu gracefully: timed out after 6m
         """,
     )
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from machine_world import Converse, Make, check
+from machine_scripts import Converse, Make, check
 
 from volary.engine.runs import policies, run_builder
 
@@ -17,7 +17,7 @@ def test_a_failing_cluster_neither_breaks_off_nor_hides_the_others(
         begun(("us", "eu", "asia"), concurrency=2),
         """
         >> eu failed: no such image
-        << stop us politely: stopped: K8S_CANARY_ROLLOUT failed: eu: no such image
+        << stop us gracefully: stopped: K8S_CANARY_ROLLOUT failed: eu: no such image
         >> us cancelled: stopped waiting
         << start rollback on us
         << start rollback on eu
@@ -25,7 +25,7 @@ def test_a_failing_cluster_neither_breaks_off_nor_hides_the_others(
         >> us succeeded
         >> eu rolled_back
         << release
-        == rolled_back: K8S_CANARY_ROLLOUT failed: eu: no such image; us and eu back as before
+        == rolled_back: K8S_CANARY_ROLLOUT failed: eu: no such image; us and eu rolled back (verified)
         """,
     )
 
@@ -41,7 +41,7 @@ def test_only_touched_clusters_are_rolled_back(begun: Make, converse: Converse) 
         == rolling_back: K8S_CANARY_ROLLOUT failed: eu: forbidden; rolling back us
         >> us succeeded
         << release
-        == rolled_back: K8S_CANARY_ROLLOUT failed: eu: forbidden; us back as before
+        == rolled_back: K8S_CANARY_ROLLOUT failed: eu: forbidden; us rolled back (verified)
         """,
     )
 
@@ -76,7 +76,7 @@ def test_a_rollback_that_fails_somewhere_goes_on_elsewhere_and_names_what_is_lef
         << start rollback on eu
         >> eu succeeded
         << release
-        == failed: K8S_CANARY_ROLLOUT failed: eu: crash loop; not proven back: us (no route to host)
+        == failed: K8S_CANARY_ROLLOUT failed: eu: crash loop; rollback not verified: us (no route to host)
         """,
     )
 
@@ -88,7 +88,7 @@ def test_without_auto_rollback_everything_stays_as_it_is(begun: Make, converse: 
         run,
         """
         >> us failed: boom
-        << stop eu politely: stopped: K8S_CANARY_ROLLOUT failed: us: boom
+        << stop eu gracefully: stopped: K8S_CANARY_ROLLOUT failed: us: boom
         >> eu failed untouched: boom too
         << release
         == failed: K8S_CANARY_ROLLOUT failed: us: boom; eu: boom too; us stays as it is (autoRollback is off)
@@ -110,10 +110,10 @@ def test_the_rollback_has_a_deadline_of_its_own(begun: Make, converse: Converse)
         >> us succeeded
         >> +2m
         >> +1m
-        << stop eu politely: timed out after 3m
+        << stop eu gracefully: timed out after 3m
         >> eu cancelled: 0 of 2 pods ready
         << release
-        == failed: K8S_CANARY_ROLLOUT failed: eu: boom; not proven back: eu (timed out after 3m: 0 of 2 pods ready)
+        == failed: K8S_CANARY_ROLLOUT failed: eu: boom; rollback not verified: eu (timed out after 3m: 0 of 2 pods ready)
         """,  # noqa: E501
     )
 

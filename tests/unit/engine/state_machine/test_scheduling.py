@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from machine_world import Converse, Make, check
+from machine_scripts import Converse, Make, check
 
 from volary.engine.runs import policies, run_builder
 from volary.engine.state_machine import events, machine
@@ -40,14 +40,14 @@ def test_stages_follow_one_another_and_clusters_go_together(
 def test_a_stage_timeout_is_a_failure_and_grows_more_urgent(
     begun: Make, converse: Converse
 ) -> None:
-    """Told politely at ten minutes, broken off after the grace, given up after another."""
+    """Told gracefully at ten minutes, broken off after the grace, given up after another."""
     check(
         converse,
         begun(),
         """
         >> us succeeded
         >> +10m
-        << stop eu politely: timed out after 10m
+        << stop eu gracefully: timed out after 10m
         >> +4m
         >> +1m
         << stop eu now: timed out after 10m
@@ -65,7 +65,7 @@ def test_a_run_timeout_is_a_failure_too(begun: Make, converse: Converse) -> None
         begun(("us",), timeout=timedelta(minutes=5)),
         """
         >> +5m
-        << stop us politely: timed out after 5m
+        << stop us gracefully: timed out after 5m
         >> us cancelled: 1 of 2 pods ready
         << start rollback on us
         == rolling_back: the run timed out after 5m in K8S_CANARY_ROLLOUT; rolling back us
@@ -104,7 +104,7 @@ def test_a_group_waits_for_the_group_before_and_for_its_approvals(
         == running: stage 1 of 2, K8S_CANARY_ROLLOUT
         >> +9m
         >> +1m
-        << stop eu politely: timed out after 10m
+        << stop eu gracefully: timed out after 10m
         """,
     )
 
@@ -234,7 +234,7 @@ def test_an_analysis_is_skipped_on_every_cluster_and_the_run_goes_on(
         << no: the run is at 1-ANALYSIS, not at 2-K8S_PRIMARY_ROLLOUT
         >> us succeeded
         >> skip-stage 1-ANALYSIS
-        << stop eu politely: skipped by ana: enough
+        << stop eu gracefully: skipped by ana: enough
         >> eu cancelled: stopped
         << start 2-K8S_PRIMARY_ROLLOUT on us
         << start 2-K8S_PRIMARY_ROLLOUT on eu

@@ -4,17 +4,17 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
-import machine_laws
+import machine_invariants
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant
-from machine_play import BEGINNING, GATES, NAMES, PROMOTING, STAGES, THOROUGH, WINDOWS
+from machine_simulation import BEGINNING, GATES, NAMES, PROMOTING, STAGES, THOROUGH, WINDOWS
 
 from volary.engine.runs import policies, run_builder, state
 from volary.model.pipeline import pipelines
 from volary.model.statuses import TaskStatus
 
 
-class AnyWaves(machine_laws.LawfulRun):
+class AnyWaves(machine_invariants.LawfulRun):
     """A run in two or three waves, each with a budget."""
 
     @initialize(

@@ -60,7 +60,7 @@ MISSING = [
         "tolerated for an hour",
         {"lost": ["us"], "marks": {"us": BY_HAND}},
         {"tolerations": [taints.Toleration("", taints.TolerationOperator.EXISTS, seconds=3600)]},
-        "put up with for 60 min; seen for 6 min so far",
+        "tolerated for 60 min; seen for 6 min so far",
     ),
     (
         "nothing to move",
@@ -114,7 +114,7 @@ def test_a_persons_mark_is_enough_once_it_has_outlasted_the_toleration() -> None
     assert (leaving.cause, leaving.lost) == (decisions.Cause.CLUSTER, True)
     assert leaving.since - NOW == timedelta(minutes=5)
     assert leaving.reason == (
-        "us carries example.com/dead:NoExecute (ana: flood) since 12:00:00, which is put up with"
+        "us carries example.com/dead:NoExecute (ana: flood) since 12:00:00, tolerated"
         " for 5 min; what it runs goes to asia, the first that answers and fits the spread by"
         " cluster"
     )
@@ -144,7 +144,7 @@ def test_the_application_is_moved_when_it_is_ill_here_and_well_elsewhere() -> No
 
     assert leaving.cause is decisions.Cause.APPLICATION
     assert leaving.reason.startswith(
-        "shop is ill on us, which answers, since 12:00:00, which is put up with for 5 min, and"
+        "shop is unhealthy on us, which answers, since 12:00:00, tolerated for 5 min, and"
         " well on eu"
     )
     assert not leaving.lost

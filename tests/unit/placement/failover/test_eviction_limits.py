@@ -19,8 +19,8 @@ def test_from_the_share_on_it_is_us_and_somebody_is_told() -> None:
 
     assert (allowance.moves, allowance.is_closed) == (0, True)
     assert allowance.alarm == (
-        "3 of 4 clusters look lost: us, eu, asia: from 55 % on it is us who lost them, so nothing"
-        " is moved"
+        "3 of 4 clusters look unreachable: us, eu, asia; failover suppressed: at least 55 %"
+        " unreachable, so the controller's own network is suspected"
     )
 
 
@@ -41,7 +41,7 @@ def test_a_look_that_failed_counts_before_the_cluster_does() -> None:
 
 
 def test_a_process_that_was_asleep_decides_nothing() -> None:
-    view = eviction_limits.assess(seen(NOW, ["us"]), NOW, RULES, "this process stood still for 9 s")
+    view = eviction_limits.assess(seen(NOW, ["us"]), NOW, RULES, "the event loop stalled for 9 s")
 
     assert eviction_limits.allowance(view, (), failover_rules.FailoverLimits(), NOW).is_closed
 

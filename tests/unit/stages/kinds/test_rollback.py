@@ -61,5 +61,5 @@ def test_what_somebody_else_has_a_hand_in_stays() -> None:
     theirs = {"manager": "kubectl-client-side-apply", "operation": "Update"}
 
     assert stays(brought_object("new", OURS, theirs)) == (
-        "kubectl-client-side-apply has a hand in it"
+        "co-owned by field manager kubectl-client-side-apply"
     )

@@ -76,7 +76,7 @@ def _check(policy: policy_matching.Propagation) -> None:
     if read is not None and read.cluster is not None and read.cluster.decision_conditions:
         policy.reading.error(
             (*_FAILOVER, "cluster", "decisionConditions"),
-            "has no effect: a taint is put up with as long as a toleration says",
+            "has no effect: a taint is tolerated for as long as a toleration says",
             "write tolerationSeconds of a clusterToleration",
         )
     for key, behaviour in (

@@ -72,7 +72,7 @@ def _waves(
         case "All":
             rollout, key = read.all or Rollout(), "all"
             _add(plan, "all", rollout, failures="100%")
-            message = "a cluster that fails is taken back here, and stays as it is there"
+            message = "a cluster that fails is rolled back here, and stays as it is there"
             plan.reading.warn(at, message)
         case "Progressive":
             rollout, key = read.progressive or Rollout(), "progressive"

@@ -269,7 +269,7 @@ findings = sa.Table(
 
 #: What tasks remember over a restart: of each the newest attempt.
 task_states = sa.Table(
-    "task_memories",
+    "task_states",
     METADATA,
     _run(primary_key=True),
     _key("stage_id"),
@@ -280,7 +280,7 @@ task_states = sa.Table(
 
 #: What applications remember over their runs.
 application_states = sa.Table(
-    "application_memories",
+    "application_states",
     METADATA,
     _key("application"),
     _key("target"),
