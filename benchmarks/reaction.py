@@ -18,7 +18,8 @@ from pathlib import Path
 import yaml
 from rich import console as rich_console
 
-from kube_sandbox import crds, fleet, prometheus, proxies
+from kube_sandbox import fleet, prometheus, proxies
+from kube_sandbox.crds import definitions as crd_definitions
 from kube_sandbox.dataplane import load
 from volary.cli.run import local_run
 from volary.clusters.client import client_pool
@@ -49,7 +50,7 @@ CASES = (Case(1), Case(2), Case(5), Case(3, "1s"), Case(5, "1s"))
 
 async def measure(case: Case) -> float:
     """Return the seconds until canary had no traffic."""
-    settings = fleet.Settings(speed=10, crds=crds.gateway_api(), traffic=True)
+    settings = fleet.Settings(speed=10, crds=crd_definitions.gateway_api(), traffic=True)
     with tempfile.TemporaryDirectory(prefix="volary-reaction-") as made:
         base = Path(made)
         async with (

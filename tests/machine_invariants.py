@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-import machine_simulation
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant
-from machine_simulation import BEGINNING, GROUPS, STAGES, WINDOWS
 
+import machine_simulation
+from machine_simulation import BEGINNING, GROUPS, STAGES, WINDOWS
 from volary.engine.runs import policies, run_builder
 from volary.engine.state_machine import commands, deadlines, events, machine, orders
 from volary.model.statuses import RunStatus, TaskStatus
@@ -58,7 +58,7 @@ class LawfulRun(machine_simulation.Play):
             if each is not self.run.current:
                 assert not each.running
         for group in self.run.current.groups:
-            count = sum(task.is_running and not task.returning for task in group.tasks)
+            count = sum(task.is_running and not task.rolling_back for task in group.tasks)
             assert not group.concurrency or count <= group.concurrency
             assert not count or group.is_open
 

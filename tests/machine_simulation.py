@@ -1,4 +1,4 @@
-"""Clusters, people and time played against the machine, by chance; laws are in `machine_invariants`."""
+"""Clusters, people and time played against the machine, by chance."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -152,7 +152,7 @@ class Play(RuleBasedStateMachine):
     def may_be_changed(self, command: commands.StartTask) -> bool:
         """Say so by the definition: a minute is in a window when one began not long before."""
         changes_nothing = any(word in command.stage for word in ("WAIT", "WAVE_GATE", "WEBHOOK"))
-        if command.returning or command.stage == state.ROLLBACK_ID or changes_nothing:
+        if command.rolling_back or command.stage == state.ROLLBACK_ID or changes_nothing:
             return True
         if self.run.unfrozen:
             return True
@@ -215,14 +215,14 @@ class Play(RuleBasedStateMachine):
 
     def report(self, key: Key, status: TaskStatus, touched: bool) -> None:
         order = self.running.pop(key)
-        if touched and not order.returning:
+        if touched and not order.rolling_back:
             self.wrote.add(key[1])
         if status in (TaskStatus.SUCCEEDED, TaskStatus.ROLLED_BACK):
-            if "WAVE_GATE" in key[0] and not order.returning:
+            if "WAVE_GATE" in key[0] and not order.rolling_back:
                 self.proven.add((key[0], key[1]))
             if key[0] == state.ROLLBACK_ID:
                 self.back.add(key[1])
-            elif order.returning:
+            elif order.rolling_back:
                 self.wrote.discard(key[1])
         told = statuses.Outcome(status, "so it was", touched=touched)
         self.send(events.TaskFinished(self.now, *key, told))

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import mesh_world
 import stage_world
-from kube_sandbox import crds
+from kube_sandbox.crds import definitions
 from volary.model import applications, json
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
@@ -48,13 +48,15 @@ def application(method: applications.RoutingMethod) -> applications.Application:
 
 STEPS = (pipelines.TrafficOptions(70, canary=30), pipelines.TrafficOptions(40, canary=60))
 ROUTERS = {
-    "istio": Router(mesh_world.ISTIO, mesh_world.meshed, "VirtualService", STEPS, crds.istio()),
+    "istio": Router(
+        mesh_world.ISTIO, mesh_world.meshed, "VirtualService", STEPS, definitions.istio()
+    ),
     "gateway": Router(
         application(applications.RoutingMethod.GATEWAY_API),
         gateway,
         "HTTPRoute",
         STEPS,
-        crds.gateway_api(),
+        definitions.gateway_api(),
     ),
     "podselector": Router(
         application(applications.RoutingMethod.POD_SELECTOR),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kube_sandbox import crds
+from kube_sandbox.crds import definitions
 from stage_world import KEY, NEW, OLD, World, config, deployment, made, service, world
 from volary.clusters.client import clients
 from volary.manifests.routes import generated_services
@@ -20,7 +20,12 @@ GATEWAY = "gateway.networking.k8s.io"
 ROUTE = f"HTTPRoute.{GATEWAY}"
 ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
 HALF = pipelines.TrafficOptions(50, canary=50)
-EVERY = (*crds.istio(), *crds.gateway_api(), *crds.smi(), *crds.traefik())
+EVERY = (
+    *definitions.istio(),
+    *definitions.gateway_api(),
+    *definitions.smi(),
+    *definitions.traefik(),
+)
 MADE = {
     Method.ISTIO: ("VirtualService.networking.istio.io", "DestinationRule.networking.istio.io"),
     Method.GATEWAY_API: (ROUTE,),

@@ -247,7 +247,7 @@ async def test_sync_plan_and_rollback_of_an_application(tmp_path: Path) -> None:
         assert world.images("us") == f"{V1} 2/2"
         assert (runs[0].id, runs[0].by) == (back.run, "ben")
         assert runs[0].trigger == f"ben rolls back to {first.running_commit[:7]}"
-        assert runs[0].reason == "rolled back by ben; us rolled back (verified)"
+        assert runs[0].reason == "rolled back by ben; rollback verified on us"
         view = await given.service.run(back.run)
         assert view.rollback is not None
         commits = {

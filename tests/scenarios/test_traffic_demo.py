@@ -35,7 +35,7 @@ async def test_a_bad_version_is_found_by_what_users_see(tmp_path: Path) -> None:
 
     assert everywhere.code == 0, everywhere
     assert re.search(r"ANALYSIS failed: .*errors on \w+: canary has [\d.]+ %", everywhere.out)
-    assert "us, eu and asia rolled back (verified)" in everywhere.out
+    assert "rollback verified on us, eu and asia" in everywhere.out
     assert everywhere.out.count("shop 2/2   users: v1 100%") >= 6, everywhere
     assert lost(everywhere) == 0, everywhere
     met = answers(everywhere)
@@ -77,7 +77,7 @@ async def test_an_ab_test_is_for_its_group_also_without_other_programs(tmp_path:
     """Without Traefik, Envoy and Prometheus the sandbox has what it needs itself."""
     whole, alone = await asyncio.gather(
         demo(tmp_path / "whole", "ab"),
-        demo(tmp_path / "alone", "ab", VOLARY_SANDBOX_PROGRAMS="none"),
+        demo(tmp_path / "alone", "ab", KUBE_SANDBOX_PROGRAMS="none"),
     )
 
     for told in (whole, alone):

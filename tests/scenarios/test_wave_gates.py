@@ -128,6 +128,6 @@ async def test_a_release_that_is_done_goes_back_the_last_wave_first() -> None:
         ended = await runners.Runner(back, carrying, clock=Clock(), observers=(story,)).carry_out()
 
         assert ended.status is RunStatus.SUCCEEDED, ended.reason
-        assert ended.reason == "rolled back by ana; eu, asia and us rolled back (verified)"
+        assert ended.reason == "rolled back by ana; rollback verified on eu, asia and us"
         assert [target for _, target in story.started()] == ["eu", "asia", "us"]
         assert {given.images(name) for name in names} == {"shop:v1 2/2"}

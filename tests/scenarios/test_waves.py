@@ -65,7 +65,7 @@ async def test_a_failure_within_the_budget_is_taken_back_and_the_others_go_on() 
         assert story.run is not None
         assert story.run.status is RunStatus.FAILED
         assert "went on without eu-1 (failed: " in story.run.reason
-        assert "rolled back (verified)" in story.run.reason
+        assert "rollback verified" in story.run.reason
         assert given.images("eu-1") == "shop:v1 2/2"
         assert {given.images(name) for name in SIX if name != "eu-1"} == {"shop:v2 2/2"}
 

@@ -32,7 +32,7 @@ def test_one_line_is_one_line() -> None:
 
 
 def test_every_way_to_the_terminal_is_closed(capsys: pytest.CaptureFixture[str]) -> None:
-    console.talk().print(EVIL, markup=False)
+    console.messages().print(EVIL, markup=False)
     console.results().print(f"[bold]{EVIL}[/]", emoji=False)
     console.write_text(EVIL)
     output.show_list(output.Noun.APPS, [{"name": "shop", "reason": EVIL}], output.Form.WIDE)

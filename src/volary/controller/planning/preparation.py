@@ -1,4 +1,4 @@
-"""From the options of a run to its plan: sources opened, manifests rendered, the running commit known."""
+"""From the options of a run to its plan: sources, manifests, and the running commit."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rich import console as rich_console
 
-from kube_sandbox import crds, fleet
+from kube_sandbox import fleet
+from kube_sandbox.crds import definitions as crd_definitions
 from volary.demo import definitions, git_repository, harness, snapshots
 from volary.engine import executor
 from volary.engine.runs import state
@@ -37,7 +38,9 @@ async def run(scenario: str, *, keep: bool) -> int:
 async def _open(
     scenario: definitions.Scenario, messages: rich_console.Console, base: Path
 ) -> AsyncIterator[_Environment]:
-    settings = fleet.Settings(speed=_SPEED, crds=crds.istio() if scenario.needs_istio else ())
+    settings = fleet.Settings(
+        speed=_SPEED, crds=crd_definitions.istio() if scenario.needs_istio else ()
+    )
     async with (
         fleet.start(NAMES, directory=base / "fleet", settings=settings) as sandbox,
         harness.open_clients(sandbox) as clusters,

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rich import console as rich_console
 
-from kube_sandbox import crds, fleet, proxies
+from kube_sandbox import fleet, proxies
+from kube_sandbox.crds import definitions as crd_definitions
 from volary.clusters.client import client_pool
 from volary.demo import (
     definitions,
@@ -55,7 +56,11 @@ async def _open(
     scenario: definitions.TrafficScenario, messages: rich_console.Console, base: Path
 ) -> AsyncIterator[_Environment]:
     kind = proxies.Kind.BUILT_IN if proxies.missing(scenario.proxy) else scenario.proxy
-    kinds = crds.istio() if scenario.proxy is proxies.Kind.ENVOY else crds.gateway_api()
+    kinds = (
+        crd_definitions.istio()
+        if scenario.proxy is proxies.Kind.ENVOY
+        else crd_definitions.gateway_api()
+    )
     settings = fleet.Settings(speed=_SPEED, crds=kinds, traffic=True, drain=_DRAIN)
     async with contextlib.AsyncExitStack() as stack:
         sandbox = await stack.enter_async_context(

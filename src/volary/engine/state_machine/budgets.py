@@ -109,7 +109,7 @@ def conclude_rollback(
     run: state.Run, task: state.TaskState, proven: bool, said: str
 ) -> tuple[state.Run, str]:
     """Write down how the way back of a left-out cluster ended; return the task's reason too."""
-    end = "rolled back (verified)" if proven else f"rollback not verified: {said}"
+    end = "rollback verified" if proven else f"rollback not verified: {said}"
     reason = f"{task.rolling_back}; {end}"
     kind = state.LeftOut.FAILED
     run = updates.leave_out(run, task.target, f"{kind.value}: {reason}", kind)

@@ -125,7 +125,7 @@ def finish_rollback(run: state.Run, now: datetime) -> state.Run:
     why = failures.cause(run)
     if proven:
         taken = [task.target for task in stage.tasks]
-        back = f"{phrases.join_names(taken)} rolled back (verified)"
+        back = f"rollback verified on {phrases.join_names(taken)}"
         run = _close_rollback(run, statuses.TaskStatus.SUCCEEDED, back, now)
         kept = [name for name in run.touched if name not in taken]
         if kept:

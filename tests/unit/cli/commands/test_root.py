@@ -40,7 +40,7 @@ def test_a_command_starts_from_nothing() -> None:
 
 #: As where the extra is not installed.
 _WITHOUT_SANDBOX = (
-    "import sys; sys.modules['kube_sandbox'] = None; from volary.cli import main; main.main()"
+    "import sys; sys.modules['kube_sandbox'] = None; from volary import main; main.main()"
 )
 
 

@@ -36,7 +36,7 @@ async def test_a_clock_that_was_changed_is_told_once(jump: int) -> None:
 
 async def test_a_loop_that_stood_still_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Real time, a little of it: nothing but a loop that is blocked shows what it is about."""
-    monkeypatch.setattr(stall_detector, "_BEAT", 0.01)
+    monkeypatch.setattr(stall_detector, "_TICK", 0.01)
     monkeypatch.setattr(stall_detector, "_LATE", 0.05)
     watch = stall_detector.StallDetector(SystemClock())
     async with asyncio.TaskGroup() as group:

@@ -154,7 +154,7 @@ def test_a_secret_that_is_learnt_late_is_masked_by_those_who_mask_already() -> N
 async def test_run_remembers_analyses_between_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_state, "_path", lambda: tmp_path / "state" / "analyses.json")
+    monkeypatch.setattr(local_state, "_analyses_path", lambda: tmp_path / "state" / "analyses.json")
     await local_state.LocalTaskState(key="a").keep(SUBJECT, {"started": 1})
 
     assert await local_state.LocalTaskState(key="a").recall(SUBJECT) == {"started": 1}

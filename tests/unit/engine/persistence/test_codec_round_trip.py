@@ -4,12 +4,12 @@ from collections.abc import Coroutine
 from datetime import UTC, datetime
 from typing import Any
 
-import machine_invariants
-import machine_simulation
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
+import machine_invariants
+import machine_simulation
 from volary.engine.persistence import codec, transitions
 from volary.engine.runs import state
 from volary.engine.state_machine import events, machine

@@ -37,7 +37,7 @@ def test_counts_that_are_carried_over_are_those_of_a_fresh_look(drawn, changes) 
         carried = counters.of(tasks)
         fresh = counters.of(tuple(list(tasks)))
         assert carried.first_pending <= fresh.first_pending
-        for name in ("pending", "running", "returning", "waiting", "failing", "deadlines"):
+        for name in ("pending", "running", "rolling_back", "waiting", "failing", "deadlines"):
             assert getattr(carried, name) == getattr(fresh, name), name
         pending = [i for i, found in enumerate(tasks) if found.status is TaskStatus.PENDING]
         assert counters.next_pending(tasks) == (pending[0] if pending else None)

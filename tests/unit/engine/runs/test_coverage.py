@@ -69,4 +69,4 @@ def test_a_cluster_that_failed_within_the_budget_keeps_the_old_one(
 
     assert run.is_final, run.reason
     assert coverage.clusters_with_release(run) == ("us", "asia")
-    assert "eu (failed: no image; rolled back (verified))" in run.reason
+    assert "eu (failed: no image; rollback verified)" in run.reason

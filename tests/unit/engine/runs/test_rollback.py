@@ -75,7 +75,7 @@ def test_waves_go_back_in_reverse_each_with_its_limit() -> None:
     ]
     back = end(back)
     assert back.status is RunStatus.SUCCEEDED
-    assert back.reason == "rolled back by ana; eu, asia, africa and us rolled back (verified)"
+    assert back.reason == "rolled back by ana; rollback verified on eu, asia, africa and us"
     assert rollback.commits_after(back) == {
         "us": "old",
         "eu": "old",
@@ -128,4 +128,4 @@ def test_the_way_back_has_a_deadline() -> None:
         now += timedelta(minutes=10)
         back = advanced(back, events.TimePassed(now))
     assert back.status is RunStatus.FAILED
-    assert "not verified as rolled back" in back.reason
+    assert "rollback not verified" in back.reason

@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 import pytest
-from machine_scripts import Converse, Make, check
 
+from machine_scripts import Converse, Make, check
 from volary.engine.runs import policies, run_builder
 
 

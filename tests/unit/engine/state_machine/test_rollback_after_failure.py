@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 from machine_scripts import Converse, Make, check
-
 from volary.engine.runs import policies, run_builder
 
 
@@ -16,16 +15,16 @@ def test_a_failing_cluster_neither_breaks_off_nor_hides_the_others(
         converse,
         begun(("us", "eu", "asia"), concurrency=2),
         """
-        >> eu failed: no such image
-        << stop us gracefully: stopped: K8S_CANARY_ROLLOUT failed: eu: no such image
+        >> eu failed: no image
+        << stop us gracefully: stopped: K8S_CANARY_ROLLOUT failed: eu: no image
         >> us cancelled: stopped waiting
         << start rollback on us
         << start rollback on eu
-        == rolling_back: K8S_CANARY_ROLLOUT failed: eu: no such image; rolling back us and eu
+        == rolling_back: K8S_CANARY_ROLLOUT failed: eu: no image; rolling back us and eu
         >> us succeeded
         >> eu rolled_back
         << release
-        == rolled_back: K8S_CANARY_ROLLOUT failed: eu: no such image; us and eu rolled back (verified)
+        == rolled_back: K8S_CANARY_ROLLOUT failed: eu: no image; rollback verified on us and eu
         """,
     )
 
@@ -41,7 +40,7 @@ def test_only_touched_clusters_are_rolled_back(begun: Make, converse: Converse) 
         == rolling_back: K8S_CANARY_ROLLOUT failed: eu: forbidden; rolling back us
         >> us succeeded
         << release
-        == rolled_back: K8S_CANARY_ROLLOUT failed: eu: forbidden; us rolled back (verified)
+        == rolled_back: K8S_CANARY_ROLLOUT failed: eu: forbidden; rollback verified on us
         """,
     )
 
@@ -69,14 +68,14 @@ def test_a_rollback_that_fails_somewhere_goes_on_elsewhere_and_names_what_is_lef
         """
         >> us succeeded
         << start 1-K8S_CANARY_ROLLOUT on eu
-        >> eu failed: crash loop
+        >> eu failed: crashes
         << start rollback on us
-        == rolling_back: K8S_CANARY_ROLLOUT failed: eu: crash loop; rolling back us
+        == rolling_back: K8S_CANARY_ROLLOUT failed: eu: crashes; rolling back us
         >> us unreachable: no route to host
         << start rollback on eu
         >> eu succeeded
         << release
-        == failed: K8S_CANARY_ROLLOUT failed: eu: crash loop; rollback not verified: us (no route to host)
+        == failed: K8S_CANARY_ROLLOUT failed: eu: crashes; rollback not verified: us (no route to host)
         """,
     )
 

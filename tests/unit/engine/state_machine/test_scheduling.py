@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from machine_scripts import Converse, Make, check
 
+from machine_scripts import Converse, Make, check
 from volary.engine.runs import policies, run_builder
 from volary.engine.state_machine import events, machine
 from volary.model import errors, statuses

@@ -4,11 +4,11 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
-import machine_invariants
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant
-from machine_simulation import BEGINNING, GATES, NAMES, PROMOTING, STAGES, THOROUGH, WINDOWS
 
+import machine_invariants
+from machine_simulation import BEGINNING, GATES, NAMES, PROMOTING, STAGES, THOROUGH, WINDOWS
 from volary.engine.runs import policies, run_builder, state
 from volary.model.pipeline import pipelines
 from volary.model.statuses import TaskStatus

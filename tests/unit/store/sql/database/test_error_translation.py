@@ -213,9 +213,9 @@ async def test_a_bug_in_one_transition_harms_no_other(database_address: str) -> 
         )
 
         assert [type(each).__name__ for each in results] == [
-            *["Kept"] * 3,
+            *["KeptTransition"] * 3,
             "AttributeError",
-            *["Kept"] * 3,
+            *["KeptTransition"] * 3,
         ]
         assert await store.runs.load("broken") is None
 
