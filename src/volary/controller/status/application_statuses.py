@@ -166,7 +166,7 @@ def to_document(application_status: ApplicationStatus) -> json.JsonObject:
         "move": run_requests.to_document(application_status.move)
         if application_status.move
         else None,
-        "reached": release_coverage.to_document(application_status.coverage),
+        "coverage": release_coverage.to_document(application_status.coverage),
         "backfill": run_requests.to_document(application_status.backfill)
         if application_status.backfill
         else None,
@@ -228,7 +228,7 @@ def from_document(document: json.JsonObject) -> ApplicationStatus:
         pinned=assignment_formats.from_document(document.get("pinned") or {}),
         placed=placement_document.from_document(document.get("placed")),
         move=run_requests.from_document(move) if move else None,
-        coverage=release_coverage.from_document(document.get("reached")),
+        coverage=release_coverage.from_document(document.get("coverage")),
         backfill=run_requests.from_document(backfill) if backfill else None,
         pause=_read_pause(document.get("pause")),
         held=document.get("held", ""),

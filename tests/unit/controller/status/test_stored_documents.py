@@ -52,7 +52,7 @@ def test_what_came_later_is_empty() -> None:
     read = application_statuses.from_document(document("0002", "standing"))
     fresh = application_statuses.ApplicationStatus()
 
-    later = ("alerts", "assigned", "assigned_before", "pinned", "placed", "move", "reached")
+    later = ("alerts", "assigned", "assigned_before", "pinned", "placed", "move", "coverage")
     later += ("catch_up", "pause", "address", "stood")
     assert {name: getattr(read, name) for name in later} == {
         name: getattr(fresh, name) for name in later

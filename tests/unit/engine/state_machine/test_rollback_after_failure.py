@@ -68,14 +68,14 @@ def test_a_rollback_that_fails_somewhere_goes_on_elsewhere_and_names_what_is_lef
         """
         >> us succeeded
         << start 1-K8S_CANARY_ROLLOUT on eu
-        >> eu failed: crashes
+        >> eu failed: crash
         << start rollback on us
-        == rolling_back: K8S_CANARY_ROLLOUT failed: eu: crashes; rolling back us
-        >> us unreachable: no route to host
+        == rolling_back: K8S_CANARY_ROLLOUT failed: eu: crash; rolling back us
+        >> us unreachable: no route
         << start rollback on eu
         >> eu succeeded
         << release
-        == failed: K8S_CANARY_ROLLOUT failed: eu: crashes; rollback not verified: us (no route to host)
+        == failed: K8S_CANARY_ROLLOUT failed: eu: crash; rollback not verified: us (no route)
         """,
     )
 
