@@ -18,7 +18,8 @@ from pathlib import Path
 import yaml
 from rich import console as rich_console
 
-from kube_sandbox import crds, fleet, prometheus, proxies
+from kube_sandbox import fleet, prometheus, proxies
+from kube_sandbox.crds import definitions
 from kube_sandbox.dataplane import load
 from volary.cli import demo_metrics, demo_repository, running, traffic_stories
 from volary.clusters import pool
@@ -47,7 +48,7 @@ CASES = (Case(1), Case(2), Case(5), Case(3, "1s"), Case(5, "1s"))
 
 async def measure(case: Case) -> float:
     """Return the seconds until canary had no traffic."""
-    settings = fleet.Settings(speed=10, crds=crds.gateway_api(), traffic=True)
+    settings = fleet.Settings(speed=10, crds=definitions.gateway_api(), traffic=True)
     with tempfile.TemporaryDirectory(prefix="volary-reaction-") as made:
         base = Path(made)
         async with (
@@ -64,7 +65,7 @@ async def measure(case: Case) -> float:
 
 
 def _counters(sandbox: fleet.Fleet) -> demo_metrics.Source:
-    config = {"address": sandbox.observatory, "share": "500ms"}
+    config = {"address": sandbox.required_metrics_url, "share": "500ms"}
     chosen = {"name": "metrics", "type": "http", "config": config}
     return demo_metrics.Source(chosen, "", is_prometheus=False)
 

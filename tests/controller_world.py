@@ -12,7 +12,8 @@ import command_world
 import git_feed
 from volary.clusters import breaker, transport
 from volary.config import fleet as fleet_files
-from volary.controller import inputs, leases, refusals, server_loop, service, views
+from volary.controller import inputs, leases, refusals, server_loop, views
+from volary.controller import service as controller_service
 from volary.model import controller as settings
 from volary.model import json
 from volary.stages import executor as stage_executor
@@ -36,7 +37,7 @@ class Controlled:
     feed: git_feed.Feed
 
     @property
-    def service(self) -> service.Service:
+    def service(self) -> controller_service.Service:
         return self.controller.service
 
     def push(self, text: str, new: str, *, message: str = "Change it") -> str:

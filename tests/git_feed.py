@@ -9,7 +9,7 @@ from volary.controller import inputs
 from volary.gitops import seen
 from volary.model import errors
 from volary.sources import applications as found_files
-from volary.sources import repository
+from volary.sources import repository as source_repository
 
 NAME = "shop"
 
@@ -26,10 +26,10 @@ class Feed:
     looks: int = 0
     told: list[str] = field(default_factory=list)
 
-    async def repository(self, name: str) -> repository.Repository:
+    async def repository(self, name: str) -> source_repository.Repository:
         if name != self.name:
             raise errors.user_error(f"there is no repository {name}")
-        return await repository.open_repository(str(self.path))
+        return await source_repository.open_repository(str(self.path))
 
     async def watch(self, on_seen: inputs.OnSeen) -> None:
         last = ""
@@ -43,7 +43,7 @@ class Feed:
             await asyncio.sleep(self.interval)
 
     async def look(self) -> seen.RepositorySeen:
-        opened = await repository.open_repository(str(self.path))
+        opened = await source_repository.open_repository(str(self.path))
         head = await opened.resolve("main")
         files = await opened.tree(head.id)
         found = []

@@ -16,7 +16,7 @@ import msgspec
 import command_world
 import wave_watch
 from controller_process import Nursery
-from kube_sandbox import storage
+from kube_sandbox.apiserver.storage import storage
 
 V1, V2 = "example/simple:v1", "example/simple:v2"
 NAMES = ("us", "eu")

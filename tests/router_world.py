@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import mesh_world
 import stage_world
-from kube_sandbox import crds
+from kube_sandbox.crds import definitions
 from volary.model import application as applications
 from volary.model import json, manifest, stage
 
@@ -47,13 +47,15 @@ def application(method: applications.RoutingMethod) -> applications.Application:
 
 STEPS = (stage.TrafficOptions(70, canary=30), stage.TrafficOptions(40, canary=60))
 ROUTERS = {
-    "istio": Router(mesh_world.ISTIO, mesh_world.meshed, "VirtualService", STEPS, crds.istio()),
+    "istio": Router(
+        mesh_world.ISTIO, mesh_world.meshed, "VirtualService", STEPS, definitions.istio()
+    ),
     "gateway": Router(
         application(applications.RoutingMethod.GATEWAY_API),
         gateway,
         "HTTPRoute",
         STEPS,
-        crds.gateway_api(),
+        definitions.gateway_api(),
     ),
     "podselector": Router(
         application(applications.RoutingMethod.POD_SELECTOR),

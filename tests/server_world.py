@@ -11,7 +11,8 @@ import aiohttp
 import fastapi
 
 import fixed_clock
-from volary.controller import inputs, origins, server_loop, service
+from volary.controller import inputs, origins, server_loop
+from volary.controller import service as controller_service
 from volary.engine import plan as engine_plan
 from volary.engine import transitions
 from volary.gitops import webhooks
@@ -46,7 +47,7 @@ class Served:
     hastened: list[tuple[str, webhooks.Hint]] = field(default_factory=list)
 
     @property
-    def service(self) -> service.Service:
+    def service(self) -> controller_service.Service:
         return self.made.service
 
     def token(self, role: str, name: str = "", **labels: str) -> dict[str, str]:

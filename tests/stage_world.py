@@ -10,7 +10,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from kube_sandbox import crds, fleet, traffic
+from kube_sandbox import fleet
+from kube_sandbox import traffic as kube_sandbox_traffic
+from kube_sandbox.crds import definitions as crd_definitions
 from volary.clusters import breaker, pool, retries, transport
 from volary.engine import executor, state
 from volary.model import application as applications
@@ -163,9 +165,11 @@ class World:
         ready = body.get("status", {}).get("readyReplicas", 0)
         return f"{container['image']} {ready}/{body['spec']['replicas']}"
 
-    def traffic(self, target: str, namespace: str = "default") -> traffic.Traffic:
+    def traffic(self, target: str, namespace: str = "default") -> kube_sandbox_traffic.Traffic:
         cluster = self.running.clusters[target]
-        return traffic.resolve(cluster.view, namespace, "shop", rules=cluster.faults.images)
+        return kube_sandbox_traffic.resolve(
+            cluster.view, namespace, "shop", rules=cluster.faults.images
+        )
 
     @contextlib.asynccontextmanager
     async def watched_traffic(self, target: str) -> AsyncIterator[list[str]]:
@@ -197,7 +201,10 @@ async def world(
 ) -> AsyncIterator[World]:
     """Start clusters, and describe a shop in two versions."""
     settings = settings or fleet.Settings(
-        speed=SPEED, tls=False, seed=1, crds=(*(crds.istio() if istio else ()), *definitions)
+        speed=SPEED,
+        tls=False,
+        seed=1,
+        crds=(*(crd_definitions.istio() if istio else ()), *definitions),
     )
     async with (
         fleet.start(names, settings=settings) as running,

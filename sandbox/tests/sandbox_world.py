@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kube_sandbox import json
-from kube_sandbox.controllers import objects
+from kube_sandbox.apimachinery.meta import objects
 
 
 class MemoryView:

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
-from kube_sandbox.schemas import decoding, defaults, schema
+from kube_sandbox.apimachinery.scheme import decoding, defaults, schema
 
 #: For property tests: enough examples to matter, no deadline on a busy machine.
 BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -17,7 +17,7 @@ import sys
 import zipfile
 from typing import Any
 
-TARGET = pathlib.Path(__file__).parents[1] / "src/kube_sandbox/schemas/data"
+TARGET = pathlib.Path(__file__).parents[1] / "src/kube_sandbox/apimachinery/scheme/data"
 
 GROUP_VERSIONS = (
     ("", "v1"),

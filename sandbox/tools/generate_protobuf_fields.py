@@ -15,9 +15,11 @@ import re
 import sys
 import tarfile
 
-from kube_sandbox.schemas import catalog
+from kube_sandbox.apimachinery.scheme import catalog
 
-TARGET = pathlib.Path(__file__).parents[1] / "src/kube_sandbox/http/data/protobuf.json"
+TARGET = (
+    pathlib.Path(__file__).parents[1] / "src/kube_sandbox/apiserver/endpoints/data/protobuf.json"
+)
 SOURCES = {
     "k8s.io.api.core.v1": "io.k8s.api.core.v1",
     "k8s.io.apimachinery.pkg.apis.meta.v1": "io.k8s.apimachinery.pkg.apis.meta.v1",

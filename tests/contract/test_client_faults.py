@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kube_sandbox import faults, fleet
+from kube_sandbox import fleet
+from kube_sandbox.faults import faults
 from sandbox_fixtures import FleetFactory
 from volary.clusters import breaker, discovery, pool, retries, transport
 from volary.clusters import client as clients

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kube_sandbox import storage, verbs
+from kube_sandbox.apiserver.storage import storage, verbs
 from stage_world import NEW, OLD, config, deployment, made, service, shop, world
 from volary.model import application as applications
 from volary.model import json, stage

@@ -5,7 +5,8 @@ import signal
 from pathlib import Path
 
 import demo_world
-from kube_sandbox import faults_client, fleet
+from kube_sandbox import fleet
+from kube_sandbox.faults import faults_client
 from sandbox_fixtures import Kubectl
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import command_world
-from kube_sandbox import verbs
+from kube_sandbox.apiserver.storage import verbs
 
 WORKLOAD = "deployment.yaml"
 USER = verbs.Options(manager="kubectl", agent="kubectl")

@@ -13,7 +13,7 @@ from aiohttp import web
 
 import command_world
 import scripted_server
-from kube_sandbox import verbs
+from kube_sandbox.apiserver.storage import verbs
 
 PROVIDER = """
 analysisProviders:

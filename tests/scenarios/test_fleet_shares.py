@@ -8,7 +8,7 @@ from collections import Counter
 from datetime import timedelta
 
 import traffic_world
-from kube_sandbox import crds
+from kube_sandbox.crds import definitions
 from mesh_world import ISTIO, meshed
 from stage_world import (
     KEY,
@@ -80,7 +80,7 @@ async def test_a_tenth_of_all_requests_of_the_fleet_meets_canary_and_none_is_los
         [fleet.Cluster(each) for each in names],
         {each: {"Deployment shop": 4} for each in names},
     )
-    settings = traffic_world.settings(crds=crds.istio())
+    settings = traffic_world.settings(crds=definitions.istio())
     async with world(*names, application=ISTIO, settings=settings) as given:
         given.sources = {OLD: meshed("shop:v1", replicas=4), NEW: meshed("shop:v2", replicas=4)}
         await given.deployed(OLD)

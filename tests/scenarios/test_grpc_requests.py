@@ -7,7 +7,8 @@ import pytest
 import grpc_client
 import stage_world
 import traffic_world
-from kube_sandbox import crds, proxies
+from kube_sandbox import proxies
+from kube_sandbox.crds import definitions
 from stage_world import NEW, OLD, made
 from volary.model import application as applications
 from volary.model import manifest, stage
@@ -47,7 +48,7 @@ def routed(image: str) -> list[manifest.Manifest]:
 
 @pytest.fixture
 async def given_and_urls() -> AsyncIterator[tuple[stage_world.World, Mapping[str, str]]]:
-    settings = traffic_world.settings(crds=crds.gateway_api(), drain=2.0)
+    settings = traffic_world.settings(crds=definitions.gateway_api(), drain=2.0)
     async with (
         stage_world.world("us", application=APPLICATION, settings=settings) as given,
         traffic_world.through(given, proxies.Kind.TRAEFIK) as urls,

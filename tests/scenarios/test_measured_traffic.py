@@ -9,7 +9,8 @@ import pytest
 
 import stage_world
 import traffic_world
-from kube_sandbox import crds, prometheus, proxies
+from kube_sandbox import prometheus, proxies
+from kube_sandbox.crds import definitions
 from mesh_world import GATEWAY, HOST, ISTIO, routed
 from stage_world import NEW, OLD, destination_rule, made, virtual_service
 from volary.analysis import queries
@@ -36,7 +37,7 @@ def shop(image: str, **behaviour: str) -> list[manifest.Manifest]:
 
 @pytest.mark.skipif(not prometheus.is_installed(), reason="the program prometheus is not installed")
 async def test_a_bad_canary_is_seen_in_one_cluster_and_not_in_the_other() -> None:
-    settings = traffic_world.settings(crds=crds.istio())
+    settings = traffic_world.settings(crds=definitions.istio())
     async with stage_world.world("us", "eu", application=ISTIO, settings=settings) as given:
         given.sources = {OLD: shop("shop:v1"), NEW: shop("shop:v2")}
         given.special = {(NEW, "eu"): shop("shop:v2", error_rate=str(ERRORS))}
@@ -94,7 +95,7 @@ async def check(family: Metrics, address: str, given: stage_world.World) -> None
 
 async def test_real_traefik_names_its_numbers_as_the_built_in_queries_expect() -> None:
     """Through an HTTPRoute; every variant has one service of Traefik's, and no other's."""
-    settings = traffic_world.settings(crds=crds.gateway_api())
+    settings = traffic_world.settings(crds=definitions.gateway_api())
     async with (
         stage_world.world("us", application=GATEWAY, settings=settings) as given,
         traffic_world.through(given, proxies.Kind.TRAEFIK) as urls,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kube_sandbox import kubeconfig
-from kube_sandbox.http import server, users
+from kube_sandbox.apiserver import server
+from kube_sandbox.apiserver.access import kubeconfig, users
 from stage_world import NEW, OLD, Clock, World, config, deployment, made, service, world
 from volary.clusters import pool
 from volary.model import fleet, stage

@@ -1,6 +1,6 @@
 """An application moves between clusters: only what is its own goes, and routes stay as they are."""
 
-from kube_sandbox import verbs
+from kube_sandbox.apiserver.storage import verbs
 from stage_world import NEW, OLD, config, deployment, made, service, world
 from volary.model import stage
 

@@ -3,7 +3,7 @@
 import copy
 from dataclasses import replace
 
-from kube_sandbox import verbs
+from kube_sandbox.apiserver.storage import verbs
 from stage_world import KEY, NEW, OLD, config, deployment, made, service, world
 from volary.model import stage
 

@@ -9,7 +9,8 @@ import pytest
 
 import stage_world
 import traffic_world
-from kube_sandbox import crds, proxies
+from kube_sandbox import proxies
+from kube_sandbox.crds import definitions as crd_definitions
 from kube_sandbox.dataplane import load
 from stage_world import NEW, OLD, made
 from volary.model import application as applications
@@ -68,7 +69,9 @@ async def canary_beside(
     method: Method, kind: proxies.Kind
 ) -> AsyncIterator[tuple[stage_world.World, str]]:
     """Given: a canary without traffic, behind a proxy; gives the proxy's address."""
-    definitions = crds.istio() if method is Method.ISTIO else crds.gateway_api()
+    definitions = (
+        crd_definitions.istio() if method is Method.ISTIO else crd_definitions.gateway_api()
+    )
     settings = traffic_world.settings(crds=definitions, drain=2.0)
     async with (
         stage_world.world("us", application=application(method), settings=settings) as given,

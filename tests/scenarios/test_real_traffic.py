@@ -10,7 +10,8 @@ import pytest
 
 import stage_world
 import traffic_world
-from kube_sandbox import crds, proxies
+from kube_sandbox import proxies
+from kube_sandbox.crds import definitions
 from mesh_world import GATEWAY, HOST, ISTIO, meshed, routed
 from stage_world import KEY, NEW, OLD, made
 from volary.model import application as applications
@@ -29,7 +30,7 @@ SHARES = {"primary": 0.8, "canary": 0.1, "baseline": 0.1}
 
 @contextlib.asynccontextmanager
 async def gateway_world() -> AsyncIterator[stage_world.World]:
-    settings = traffic_world.settings(crds=crds.gateway_api(), drain=2.0)
+    settings = traffic_world.settings(crds=definitions.gateway_api(), drain=2.0)
     async with stage_world.world("us", "eu", application=GATEWAY, settings=settings) as given:
         given.sources = {OLD: routed("shop:v1"), NEW: routed("shop:v2")}
         yield given
@@ -37,7 +38,7 @@ async def gateway_world() -> AsyncIterator[stage_world.World]:
 
 @contextlib.asynccontextmanager
 async def istio_world(**options: object) -> AsyncIterator[stage_world.World]:
-    settings = traffic_world.settings(crds=crds.istio(), **options)
+    settings = traffic_world.settings(crds=definitions.istio(), **options)
     async with stage_world.world("us", "eu", application=ISTIO, settings=settings) as given:
         given.sources = {OLD: meshed("shop:v1"), NEW: meshed("shop:v2")}
         yield given
@@ -206,10 +207,10 @@ Method = applications.RoutingMethod
 @pytest.mark.parametrize(
     ("method", "route", "definitions", "host"),
     [
-        (Method.GATEWAY_API, in_mesh(), crds.gateway_api(), "shop"),
-        (Method.SMI, split(), crds.smi(), "shop"),
+        (Method.GATEWAY_API, in_mesh(), definitions.gateway_api(), "shop"),
+        (Method.SMI, split(), definitions.smi(), "shop"),
         (Method.NGINX, ingress(), (), HOST),
-        (Method.TRAEFIK, traefik_service(), crds.traefik(), "shop"),
+        (Method.TRAEFIK, traefik_service(), definitions.traefik(), "shop"),
     ],
     ids=["mesh", "smi", "nginx", "traefik"],
 )

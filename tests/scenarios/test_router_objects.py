@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kube_sandbox import crds
+from kube_sandbox.crds import definitions
 from stage_world import KEY, NEW, OLD, World, config, deployment, made, service, world
 from volary.clusters import client as clients
 from volary.manifests import made as application_objects
@@ -19,7 +19,12 @@ GATEWAY = "gateway.networking.k8s.io"
 ROUTE = f"HTTPRoute.{GATEWAY}"
 ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
 HALF = stage.TrafficOptions(50, canary=50)
-EVERY = (*crds.istio(), *crds.gateway_api(), *crds.smi(), *crds.traefik())
+EVERY = (
+    *definitions.istio(),
+    *definitions.gateway_api(),
+    *definitions.smi(),
+    *definitions.traefik(),
+)
 MADE = {
     Method.ISTIO: ("VirtualService.networking.istio.io", "DestinationRule.networking.istio.io"),
     Method.GATEWAY_API: (ROUTE,),

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from kube_sandbox import crds
-from kube_sandbox.routes import finding, matching, words
+from kube_sandbox.crds import definitions as crd_definitions
+from kube_sandbox.dataplane.routes import lookup, matching, route_rules
 from stage_world import (
     NEW,
     OLD,
@@ -64,7 +64,7 @@ def application(method: str) -> applications.Application:
 
 
 def given_world(method: str) -> "tuple[applications.Application, tuple[json.JsonObject, ...]]":
-    definitions = crds.istio() if method == ISTIO else crds.gateway_api()
+    definitions = crd_definitions.istio() if method == ISTIO else crd_definitions.gateway_api()
     return application(method), definitions
 
 
@@ -85,9 +85,9 @@ async def running_beside(given: World, method: str) -> None:
     assert found["us"].status == "succeeded", found
 
 
-def rule(given: World, target: str = "/", **headers: str) -> words.Rule:
+def rule(given: World, target: str = "/", **headers: str) -> route_rules.Rule:
     """Then: the rule that holds for a request."""
-    routes = finding.find(given.running.clusters["us"].view, "shop", "default")
+    routes = lookup.find(given.running.clusters["us"].view, "shop", "default")
     assert routes is not None
     listed = [(name.replace("_", "-"), value) for name, value in headers.items()]
     found = matching.choose(routes, "GET", target, listed)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from kube_sandbox import crds
+from kube_sandbox.crds import definitions
 from stage_world import KEY, NEW, OLD, World, config, deployment, made, service, world
 from volary.model import application as applications
 from volary.model import json, manifest, stage
@@ -92,16 +92,20 @@ class Setting:
         }
 
 
-GATEWAY_API = Setting(Method.GATEWAY_API, http_route(), f"HTTPRoute.{GATEWAY}", crds.gateway_api())
+GATEWAY_API = Setting(
+    Method.GATEWAY_API, http_route(), f"HTTPRoute.{GATEWAY}", definitions.gateway_api()
+)
 NGINX = Setting(Method.NGINX, ingress(), "Ingress", division=HALF)
-TRAEFIK = Setting(Method.TRAEFIK, traefik_service(), "TraefikService.traefik.io", crds.traefik())
+TRAEFIK = Setting(
+    Method.TRAEFIK, traefik_service(), "TraefikService.traefik.io", definitions.traefik()
+)
 SETTINGS = {
     "gateway": GATEWAY_API,
     "traefik": TRAEFIK,
     "nginx": NGINX,
     **{
         f"smi-{version}": Setting(
-            Method.SMI, split(version), "TrafficSplit.split.smi-spec.io", crds.smi()
+            Method.SMI, split(version), "TrafficSplit.split.smi-spec.io", definitions.smi()
         )
         for version in ("v1alpha1", "v1alpha2", "v1alpha4")
     },

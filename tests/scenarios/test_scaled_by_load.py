@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from kube_sandbox import verbs
+from kube_sandbox.apiserver.storage import verbs
 from stage_world import NEW, OLD, Report, World, deployment, made, service, world
 from volary.clusters import client as clients
 from volary.model import json, manifest, stage

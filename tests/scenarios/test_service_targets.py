@@ -9,7 +9,7 @@ from aiohttp import web
 
 import release_world
 import stage_world
-from kube_sandbox import crds
+from kube_sandbox.crds import definitions as crd_definitions
 from release_world import hook, weights
 from stage_world import KEY, NEW, OLD
 from volary.manifests import made
@@ -47,7 +47,9 @@ async def given(
 ) -> AsyncIterator[release_world.Releases]:
     """The Service leads to the pods of v1; the new commit lets it lead to those of v2."""
     app = application(method)
-    definitions = crds.gateway_api() if method is GATEWAY_API else crds.istio()
+    definitions = (
+        crd_definitions.gateway_api() if method is GATEWAY_API else crd_definitions.istio()
+    )
     async with stage_world.world(*names, application=app, definitions=definitions) as world:
         new = new or (pods("v2"), stage_world.config("settings-v2"))
         world.sources = {

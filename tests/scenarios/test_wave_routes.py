@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kube_sandbox import storage
+from kube_sandbox.apiserver.storage import storage
 from router_world import ROUTERS, Router, stages
 from stage_world import KEY, World
 from volary.model import placement, stage

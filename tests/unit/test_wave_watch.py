@@ -10,7 +10,7 @@ import pytest
 import route_weights
 import stage_world
 import told_watch
-from kube_sandbox import verbs
+from kube_sandbox.apiserver.storage import verbs
 from stage_world import KEY, NEW, OLD
 from volary.engine import feed
 from volary.model import json

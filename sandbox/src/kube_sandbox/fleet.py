@@ -20,21 +20,17 @@ from pathlib import Path
 
 import yaml
 
-from kube_sandbox import (
-    errors,
-    fault_middleware,
-    faults,
-    json,
-    kubeconfig,
-    registry,
-    seeds,
-    status,
-    verbs,
-)
-from kube_sandbox.controllers import liveview, loop, moment
+from kube_sandbox import errors, initial_objects, json
+from kube_sandbox.apimachinery.meta import api_errors, times
+from kube_sandbox.apiserver import server
+from kube_sandbox.apiserver.access import kubeconfig, users
+from kube_sandbox.apiserver.registry import registry
+from kube_sandbox.apiserver.storage import verbs
 from kube_sandbox.controllers.kubelet import containers, lifecycle
-from kube_sandbox.dataplane import blocks, observatory, places, plane
-from kube_sandbox.http import server, users
+from kube_sandbox.controllers.manager import cache, loop
+from kube_sandbox.dataplane import address_file, cluster_traffic
+from kube_sandbox.dataplane.servers import loopback, traffic_metrics
+from kube_sandbox.faults import fault_middleware, faults
 
 #: The file that names the clusters.
 FLEET_FILE = "fleet.yaml"
@@ -59,14 +55,14 @@ class Settings:
     timing: containers.Timing = field(default_factory=containers.Timing)
     #: Nodes per cluster.
     nodes: int = 3
-    #: Custom resources to install at the start (`sandbox.crds`).
+    #: Custom resources to install at the start (`crds`).
     crds: Sequence[json.JsonObject] = ()
     #: Labels per cluster; without any, ``region`` is the cluster's name.
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     tls: bool = True
     #: For names, addresses and chances; None for different ones at each start.
     seed: int | None = None
-    #: Pods are real servers, with a proxy before them (`sandbox.dataplane`); Linux only.
+    #: Pods are real servers, with a proxy before them (`dataplane`); Linux only.
     traffic: bool = False
     #: Real seconds that pods serve on when their deletion begins, at least, with `traffic`:
     #: real proxies need a moment to follow, however fast the sandbox runs.
@@ -87,7 +83,7 @@ class Cluster:
         kubeconfig_path: Path,
         switchboard: faults.Switchboard,
         controllers: loop.Loop,
-        traffic: plane.Plane | None = None,
+        traffic: cluster_traffic.ClusterTraffic | None = None,
     ) -> None:
         self.name = name
         #: ``https://127.0.0.1:6443``.
@@ -111,12 +107,12 @@ class Cluster:
         )
 
     @property
-    def view(self) -> liveview.LiveView:
-        """Its objects, for tests and for `sandbox.traffic`."""
+    def view(self) -> cache.Cache:
+        """Its objects, for tests and for `traffic`."""
         return self._controllers.seen
 
     @property
-    def traffic(self) -> plane.Plane:
+    def traffic(self) -> cluster_traffic.ClusterTraffic:
         """Its real traffic.
 
         Raises:
@@ -128,9 +124,7 @@ class Cluster:
             )
         return self._traffic
 
-    async def until(
-        self, holds: Callable[[liveview.LiveView], bool], *, timeout: float = 10.0
-    ) -> None:
+    async def until(self, holds: Callable[[cache.Cache], bool], *, timeout: float = 10.0) -> None:
         """Wait until something holds in the cluster; it is asked after every change.
 
         Raises:
@@ -177,8 +171,8 @@ class Fleet:
     clusters: Mapping[str, Cluster]
     #: ``fleet.yaml`` and the kubeconfigs.
     directory: Path
-    #: Where the traffic's numbers are (`dataplane.observatory`); empty without real traffic.
-    numbers: str = ""
+    #: Where the metrics of the traffic are; empty without real traffic.
+    metrics_url: str = ""
 
     @property
     def path(self) -> Path:
@@ -186,15 +180,15 @@ class Fleet:
         return self.directory / FLEET_FILE
 
     @property
-    def observatory(self) -> str:
-        """Where the traffic's numbers are: ``http://127.1.16.1:9100``.
+    def required_metrics_url(self) -> str:
+        """Where the metrics of the traffic are: ``http://127.1.16.1:9100``.
 
         Raises:
             UserError: The fleet was started without real traffic.
         """
-        if not self.numbers:
+        if not self.metrics_url:
             raise errors.UserError("the fleet has no real traffic", hint="start it with it")
-        return self.numbers
+        return self.metrics_url
 
 
 @contextlib.asynccontextmanager
@@ -225,24 +219,26 @@ async def start(
             _seed(cluster, chosen)
             clusters[name] = cluster
         _write(directory, names, chosen)
-        numbers = await _observe(clusters, directory, stack) if chosen.traffic else ""
-        yield Fleet(clusters, directory, numbers)
+        metrics_url = await _observe(clusters, directory, stack) if chosen.traffic else ""
+        yield Fleet(clusters, directory, metrics_url)
 
 
 async def _observe(
     clusters: Mapping[str, Cluster], directory: Path, stack: contextlib.AsyncExitStack
 ) -> str:
-    """Let the traffic's numbers be asked for, and write down where everything is."""
+    """Let the metrics of the traffic be asked for, and write down where everything is."""
     first = next(iter(clusters.values())).traffic.address
     servers = {name: each.traffic.pods for name, each in clusters.items()}
-    listener = await observatory.start(first, servers)
+    listener = await traffic_metrics.start(first, servers)
     stack.callback(listener.abort)
-    url = f"http://{first}:{observatory.PORT}"
-    places.write(
+    url = f"http://{first}:{traffic_metrics.PORT}"
+    address_file.write(
         directory,
-        places.Places({name: each.traffic.gateway for name, each in clusters.items()}, url),
+        address_file.Addresses(
+            {name: each.traffic.gateway for name, each in clusters.items()}, url
+        ),
     )
-    stack.callback(places.remove, directory)
+    stack.callback(address_file.remove, directory)
     return url
 
 
@@ -272,7 +268,7 @@ async def _open(name: str, number: int, port: int, directory: Path, settings: Se
     switchboard = faults.Switchboard(seed=seed or 0)
     token = secrets.token_urlsafe(24)
     middleware = fault_middleware.FaultMiddleware(switchboard, token=token)
-    block = blocks.claim() if settings.traffic else None
+    block = loopback.claim() if settings.traffic else None
     try:
         served = await server.start(
             held,
@@ -307,7 +303,7 @@ async def _open(name: str, number: int, port: int, directory: Path, settings: Se
     if block is not None:
         seen = controllers.seen
         try:
-            traffic = await plane.start(
+            traffic = await cluster_traffic.start(
                 name, held, seen, switchboard.images, block, seed=seed, lag=settings.lag
             )
         except errors.UserError:
@@ -335,10 +331,12 @@ def _seed(cluster: Cluster, settings: Settings) -> None:
     """Give a cluster what it starts with, and write its kubeconfig."""
     held, name = cluster.registry, cluster.name
     region = _labels(name, settings).get("region", name)
-    stamp = moment.stamp(held.time.now())
-    bodies = [seeds.namespace(each) for each in seeds.NAMESPACES]
-    bodies.append(seeds.kubernetes_service())
-    nodes = [seeds.node(each + 1, region=region, stamp=stamp) for each in range(settings.nodes)]
+    stamp = times.stamp(held.time.now())
+    bodies = [initial_objects.namespace(each) for each in initial_objects.NAMESPACES]
+    bodies.append(initial_objects.kubernetes_service())
+    nodes = [
+        initial_objects.node(each + 1, region=region, stamp=stamp) for each in range(settings.nodes)
+    ]
     options = verbs.Options(manager="kube-apiserver", agent="kube-apiserver")
     kubelet = verbs.Options(manager="kubelet", agent="kubelet")
     try:
@@ -347,7 +345,7 @@ def _seed(cluster: Cluster, settings: Settings) -> None:
             held.create(held.kind_of(body), namespace, body, options)
         for node in nodes:
             held.update_status(held.kind_of(node), "", node["metadata"]["name"], node, kubelet)
-    except status.StatusError as problem:
+    except api_errors.StatusError as problem:
         raise errors.UserError(f'cluster "{name}" cannot start: {problem}') from problem
     config = kubeconfig.build(
         name,

@@ -9,7 +9,8 @@ from pathlib import Path
 import yaml
 
 from kube_sandbox import fleet
-from kube_sandbox.dataplane import observatory, programs
+from kube_sandbox.dataplane import programs
+from kube_sandbox.dataplane.servers import traffic_metrics
 
 _NAME = "prometheus"
 _HOST = "127.0.0.1"
@@ -36,8 +37,8 @@ async def scraping(
     """
     home = running.directory / "prometheus"
     home.mkdir(exist_ok=True)
-    settings = observatory.prometheus_settings(
-        running.observatory, interval=interval, rules=[str(each) for each in rules]
+    settings = traffic_metrics.prometheus_settings(
+        running.required_metrics_url, interval=interval, rules=[str(each) for each in rules]
     )
     (home / "prometheus.yml").write_text(yaml.safe_dump(settings, sort_keys=False))
     port = _free_port()

@@ -1,8 +1,4 @@
-"""Which proxy stands before the Services of a fleet: the built-in one, Traefik or Envoy.
-
-The built-in one always does. The others are real programs, one per cluster, that follow the
-cluster as they follow any: Traefik as a Gateway API controller, Envoy as Istio's data plane.
-"""
+"""Which proxy stands before the Services of a fleet: the built-in one, Traefik or Envoy."""
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -11,7 +7,38 @@ from pathlib import Path
 from typing import assert_never
 
 from kube_sandbox import errors, fleet, json
-from kube_sandbox.dataplane import acceptance, envoy, traefik
+from kube_sandbox.controllers import gateways
+from kube_sandbox.dataplane.proxies import envoy, traefik
+
+GATEWAY_CLASS = "sandbox"
+
+
+def gateway() -> tuple[json.JsonObject, ...]:
+    """The GatewayClass ``sandbox``, and a Gateway ``default/web`` of it."""
+    return (
+        {
+            "apiVersion": f"{gateways.GROUP}/v1",
+            "kind": "GatewayClass",
+            "metadata": {"name": GATEWAY_CLASS},
+            "spec": {"controllerName": gateways.CONTROLLER},
+        },
+        {
+            "apiVersion": f"{gateways.GROUP}/v1",
+            "kind": "Gateway",
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {
+                "gatewayClassName": GATEWAY_CLASS,
+                "listeners": [
+                    {
+                        "name": "web",
+                        "port": 8080,
+                        "protocol": "HTTP",
+                        "allowedRoutes": {"namespaces": {"from": "All"}},
+                    }
+                ],
+            },
+        },
+    )
 
 
 class Kind(StrEnum):
@@ -66,7 +93,7 @@ async def _start(
     match kind:
         case Kind.BUILT_IN:
             if cluster.view.kind("GatewayClass.gateway.networking.k8s.io") is not None:
-                _create(cluster, acceptance.gateway())
+                _create(cluster, gateway())
             return cluster.traffic.gateway
         case Kind.TRAEFIK:
             _create(cluster, traefik.objects())

@@ -1,7 +1,7 @@
 """Where requests to a Service would go right now, without sending any.
 
 Follows what a mesh, a gateway and kube-proxy look at: the objects of routers if there are
-any (`sandbox.routes`), then the published EndpointSlices. What reaches no ready pod is
+any (`dataplane.routes`), then the published EndpointSlices. What reaches no ready pod is
 lost, and so is what a pod's error rate drops; scenarios assert that it stays 0.
 """
 
@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kube_sandbox import json
-from kube_sandbox.controllers import objects, pods, selectors, view
-from kube_sandbox.controllers.kubelet import traits
-from kube_sandbox.routes import finding, matching, words
+from kube_sandbox.apimachinery.meta import objects, selectors
+from kube_sandbox.controllers.framework import pods, view
+from kube_sandbox.controllers.kubelet import behaviours as kubelet_behaviours
+from kube_sandbox.dataplane.routes import lookup, matching, route_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def resolve(
     namespace: str,
     service: str,
     *,
-    rules: traits.ImageRules | None = None,
+    rules: kubelet_behaviours.ImageRules | None = None,
 ) -> Traffic:
     """Return where requests to a Service go, as seen from within its namespace.
 
@@ -92,7 +93,7 @@ def resolve(
                 unrouted += part
                 reasons.append(f"an endpoint of {route.namespace}/{route.service} is gone")
             else:
-                flows.append(_flow(pod, part, rules or traits.ImageRules()))
+                flows.append(_flow(pod, part, rules or kubelet_behaviours.ImageRules()))
     reasons.extend(
         f"pod {each.pod} answers {each.error_rate:.0%} of its requests with an error"
         for each in flows
@@ -101,20 +102,20 @@ def resolve(
     return Traffic(tuple(flows), unrouted, tuple(reasons))
 
 
-def _shares(cluster: view.View, namespace: str, host: str) -> tuple[words.Backend, ...] | str:
+def _shares(cluster: view.View, namespace: str, host: str) -> tuple[route_rules.Backend, ...] | str:
     """The backends of requests without anything special; a sentence when there are none."""
-    routes = finding.find(cluster, host, namespace)
+    routes = lookup.find(cluster, host, namespace)
     if routes is None:
         return f"there is no Service {namespace}/{host}"
     rule = matching.choose(routes, "GET", "/", ())
     if rule is None and routes.falls_through:
-        return finding.plain(*words.service_of(host, namespace)).rules[0].backends
+        return lookup.plain(*route_rules.service_of(host, namespace)).rules[0].backends
     used = tuple(each for each in rule.backends if each.weight) if rule is not None else ()
     kind = routes.source.partition(" ")[0]
     return used or f"the {kind} has no route with a weight for every request"
 
 
-def _backends(cluster: view.View, route: words.Backend) -> list[json.JsonObject | None] | str:
+def _backends(cluster: view.View, route: route_rules.Backend) -> list[json.JsonObject | None] | str:
     """The pods of a destination, None for one that does not answer, or why there are none."""
     title = f"{route.namespace}/{route.service}"
     if cluster.get("Service", route.namespace, route.service) is None:
@@ -145,9 +146,9 @@ def _published(cluster: view.View, namespace: str, service: str) -> list[json.Js
     return found
 
 
-def _flow(pod: json.JsonObject, share: float, rules: traits.ImageRules) -> Flow:
+def _flow(pod: json.JsonObject, share: float, rules: kubelet_behaviours.ImageRules) -> Flow:
     images = tuple(str(each.get("image", "")) for each in objects.spec(pod).get("containers") or ())
-    behaviours = [traits.of(image, objects.annotations(pod), rules) for image in images]
+    behaviours = [kubelet_behaviours.of(image, objects.annotations(pod), rules) for image in images]
     return Flow(
         share,
         objects.name(pod),

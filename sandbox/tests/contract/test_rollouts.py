@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from kube_sandbox import fleet
-from kube_sandbox.controllers import objects
+from kube_sandbox.apimachinery.meta import objects
+from kube_sandbox.controllers.manager import cache
 from sandbox_fixtures import FleetFactory, Kubectl, deployment
 
 pytestmark = pytest.mark.timeout(120)
@@ -142,7 +143,7 @@ async def test_one_cluster_fails_an_image_that_works_elsewhere(
 
     await kubectl(us, "wait", "--for=condition=Available", "deploy/web", "--timeout=20s")
 
-    def is_failing(view: fleet.liveview.LiveView) -> bool:
+    def is_failing(view: cache.Cache) -> bool:
         statuses = [
             one
             for pod in view.list("Pod", "default")

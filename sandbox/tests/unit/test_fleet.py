@@ -15,8 +15,11 @@ import aiohttp
 import pytest
 import yaml
 
-from kube_sandbox import crds, errors, faults_client, fleet, traffic
-from kube_sandbox.controllers import objects, pods
+from kube_sandbox import errors, fleet, traffic
+from kube_sandbox.apimachinery.meta import objects
+from kube_sandbox.controllers.framework import pods
+from kube_sandbox.crds import definitions
+from kube_sandbox.faults import faults_client
 from sandbox_fixtures import FleetFactory
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -124,7 +127,7 @@ async def test_a_taken_port_is_the_users_error(fleet_of: FleetFactory) -> None:
 
 
 async def test_a_definition_that_is_refused_is_the_users_error(fleet_of: FleetFactory) -> None:
-    (first, _) = crds.istio()
+    (first, _) = definitions.istio()
     broken = {**first, "spec": {**first["spec"], "scope": "Everywhere"}}
 
     with pytest.raises(errors.UserError, match='cluster "us" cannot start'):
@@ -269,7 +272,7 @@ async def test_latency_is_added(fleet_of: FleetFactory) -> None:
 
 
 async def test_traffic_follows_istios_weights(fleet_of: FleetFactory) -> None:
-    cluster = (await fleet_of(["us"], crds=crds.istio())).clusters["us"]
+    cluster = (await fleet_of(["us"], crds=definitions.istio())).clusters["us"]
 
     def create(body: dict[str, Any]) -> None:
         namespace = body["metadata"]["namespace"]
@@ -313,9 +316,9 @@ async def test_traffic_follows_istios_weights(fleet_of: FleetFactory) -> None:
 async def test_up_ends_cleanly_on_a_signal(sent: signal.Signals, tmp_path: Path) -> None:
     code = (
         "import asyncio, pathlib, sys\n"
-        "from kube_sandbox import up\n"
+        "from kube_sandbox.cli import clusters\n"
         "ready = lambda running: print(len(running.fleet.clusters), 'ready', flush=True)\n"
-        "asyncio.run(up.run(['us', 'eu'], pathlib.Path(sys.argv[1]), ready=ready))\n"
+        "asyncio.run(clusters.serve(['us', 'eu'], pathlib.Path(sys.argv[1]), ready=ready))\n"
         "print('ended')\n"
     )
     process = await asyncio.create_subprocess_exec(

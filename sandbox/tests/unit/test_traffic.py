@@ -6,8 +6,8 @@ import pytest
 
 import sandbox_world as world
 from kube_sandbox import json, traffic
-from kube_sandbox.controllers.kubelet import traits
-from kube_sandbox.routes import istio
+from kube_sandbox.controllers.kubelet import behaviours
+from kube_sandbox.dataplane.routes import istio
 
 SERVICE: json.JsonObject = {
     "kind": "Service",
@@ -133,7 +133,7 @@ def test_an_undefined_subset_is_lost() -> None:
 
 
 def test_error_rates_lose_their_part() -> None:
-    rules = traits.ImageRules()
+    rules = behaviours.ImageRules()
     rules.add("shop:2", "error-rate=50%")
     pods = [_pod("a", "primary"), _pod("b", "canary", image="shop:2")]
 

@@ -32,7 +32,9 @@ async def source(running: fleet.Fleet) -> AsyncIterator[Source]:
     """Give what analyses ask; Prometheus where it is installed."""
     if not prometheus.is_installed():
         words = "the sandbox's own counters, as Prometheus is not installed here"
-        yield Source(_settings("http", address=running.observatory), words, is_prometheus=False)
+        yield Source(
+            _settings("http", address=running.required_metrics_url), words, is_prometheus=False
+        )
         return
     async with prometheus.scraping(running) as url:
         settings = _settings(

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from rich import box, table
 from rich import console as rich_console
 
-from kube_sandbox.dataplane import counters, load
+from kube_sandbox.dataplane import load
+from kube_sandbox.dataplane.servers import counters
 from volary.cli import traffic_stories
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rich import console as rich_console
 
-from kube_sandbox import crds, fleet
+from kube_sandbox import fleet
+from kube_sandbox.crds import definitions
 from volary.cli import demo_release, demo_repository, performance, snapshots, stories
 from volary.engine import executor, state
 from volary.model import status as words
@@ -36,7 +37,7 @@ async def run(scenario: str, *, keep: bool) -> int:
 async def _open(
     story: stories.Story, talk: rich_console.Console, base: Path
 ) -> AsyncIterator[_Stage]:
-    settings = fleet.Settings(speed=_SPEED, crds=crds.istio() if story.needs_istio else ())
+    settings = fleet.Settings(speed=_SPEED, crds=definitions.istio() if story.needs_istio else ())
     async with (
         fleet.start(NAMES, directory=base / "fleet", settings=settings) as sandbox,
         performance.clients(sandbox) as clusters,

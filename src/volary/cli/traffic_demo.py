@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rich import console as rich_console
 
-from kube_sandbox import crds, fleet, proxies
+from kube_sandbox import fleet, proxies
+from kube_sandbox.crds import definitions
 from volary.cli import (
     demo_metrics,
     demo_release,
@@ -55,7 +56,7 @@ async def _open(
     story: traffic_stories.TrafficStory, talk: rich_console.Console, base: Path
 ) -> AsyncIterator[_Stage]:
     kind = proxies.Kind.BUILT_IN if proxies.missing(story.proxy) else story.proxy
-    kinds = crds.istio() if story.proxy is proxies.Kind.ENVOY else crds.gateway_api()
+    kinds = definitions.istio() if story.proxy is proxies.Kind.ENVOY else definitions.gateway_api()
     settings = fleet.Settings(speed=_SPEED, crds=kinds, traffic=True, drain=_DRAIN)
     async with contextlib.AsyncExitStack() as stack:
         sandbox = await stack.enter_async_context(

@@ -6,13 +6,7 @@ before (`catching_up`), so that a lane is never held up by one.
 
 from dataclasses import replace
 
-from volary.controller import (
-    dividing,
-    preparation,
-    releases,
-    standings,
-    wants,
-)
+from volary.controller import dividing, preparation, releases, standings, wants
 from volary.engine import plan as engine_plan
 from volary.engine import rules
 from volary.model import plan, stage

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from volary.gitops import seen
 from volary.model import controller
 from volary.model import failover as moves
-from volary.sources import repository
+from volary.sources import repository as source_repository
 
 #: Takes what was seen; returns when decisions are kept.
 OnSeen = Callable[[seen.RepositorySeen], Coroutine[Any, Any, None]]
@@ -19,7 +19,7 @@ Watch = Callable[[OnSeen], Coroutine[Any, Any, None]]
 class Repositories(Protocol):
     """Opened repositories by the name in the settings."""
 
-    async def repository(self, name: str) -> repository.Repository:
+    async def repository(self, name: str) -> source_repository.Repository:
         """Return it.
 
         Raises:

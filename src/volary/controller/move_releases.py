@@ -8,15 +8,7 @@ is rolled back: when a replacement does not come up, the old copy stays.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from volary.controller import (
-    dividing,
-    moves,
-    preparation,
-    projects,
-    releases,
-    standings,
-    wants,
-)
+from volary.controller import dividing, moves, preparation, projects, releases, standings, wants
 from volary.engine import plan as engine_plan
 from volary.engine import rules
 from volary.model import manifest

@@ -8,17 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
-from volary.engine import (
-    failures,
-    limits,
-    openings,
-    permits,
-    roster,
-    state,
-    tally,
-    update,
-    wording,
-)
+from volary.engine import failures, limits, openings, permits, roster, state, tally, update, wording
 from volary.model import status as words
 
 

@@ -47,17 +47,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from volary.engine import (
-    commands,
-    events,
-    facts,
-    limits,
-    orders,
-    permits,
-    requests,
-    settle,
-    state,
-)
+from volary.engine import commands, events, facts, limits, orders, permits, requests, settle, state
 from volary.model.status import RunStatus
 
 #: In the order they are to be carried out.

@@ -9,16 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
 
-from volary.engine import (
-    codec,
-    commands,
-    events,
-    feed,
-    machine,
-    narration,
-    openings,
-    state,
-)
+from volary.engine import codec, commands, events, feed, machine, narration, openings, state
 from volary.model import json, record
 
 #: What a person decides about a group.

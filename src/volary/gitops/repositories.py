@@ -1,7 +1,8 @@
 """Watched repositories by their names in the settings."""
 
 from volary.model import controller, errors
-from volary.sources import mirrors, repository
+from volary.sources import mirrors
+from volary.sources import repository as source_repository
 
 
 class WatchedRepositories:
@@ -11,7 +12,7 @@ class WatchedRepositories:
         self._specs = {each.name: each for each in settings.repositories}
         self._mirrors = all_mirrors
 
-    async def repository(self, name: str) -> repository.Repository:
+    async def repository(self, name: str) -> source_repository.Repository:
         """Return a repository; commits it does not hold yet are fetched when they are read.
 
         Raises:

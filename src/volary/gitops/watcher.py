@@ -16,7 +16,8 @@ from typing import Protocol
 
 from volary.gitops import discovery, names, seen
 from volary.model import controller, errors, problem
-from volary.sources import mirrors, repository
+from volary.sources import mirrors
+from volary.sources import repository as source_repository
 
 OnSeen = Callable[[seen.RepositorySeen], Awaitable[None]]
 
@@ -57,7 +58,7 @@ class Mirror(Protocol):
         ...
 
     @property
-    def repository(self) -> repository.Repository:
+    def repository(self) -> source_repository.Repository:
         """See `mirrors.Mirror.repository`."""
         ...
 

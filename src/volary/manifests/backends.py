@@ -6,9 +6,10 @@ Routers that choose by Service need them: Gateway API, SMI, NGINX, Traefik. Name
 
 from dataclasses import dataclass
 
-from volary.model import application, errors, stage, variant
+from volary.model import application, errors, stage
+from volary.model import variant as model_variant
 
-_Variant = variant.Variant
+_Variant = model_variant.Variant
 _STAGES = {
     _Variant.PRIMARY: stage.StageName.PRIMARY_ROLLOUT,
     _Variant.CANARY: stage.StageName.CANARY_ROLLOUT,
@@ -26,7 +27,7 @@ class Backends:
     #: Other names under which routes may lead to primary.
     aliases: frozenset[str] = frozenset()
 
-    def name(self, which: variant.Variant) -> str:
+    def name(self, which: model_variant.Variant) -> str:
         """Return the Service of a variant."""
         return {
             _Variant.PRIMARY: self.primary,
@@ -34,7 +35,7 @@ class Backends:
             _Variant.BASELINE: self.baseline,
         }[which]
 
-    def variant(self, name: str) -> variant.Variant | None:
+    def variant(self, name: str) -> model_variant.Variant | None:
         """Return the variant that a Service stands for; None for anybody else's."""
         for each in (_Variant.CANARY, _Variant.BASELINE, _Variant.PRIMARY):
             if name and name == self.name(each):
@@ -67,12 +68,12 @@ def of(app: application.Application) -> Backends:
     )
 
 
-def suffix(app: application.Application, which: variant.Variant) -> str:
+def suffix(app: application.Application, which: model_variant.Variant) -> str:
     """Return what a variant's copies have behind their names: as its stage says."""
     return _options_suffix(app, which) or app.variant_label.value(which)
 
 
-def _options_suffix(app: application.Application, which: variant.Variant) -> str:
+def _options_suffix(app: application.Application, which: model_variant.Variant) -> str:
     for each in app.pipeline:
         if each.name is _STAGES[which] and isinstance(
             each.options, stage.PrimaryRolloutOptions | stage.VariantRolloutOptions

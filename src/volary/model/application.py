@@ -11,15 +11,7 @@ from enum import StrEnum
 
 from volary.model import failover as moving
 from volary.model import health as healths
-from volary.model import (
-    json,
-    overrides,
-    placement,
-    spreading,
-    stage,
-    taints,
-    variant,
-)
+from volary.model import json, overrides, placement, spreading, stage, taints, variant
 
 
 class Dialect(StrEnum):

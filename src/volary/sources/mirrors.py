@@ -23,7 +23,8 @@ import pygit2
 
 from volary.config import remotes
 from volary.model import controller, errors
-from volary.sources import library, program, remote, repository
+from volary.sources import library, program, remote
+from volary.sources import repository as source_repository
 
 T = TypeVar("T")
 
@@ -76,7 +77,7 @@ class Mirror:
         self._reader = _DeepeningRepository(location, pygit2.Repository(str(path)), self)
 
     @property
-    def repository(self) -> repository.Repository:
+    def repository(self) -> source_repository.Repository:
         """The commits; those the mirror does not hold are fetched when somebody asks."""
         return self._reader
 
@@ -164,18 +165,18 @@ class Mirror:
             return False
 
 
-class _DeepeningRepository(repository.Repository):
+class _DeepeningRepository(source_repository.Repository):
     """Reads a mirror, and lets it fetch commits that are older than what it started with."""
 
     def __init__(self, location: str, opened: pygit2.Repository, mirror: Mirror) -> None:
         super().__init__(location, opened)
         self._mirror = mirror
 
-    async def resolve(self, revision: str = "HEAD") -> repository.Commit:
+    async def resolve(self, revision: str = "HEAD") -> source_repository.Commit:
         read = super().resolve
         return await self._with(lambda: read(revision), revision)
 
-    async def tree(self, commit: str) -> repository.GitTree:
+    async def tree(self, commit: str) -> source_repository.GitTree:
         read = super().tree
         return await self._with(lambda: read(commit), commit)
 

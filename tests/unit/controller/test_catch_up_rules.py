@@ -7,15 +7,7 @@ import pytest
 
 from volary.controller import catch_up_rules, standings
 from volary.engine import state
-from volary.model import (
-    application,
-    attendance,
-    fleet,
-    freeze,
-    overrides,
-    placement,
-    resource,
-)
+from volary.model import application, attendance, fleet, freeze, overrides, placement, resource
 from volary.placement import assignment
 
 NOW = datetime(2026, 12, 24, 12, tzinfo=UTC)

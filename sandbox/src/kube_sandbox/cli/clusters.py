@@ -1,13 +1,93 @@
 """Emulated clusters in the foreground, and their faults."""
 
+import asyncio
+import contextlib
 import json as text
+import signal
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from kube_sandbox import crds, errors, faults_client, fleet, json, proxies
-from kube_sandbox import up as foreground
+from kube_sandbox import errors, fleet, json, prometheus, proxies
 from kube_sandbox.cli import terminal
+from kube_sandbox.crds import definitions
+from kube_sandbox.dataplane import address_file
+from kube_sandbox.faults import faults_client
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """Real programs that run beside the clusters; both need real traffic."""
+
+    proxy: proxies.Kind = proxies.Kind.BUILT_IN
+    prometheus: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What runs, and where it is."""
+
+    fleet: fleet.Fleet
+    #: Of each cluster's proxy; empty without real traffic.
+    gateways: Mapping[str, str] = field(default_factory=dict)
+    #: Empty without one.
+    prometheus: str = ""
+
+
+async def serve(
+    names: Sequence[str],
+    directory: Path,
+    *,
+    ready: Callable[[Running], None],
+    ports: Sequence[int] | None = None,
+    settings: fleet.Settings | None = None,
+    beside: Extras | None = None,
+) -> None:
+    """Run a fleet until Ctrl-C or SIGTERM, then end it cleanly.
+
+    `ready` is called once all clusters answer, and what runs beside them.
+
+    Raises:
+        UserError: See `fleet.start`, `proxies.before` and `prometheus.scraping`.
+    """
+    stopped = asyncio.Event()
+    with _stopping(stopped):
+        async with contextlib.AsyncExitStack() as stack:
+            running = await stack.enter_async_context(
+                fleet.start(names, ports=ports, directory=directory, settings=settings)
+            )
+            ready(await _extras(running, beside or Extras(), stack))
+            await stopped.wait()
+
+
+async def _extras(
+    running: fleet.Fleet, beside: Extras, stack: contextlib.AsyncExitStack
+) -> Running:
+    if not running.metrics_url:
+        return Running(running)
+    gateways = await stack.enter_async_context(proxies.before(running, beside.proxy))
+    address_file.write(running.directory, address_file.Addresses(gateways, running.metrics_url))
+    url = ""
+    if beside.prometheus:
+        url = await stack.enter_async_context(prometheus.scraping(running))
+    return Running(running, gateways, url)
+
+
+@contextlib.contextmanager
+def _stopping(stopped: asyncio.Event) -> Iterator[None]:
+    """Set `stopped` on a signal, for the length of the block."""
+    events = asyncio.get_running_loop()
+    for each in _SIGNALS:
+        events.add_signal_handler(each, stopped.set)
+    try:
+        yield
+    finally:
+        for each in _SIGNALS:
+            events.remove_signal_handler(each)
+
 
 _NAMES = ("us", "eu", "asia")
 
@@ -34,25 +114,25 @@ async def up(options: Options) -> int:
 
     proxy = proxies.Kind(options.proxy)
 
-    def ready(running: foreground.Running) -> None:
+    def ready(running: Running) -> None:
         for name, cluster in running.fleet.clusters.items():
             _tell(f"{name:8} {cluster.url}  kubectl --kubeconfig {cluster.kubeconfig_path}")
         for name, url in running.gateways.items():
             _tell(f"{name:8} {url}  requests to Services: curl -H 'Host: NAME' {url}")
-        if running.fleet.numbers:
-            _tell(f"numbers  {running.fleet.numbers}/counters")
+        if running.fleet.metrics_url:
+            _tell(f"counters {running.fleet.metrics_url}/counters")
         if running.prometheus:
             _tell(f"metrics  {running.prometheus}")
         path = running.fleet.path
         _tell(f"ready: all clusters are in {path}   (Ctrl-C ends them)")
 
-    await foreground.run(
+    await serve(
         names,
         Path(options.directory),
         ready=ready,
         ports=_ports(options.ports, len(names)),
         settings=_settings(options, proxy),
-        beside=foreground.Beside(proxy, options.prometheus),
+        beside=Extras(proxy, options.prometheus),
     )
     return terminal.DONE
 
@@ -68,7 +148,10 @@ def _settings(options: Options, proxy: proxies.Kind) -> fleet.Settings:
     gateway_api = options.gateway_api or proxy is proxies.Kind.TRAEFIK
     return fleet.Settings(
         speed=options.speed,
-        crds=(*(crds.istio() if istio else ()), *(crds.gateway_api() if gateway_api else ())),
+        crds=(
+            *(definitions.istio() if istio else ()),
+            *(definitions.gateway_api() if gateway_api else ()),
+        ),
         traffic=options.traffic or options.prometheus or proxy is not proxies.Kind.BUILT_IN,
     )
 

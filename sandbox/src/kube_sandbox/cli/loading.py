@@ -12,7 +12,8 @@ from rich import box, console, markup, table
 
 from kube_sandbox import errors, json
 from kube_sandbox.cli import terminal
-from kube_sandbox.dataplane import counters, load, places
+from kube_sandbox.dataplane import address_file, load
+from kube_sandbox.dataplane.servers import counters
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _LENGTHS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -34,7 +35,7 @@ class Options:
 
 async def run(options: Options) -> int:
     """Send, count, show; 0 when every request got a good answer."""
-    chosen = _chosen(options, places.read(Path(options.directory)).gateways)
+    chosen = _chosen(options, address_file.read(Path(options.directory)).gateways)
     seconds = _seconds(options.duration)
     aims = {
         name: load.Aim(url, options.host, options.path, _headers(options)) for name, url in chosen

@@ -1,18 +1,19 @@
 """PodDisruptionBudgets: how many pods may go right now."""
 
 from kube_sandbox import json
-from kube_sandbox.controllers import conditions, moment, objects, plan, pods, selectors, view
-from kube_sandbox.controllers.deployments import sizes
+from kube_sandbox.apimachinery.meta import conditions, objects, selectors, times
+from kube_sandbox.controllers.framework import actions, pods, view
+from kube_sandbox.controllers.workloads.deployments import sizes
 
 #: Kinds with a size that a percentage can refer to.
 _SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 
 
-def reconcile(cluster: view.View, key: view.Key, at: moment.Moment) -> plan.Plan:
+def reconcile(cluster: view.View, key: view.Key, at: times.Instant) -> actions.Result:
     """Return the status of the budget at `key`."""
     budget = cluster.get("PodDisruptionBudget", key.namespace, key.name)
     if budget is None:
-        return plan.NOTHING
+        return actions.NOTHING
     selector = objects.spec(budget).get("selector")
     covered = [
         each
@@ -33,8 +34,8 @@ def reconcile(cluster: view.View, key: view.Key, at: moment.Moment) -> plan.Plan
         "conditions": _noted(budget, allowed, at),
     }
     if status == objects.status(budget):
-        return plan.NOTHING
-    return plan.Plan((plan.UpdateStatus({**budget, "status": status}),))
+        return actions.NOTHING
+    return actions.Result((actions.UpdateStatus({**budget, "status": status}),))
 
 
 def _desired(budget: json.JsonObject, expected: int) -> int:
@@ -68,7 +69,7 @@ def _sized_owner(cluster: view.View, pod: json.JsonObject) -> json.JsonObject | 
     return owner
 
 
-def _noted(budget: json.JsonObject, allowed: int, at: moment.Moment) -> list[json.JsonObject]:
+def _noted(budget: json.JsonObject, allowed: int, at: times.Instant) -> list[json.JsonObject]:
     wanted: json.JsonObject = {
         "type": "DisruptionAllowed",
         "status": "True" if allowed else "False",

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kube_sandbox import json
-from kube_sandbox.controllers import moment, objects, plan, pods, view
+from kube_sandbox.apimachinery.meta import objects, times
+from kube_sandbox.controllers.framework import actions, pods, view
 
 _SLICE_COMPONENT = "endpointslice-controller.k8s.io"
 _SERVICE_LABEL = "kubernetes.io/service-name"
@@ -25,24 +26,24 @@ class _Backend:
     terminating: bool
 
 
-def reconcile(cluster: view.View, key: view.Key, at: moment.Moment) -> plan.Plan:
+def reconcile(cluster: view.View, key: view.Key, at: times.Instant) -> actions.Result:
     """Return the writes that make slices and Endpoints of the Service at `key` right."""
     service = cluster.get("Service", key.namespace, key.name)
     if service is None:
-        return plan.Plan(tuple(_removed(cluster, key)))
+        return actions.Result(tuple(_removed(cluster, key)))
     if not objects.spec(service).get("selector") or objects.is_deleting(service):
-        return plan.NOTHING
+        return actions.NOTHING
     backends = _backends(cluster, service)
-    return plan.join(
-        plan.Plan(tuple(_slices(cluster, service, backends))),
-        plan.Plan(tuple(_classic(cluster, service, backends, at))),
+    return actions.join(
+        actions.Result(tuple(_slices(cluster, service, backends))),
+        actions.Result(tuple(_classic(cluster, service, backends, at))),
     )
 
 
-def _removed(cluster: view.View, key: view.Key) -> list[plan.Write]:
+def _removed(cluster: view.View, key: view.Key) -> list[actions.Write]:
     """Endpoints carry no owner: they go with the Service of their name."""
     found = cluster.get("Endpoints", key.namespace, key.name)
-    return [plan.Delete(found)] if found is not None else []
+    return [actions.Delete(found)] if found is not None else []
 
 
 def selects(service: json.JsonObject, pod: json.JsonObject) -> bool:
@@ -91,7 +92,7 @@ def target_port(port: json.JsonObject, pod: json.JsonObject) -> int | None:
 
 def _slices(
     cluster: view.View, service: json.JsonObject, backends: Sequence[_Backend]
-) -> list[plan.Write]:
+) -> list[actions.Write]:
     """One set of slices per set of ports, as pods may number a named port differently."""
     existing = [
         each
@@ -101,20 +102,20 @@ def _slices(
     ]
     wanted = _wanted(service, backends)
     spare = list(existing)
-    writes: list[plan.Write] = []
+    writes: list[actions.Write] = []
     for ports, endpoints in wanted:
         match = next((each for each in spare if each.get("ports") == ports), None)
         if match is None:
             match = next((each for each in spare if not each.get("endpoints")), None)
         if match is None:
-            writes.append(plan.Create(_slice(service, ports, endpoints)))
+            writes.append(actions.Create(_slice(service, ports, endpoints)))
             continue
         spare.remove(match)
         labels = {**objects.labels(match), **_labels(service)}
         if (match.get("endpoints") or []) != endpoints or match.get("ports") != ports:
             updated = objects.changed(match, ("metadata", "labels"), labels)
-            writes.append(plan.Update({**updated, "endpoints": endpoints, "ports": ports}))
-    return [*writes, *(plan.Delete(each) for each in spare)]
+            writes.append(actions.Update({**updated, "endpoints": endpoints, "ports": ports}))
+    return [*writes, *(actions.Delete(each) for each in spare)]
 
 
 def _wanted(
@@ -197,8 +198,8 @@ def _classic(
     cluster: view.View,
     service: json.JsonObject,
     backends: Sequence[_Backend],
-    at: moment.Moment,
-) -> list[plan.Write]:
+    at: times.Instant,
+) -> list[actions.Write]:
     """The older Endpoints object of the Service's name, without pods that are leaving."""
     subsets = _subsets([each for each in backends if not each.terminating])
     labels = {**objects.labels(service), "endpoints.kubernetes.io/managed-by": _CLASSIC}
@@ -218,12 +219,12 @@ def _classic(
         }
         if subsets:
             made["subsets"] = subsets
-        return [plan.Create(made)]
+        return [actions.Create(made)]
     if (found.get("subsets") or []) == subsets or objects.is_deleting(found):
         return []
     updated = objects.changed(found, ("metadata", "annotations", _CHANGED), at.stamp)
     updated = objects.changed(updated, ("metadata", "labels"), labels)
-    return [plan.Update({**updated, "subsets": subsets})]
+    return [actions.Update({**updated, "subsets": subsets})]
 
 
 _CLASSIC = "endpoint-controller"

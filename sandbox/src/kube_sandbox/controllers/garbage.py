@@ -8,26 +8,27 @@ Orphan: the owner waits until the dependents have forgotten it.
 from collections.abc import Sequence
 
 from kube_sandbox import json
-from kube_sandbox.controllers import moment, objects, plan, view
+from kube_sandbox.apimachinery.meta import objects, times
+from kube_sandbox.controllers.framework import actions, view
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 
 
-def reconcile_owner(cluster: view.View, key: view.Key, at: moment.Moment) -> plan.Plan:
+def reconcile_owner(cluster: view.View, key: view.Key, at: times.Instant) -> actions.Result:
     """Return the next writes for an object that waits for its dependents."""
     owner = cluster.get(key.kind, key.namespace, key.name)
     if owner is None or not objects.is_deleting(owner):
-        return plan.NOTHING
+        return actions.NOTHING
     finalizers = objects.metadata(owner).get("finalizers") or ()
     if ORPHAN in finalizers:
         return _orphaned(cluster, owner)
     if FOREGROUND in finalizers:
         return _foreground(cluster, owner)
-    return plan.NOTHING
+    return actions.NOTHING
 
 
-def reconcile_dependent(cluster: view.View, key: view.Key, at: moment.Moment) -> plan.Plan:
+def reconcile_dependent(cluster: view.View, key: view.Key, at: times.Instant) -> actions.Result:
     """Return the deletion of the object at `key` if none of its owners is there any more.
 
     An owner that is there but waits for its dependents counts as gone; when another
@@ -36,21 +37,21 @@ def reconcile_dependent(cluster: view.View, key: view.Key, at: moment.Moment) ->
     found = cluster.get(key.kind, key.namespace, key.name)
     references = objects.metadata(found or {}).get("ownerReferences") or ()
     if found is None or not references or objects.is_deleting(found):
-        return plan.NOTHING
+        return actions.NOTHING
     return _collected(cluster, found)
 
 
-def _collected(cluster: view.View, dependent: json.JsonObject) -> plan.Plan:
+def _collected(cluster: view.View, dependent: json.JsonObject) -> actions.Result:
     references = objects.metadata(dependent).get("ownerReferences") or ()
     solid, waiting, lost = _sorted(cluster, dependent, references)
     if solid:
         if not lost and not waiting:
-            return plan.NOTHING
-        return plan.Plan((plan.Update(_with_references(dependent, solid)),))
+            return actions.NOTHING
+        return actions.Result((actions.Update(_with_references(dependent, solid)),))
     if waiting:
         policy = "Foreground" if cluster.owned(objects.uid(dependent)) else "Background"
-        return plan.Plan((plan.Delete(dependent, propagation=policy),))
-    return plan.Plan((plan.Delete(dependent, propagation=_policy_of(dependent)),))
+        return actions.Result((actions.Delete(dependent, propagation=policy),))
+    return actions.Result((actions.Delete(dependent, propagation=_policy_of(dependent)),))
 
 
 def _sorted(
@@ -90,27 +91,27 @@ def _policy_of(obj: json.JsonObject) -> str:
     return "Foreground" if FOREGROUND in finalizers else "Background"
 
 
-def _orphaned(cluster: view.View, owner: json.JsonObject) -> plan.Plan:
-    writes: list[plan.Write] = []
+def _orphaned(cluster: view.View, owner: json.JsonObject) -> actions.Result:
+    writes: list[actions.Write] = []
     for dependent in cluster.owned(objects.uid(owner)):
         references = [
             each
             for each in objects.metadata(dependent).get("ownerReferences") or ()
             if each.get("uid") != objects.uid(owner)
         ]
-        writes.append(plan.Update(_with_references(dependent, references)))
+        writes.append(actions.Update(_with_references(dependent, references)))
     if not writes:
         writes.append(_without_finalizer(owner, ORPHAN))
-    return plan.Plan(tuple(writes))
+    return actions.Result(tuple(writes))
 
 
-def _foreground(cluster: view.View, owner: json.JsonObject) -> plan.Plan:
+def _foreground(cluster: view.View, owner: json.JsonObject) -> actions.Result:
     """Delete the dependents; let the owner go once none of those that block it is left."""
     dependents = cluster.owned(objects.uid(owner))
     blocking = [each for each in dependents if _blocks(each, owner)]
     if not blocking:
-        return plan.Plan((_without_finalizer(owner, FOREGROUND),))
-    return plan.join(
+        return actions.Result((_without_finalizer(owner, FOREGROUND),))
+    return actions.join(
         *(_collected(cluster, each) for each in dependents if not objects.is_deleting(each))
     )
 
@@ -122,9 +123,9 @@ def _blocks(dependent: json.JsonObject, owner: json.JsonObject) -> bool:
     )
 
 
-def _without_finalizer(obj: json.JsonObject, name: str) -> plan.Update:
+def _without_finalizer(obj: json.JsonObject, name: str) -> actions.Update:
     rest = [each for each in objects.metadata(obj).get("finalizers") or () if each != name]
-    return plan.Update(objects.changed(obj, ("metadata", "finalizers"), rest))
+    return actions.Update(objects.changed(obj, ("metadata", "finalizers"), rest))
 
 
 def _with_references(

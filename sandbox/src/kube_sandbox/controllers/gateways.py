@@ -7,7 +7,8 @@ Gateways of other classes are left to their controllers, such as a real Traefik.
 from collections.abc import Iterator
 
 from kube_sandbox import json
-from kube_sandbox.controllers import conditions, moment, objects, plan, view
+from kube_sandbox.apimachinery.meta import conditions, objects, times
+from kube_sandbox.controllers.framework import actions, view
 
 GROUP = "gateway.networking.k8s.io"
 #: ``controllerName`` of a GatewayClass whose Gateways the sandbox itself looks after.
@@ -16,11 +17,11 @@ ROUTES = (f"HTTPRoute.{GROUP}", f"GRPCRoute.{GROUP}")
 _MANAGER_KEYS = ("group", "kind", "namespace", "name", "sectionName", "port")
 
 
-def reconcile(cluster: view.View, key: view.Key, at: moment.Moment) -> plan.Plan:
+def reconcile(cluster: view.View, key: view.Key, at: times.Instant) -> actions.Result:
     """Return the status of the route at `key`."""
     route = cluster.get(key.kind, key.namespace, key.name)
     if route is None or objects.is_deleting(route):
-        return plan.NOTHING
+        return actions.NOTHING
     before = list(objects.status(route).get("parents") or ())
     others = [each for each in before if each.get("controllerName") != CONTROLLER]
     answers = [
@@ -29,9 +30,9 @@ def reconcile(cluster: view.View, key: view.Key, at: moment.Moment) -> plan.Plan
         if _is_ours(cluster, parent, objects.namespace(route))
     ]
     if before == [*others, *answers]:
-        return plan.NOTHING
+        return actions.NOTHING
     status = {**objects.status(route), "parents": [*others, *answers]}
-    return plan.Plan((plan.UpdateStatus({**route, "status": status}),))
+    return actions.Result((actions.UpdateStatus({**route, "status": status}),))
 
 
 def _is_ours(cluster: view.View, parent: json.JsonObject, home: str) -> bool:
@@ -53,7 +54,7 @@ def _answer(
     route: json.JsonObject,
     parent: json.JsonObject,
     before: list[json.JsonObject],
-    at: moment.Moment,
+    at: times.Instant,
 ) -> json.JsonObject:
     home = objects.namespace(route)
     reference = {key: parent[key] for key in _MANAGER_KEYS if parent.get(key) is not None}
@@ -93,7 +94,7 @@ def _condition(
     holds: bool,
     reason: str,
     message: str,
-    at: moment.Moment,
+    at: times.Instant,
 ) -> json.JsonObject:
     status = "True" if holds else "False"
     before = conditions.find(known, kind)

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from kube_sandbox import json
-from kube_sandbox.controllers import conditions, moment, objects, plan, view
+from kube_sandbox.apimachinery.meta import conditions, objects, times
+from kube_sandbox.controllers.framework import actions, view
 
 _ROOT_CERTIFICATE = "kube-root-ca.crt"
 _ROOT_NOTE = (
@@ -17,11 +18,11 @@ _FINALIZER = "kubernetes"
 def reconcile(
     cluster: view.View,
     key: view.Key,
-    at: moment.Moment,
+    at: times.Instant,
     *,
     kinds: Sequence[str],
     certificate: str,
-) -> plan.Plan:
+) -> actions.Result:
     """Return the next writes for the namespace at `key`.
 
     `kinds` are those that live in namespaces; `certificate` is the cluster's CA in PEM,
@@ -29,25 +30,25 @@ def reconcile(
     """
     found = cluster.get("Namespace", "", key.name)
     if found is None:
-        return plan.NOTHING
+        return actions.NOTHING
     if not objects.is_deleting(found):
-        return plan.Plan(tuple(_furnished(cluster, key.name, certificate)))
+        return actions.Result(tuple(_furnished(cluster, key.name, certificate)))
     if _FINALIZER not in (objects.spec(found).get("finalizers") or ()):
-        return plan.NOTHING
+        return actions.NOTHING
     content = {kind: cluster.list(kind, key.name) for kind in kinds}
     return _emptied(found, content, at)
 
 
-def _furnished(cluster: view.View, name: str, certificate: str) -> list[plan.Write]:
-    writes: list[plan.Write] = []
+def _furnished(cluster: view.View, name: str, certificate: str) -> list[actions.Write]:
+    writes: list[actions.Write] = []
     if cluster.get("ServiceAccount", name, "default") is None:
         metadata = {"name": "default", "namespace": name}
         writes.append(
-            plan.Create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+            actions.Create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
         )
     if cluster.get("ConfigMap", name, _ROOT_CERTIFICATE) is None:
         writes.append(
-            plan.Create(
+            actions.Create(
                 {
                     "apiVersion": "v1",
                     "kind": "ConfigMap",
@@ -64,27 +65,27 @@ def _furnished(cluster: view.View, name: str, certificate: str) -> list[plan.Wri
 
 
 def _emptied(
-    found: json.JsonObject, content: dict[str, Sequence[json.JsonObject]], at: moment.Moment
-) -> plan.Plan:
+    found: json.JsonObject, content: dict[str, Sequence[json.JsonObject]], at: times.Instant
+) -> actions.Result:
     rest = [each for listed in content.values() for each in listed]
     if not rest:
         finalizers = [each for each in objects.spec(found)["finalizers"] if each != _FINALIZER]
-        return plan.Plan(
-            (plan.Finalize(objects.changed(found, ("spec", "finalizers"), finalizers)),)
+        return actions.Result(
+            (actions.Finalize(objects.changed(found, ("spec", "finalizers"), finalizers)),)
         )
-    writes: list[plan.Write] = [
-        plan.Delete(each, propagation="Background")
+    writes: list[actions.Write] = [
+        actions.Delete(each, propagation="Background")
         for each in rest
         if not objects.is_deleting(each)
     ]
     noted = _noted(found, content, at)
     if noted != (objects.status(found).get("conditions") or []):
-        writes.append(plan.UpdateStatus(objects.changed(found, ("status", "conditions"), noted)))
-    return plan.Plan(tuple(writes))
+        writes.append(actions.UpdateStatus(objects.changed(found, ("status", "conditions"), noted)))
+    return actions.Result(tuple(writes))
 
 
 def _noted(
-    found: json.JsonObject, content: dict[str, Sequence[json.JsonObject]], at: moment.Moment
+    found: json.JsonObject, content: dict[str, Sequence[json.JsonObject]], at: times.Instant
 ) -> list[json.JsonObject]:
     """The conditions of a namespace on its way out, with Kubernetes' reasons and words."""
     remaining = {kind: len(listed) for kind, listed in content.items() if listed}
@@ -141,7 +142,7 @@ def _noted(
 
 
 def _timed(
-    told: tuple[str, str, str, str], before: Sequence[json.JsonObject], at: moment.Moment
+    told: tuple[str, str, str, str], before: Sequence[json.JsonObject], at: times.Instant
 ) -> json.JsonObject:
     kind, status, reason, message = told
     earlier = conditions.find(before, kind)

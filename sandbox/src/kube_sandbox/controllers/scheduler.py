@@ -1,29 +1,30 @@
 """The scheduler: gives each pod a node, the least crowded of those that take it."""
 
 from kube_sandbox import json
-from kube_sandbox.controllers import conditions, moment, objects, plan, selectors, view
+from kube_sandbox.apimachinery.meta import conditions, objects, selectors, times
+from kube_sandbox.controllers.framework import actions, view
 
 COMPONENT = "default-scheduler"
 _TOLERATED = ("NoSchedule", "NoExecute")
 
 
-def reconcile(cluster: view.View, key: view.Key, at: moment.Moment) -> plan.Plan:
+def reconcile(cluster: view.View, key: view.Key, at: times.Instant) -> actions.Result:
     """Return the binding of the pod at `key`, or the event that says why there is none."""
     pod = cluster.get("Pod", key.namespace, key.name)
     if pod is None or objects.spec(pod).get("nodeName") or objects.is_deleting(pod):
-        return plan.NOTHING
+        return actions.NOTHING
     nodes = cluster.list("Node")
     fitting = [each for each in nodes if fits(pod, each)]
     if not fitting:
-        return plan.Plan(_unschedulable(pod, len(nodes), at))
+        return actions.Result(_unschedulable(pod, len(nodes), at))
     crowd = _crowd(cluster)
     node = min(fitting, key=lambda each: (crowd.get(objects.name(each), 0), objects.name(each)))
     title = f"{objects.namespace(pod)}/{objects.name(pod)}"
     message = f"Successfully assigned {title} to {objects.name(node)}"
-    return plan.Plan(
+    return actions.Result(
         (
-            plan.Bind(pod, objects.name(node)),
-            plan.Emit(pod, "Normal", "Scheduled", message, COMPONENT),
+            actions.Bind(pod, objects.name(node)),
+            actions.Emit(pod, "Normal", "Scheduled", message, COMPONENT),
         )
     )
 
@@ -79,7 +80,9 @@ def _crowd(cluster: view.View) -> dict[str, int]:
     return crowd
 
 
-def _unschedulable(pod: json.JsonObject, nodes: int, at: moment.Moment) -> tuple[plan.Write, ...]:
+def _unschedulable(
+    pod: json.JsonObject, nodes: int, at: times.Instant
+) -> tuple[actions.Write, ...]:
     message = f"0/{nodes} nodes are available: none takes the pod."
     noted = {
         "type": "PodScheduled",
@@ -95,6 +98,6 @@ def _unschedulable(pod: json.JsonObject, nodes: int, at: moment.Moment) -> tuple
         return ()
     listed = [*conditions.without(before, "PodScheduled"), noted]
     return (
-        plan.UpdateStatus(objects.changed(pod, ("status", "conditions"), listed)),
-        plan.Emit(pod, "Warning", "FailedScheduling", message, COMPONENT),
+        actions.UpdateStatus(objects.changed(pod, ("status", "conditions"), listed)),
+        actions.Emit(pod, "Warning", "FailedScheduling", message, COMPONENT),
     )

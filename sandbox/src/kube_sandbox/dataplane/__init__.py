@@ -1,7 +1,7 @@
 """Real traffic in a sandbox, when a fleet is started with it.
 
-`blocks` gives pods addresses on the loopback interface, `pods` keeps one listening server per
-running container port, `proxy` is the built-in way to a Service, `load` sends requests
-at a fixed rate. `http1`, `serving` and `pool` are the HTTP/1.1 they share: no task and
-few objects per request, so that one process can be servers, proxies and clients at once.
+`cluster_traffic` is the entry for one cluster: `servers` keeps one listening server per running
+container port, `proxies` are the ways to a Service, `routes` reads what objects of routers say;
+`load` sends requests at a fixed rate, `protocols` is the HTTP they share. `programs` starts
+real proxies and Prometheus.
 """

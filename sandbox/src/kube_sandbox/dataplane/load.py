@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from kube_sandbox import errors
-from kube_sandbox.dataplane import counters, http1, pool
+from kube_sandbox.dataplane.protocols import connections, http1
+from kube_sandbox.dataplane.servers import counters
 
 #: Requests that may be under way at once.
 _MOST = 2000
@@ -108,7 +109,7 @@ class Load:
         if rate <= 0:
             raise errors.UserError(f"a rate of {rate:g} requests per second is none")
         self._period = 1 / rate
-        self._pool = pool.Pool(timeout=_TIMEOUT)
+        self._pool = connections.Pool(timeout=_TIMEOUT)
         self._under_way = 0
         self._idle = asyncio.Event()
         self._started = self._events.time()
@@ -160,12 +161,12 @@ class Load:
         begun = self._events.time()
         self._pool.send(self._address, self._request, lambda result: self._end(result, begun))
 
-    def _end(self, result: http1.Response | pool.Failure, begun: float) -> None:
+    def _end(self, result: http1.Response | connections.Failure, begun: float) -> None:
         now = self._events.time()
         self._under_way -= 1
         if not self._under_way:
             self._idle.set()
-        if isinstance(result, pool.Failure):
+        if isinstance(result, connections.Failure):
             kind = Kind("", "", 0)
             self._fail(now, f"no answer: {result.reason}")
         else:

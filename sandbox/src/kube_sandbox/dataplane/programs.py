@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kube_sandbox import errors
 
-VARIABLE = "VOLARY_SANDBOX_PROGRAMS"
+VARIABLE = "KUBE_SANDBOX_PROGRAMS"
 #: Seconds a program gets to end by itself.
 _GRACE = 5.0
 _LOOK = 0.05
@@ -21,7 +21,7 @@ _TAIL = 2000
 def find(name: str) -> str | None:
     """Return where a program is: beside this Python, then on the search path.
 
-    None with ``VOLARY_SANDBOX_PROGRAMS=none``: a sandbox that has to do without.
+    None with ``KUBE_SANDBOX_PROGRAMS=none``: a sandbox that has to do without.
     """
     if os.environ.get(VARIABLE) == "none":
         return None

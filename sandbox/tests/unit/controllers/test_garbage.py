@@ -5,9 +5,11 @@ from typing import Any
 
 import sandbox_world as world
 from kube_sandbox import json
-from kube_sandbox.controllers import garbage, moment, objects, plan, view
+from kube_sandbox.apimachinery.meta import objects, times
+from kube_sandbox.controllers import garbage
+from kube_sandbox.controllers.framework import actions, view
 
-AT = moment.Moment(datetime(2026, 1, 1, tzinfo=UTC), 0.0)
+AT = times.Instant(datetime(2026, 1, 1, tzinfo=UTC), 0.0)
 
 
 def _object(name: str, *owners: json.JsonObject, **metadata: Any) -> json.JsonObject:
@@ -25,12 +27,12 @@ def _object(name: str, *owners: json.JsonObject, **metadata: Any) -> json.JsonOb
     }
 
 
-def _dependent(*held: json.JsonObject, name: str = "child") -> tuple[plan.Write, ...]:
+def _dependent(*held: json.JsonObject, name: str = "child") -> tuple[actions.Write, ...]:
     key = view.Key("ConfigMap", "shop", name)
     return garbage.reconcile_dependent(world.MemoryView(*held), key, AT).writes
 
 
-def _owner(*held: json.JsonObject, name: str = "owner") -> tuple[plan.Write, ...]:
+def _owner(*held: json.JsonObject, name: str = "owner") -> tuple[actions.Write, ...]:
     key = view.Key("ConfigMap", "shop", name)
     return garbage.reconcile_owner(world.MemoryView(*held), key, AT).writes
 
@@ -48,14 +50,14 @@ def test_an_owned_object_stays() -> None:
 def test_without_its_owner_it_goes() -> None:
     child = _object("child", _object("owner"))
 
-    assert _dependent(child) == (plan.Delete(child, propagation="Background"),)
+    assert _dependent(child) == (actions.Delete(child, propagation="Background"),)
 
 
 def test_an_owner_of_the_same_name_is_another() -> None:
     child = _object("child", _object("owner"))
     namesake = _object("owner", uid="another")
 
-    assert _dependent(child, namesake) == (plan.Delete(child, propagation="Background"),)
+    assert _dependent(child, namesake) == (actions.Delete(child, propagation="Background"),)
 
 
 def test_with_another_owner_left_only_the_reference_goes() -> None:
@@ -64,7 +66,7 @@ def test_with_another_owner_left_only_the_reference_goes() -> None:
 
     (update,) = _dependent(child, other)
 
-    assert isinstance(update, plan.Update)
+    assert isinstance(update, actions.Update)
     assert [each["name"] for each in objects.metadata(update.body)["ownerReferences"]] == ["other"]
 
 
@@ -72,7 +74,7 @@ def test_a_waiting_owner_counts_as_gone() -> None:
     owner = _waiting(garbage.FOREGROUND)
     child = _object("child", owner)
 
-    assert _dependent(owner, child) == (plan.Delete(child, propagation="Background"),)
+    assert _dependent(owner, child) == (actions.Delete(child, propagation="Background"),)
 
 
 def test_a_waiting_owner_deletes_its_dependents_and_stays() -> None:
@@ -80,13 +82,13 @@ def test_a_waiting_owner_deletes_its_dependents_and_stays() -> None:
     child = _object("child", owner)
     grandchild = _object("grandchild", child)
 
-    assert _owner(owner, child, grandchild) == (plan.Delete(child, propagation="Foreground"),)
+    assert _owner(owner, child, grandchild) == (actions.Delete(child, propagation="Foreground"),)
 
 
 def test_without_dependents_the_waiting_owner_may_go() -> None:
     (update,) = _owner(_waiting(garbage.FOREGROUND))
 
-    assert isinstance(update, plan.Update)
+    assert isinstance(update, actions.Update)
     assert objects.metadata(update.body)["finalizers"] == []
 
 
@@ -97,7 +99,7 @@ def test_a_dependent_that_does_not_block_does_not_hold_its_owner() -> None:
 
     (update,) = _owner(owner, child)
 
-    assert isinstance(update, plan.Update)
+    assert isinstance(update, actions.Update)
 
 
 def test_orphans_forget_their_owner_before_it_goes() -> None:
@@ -106,6 +108,6 @@ def test_orphans_forget_their_owner_before_it_goes() -> None:
 
     (update,) = _owner(owner, child)
 
-    assert isinstance(update, plan.Update)
+    assert isinstance(update, actions.Update)
     assert objects.name(update.body) == "child"
     assert objects.metadata(update.body)["ownerReferences"] == []

@@ -6,9 +6,11 @@ import pytest
 
 import sandbox_world as world
 from kube_sandbox import json
-from kube_sandbox.controllers import gateways, moment, plan, view
+from kube_sandbox.apimachinery.meta import times
+from kube_sandbox.controllers import gateways
+from kube_sandbox.controllers.framework import actions, view
 
-AT = moment.Moment(datetime(2026, 1, 1, tzinfo=UTC), 0.0)
+AT = times.Instant(datetime(2026, 1, 1, tzinfo=UTC), 0.0)
 GROUP = gateways.GROUP
 SERVICE: json.JsonObject = {
     "apiVersion": "v1",
@@ -51,7 +53,7 @@ def said(*held: json.JsonObject) -> list[json.JsonObject]:
     assert len(writes) <= 1
     if not writes:
         return []
-    assert isinstance(writes[0], plan.UpdateStatus)
+    assert isinstance(writes[0], actions.UpdateStatus)
     parents: list[json.JsonObject] = writes[0].body["status"]["parents"]
     return parents
 

@@ -9,14 +9,7 @@ from collections.abc import Mapping, Sequence
 from volary.manifests import backends, objects
 from volary.model import application as applications
 from volary.model import errors, json, manifest, variant
-from volary.stages.routing import (
-    division,
-    entries,
-    finding,
-    gateway_rules,
-    gateway_status,
-    weights,
-)
+from volary.stages.routing import division, entries, finding, gateway_rules, gateway_status, weights
 
 GROUP, HTTP, GRPC = "gateway.networking.k8s.io", "HTTPRoute", "GRPCRoute"
 #: The Gateway API's limit of rules in a route.

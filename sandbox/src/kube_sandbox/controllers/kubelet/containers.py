@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import assert_never
 
 from kube_sandbox import json
-from kube_sandbox.controllers import moment
-from kube_sandbox.controllers.kubelet import traits
+from kube_sandbox.apimachinery.meta import times
+from kube_sandbox.controllers.kubelet import behaviours
 
 
 class Stage(StrEnum):
@@ -70,7 +70,7 @@ class Run:
 class Nature:
     """What decides about a container's life beside time."""
 
-    behaviour: traits.Traits
+    behaviour: behaviours.Behaviour
     #: Meant to end: an init container, or one of a pod that is not restarted always.
     ends: bool
     #: ``Always``, ``OnFailure`` or ``Never``.
@@ -79,7 +79,7 @@ class Nature:
     work: float
 
 
-def created(at: moment.Moment) -> Run:
+def created(at: times.Instant) -> Run:
     """A container that is about to be made."""
     return Run(Stage.CREATING, at.seconds, at.stamp)
 
@@ -104,7 +104,7 @@ def due(run: Run, nature: Nature, timing: Timing) -> float | None:
             assert_never(run.stage)
 
 
-def moved(run: Run, nature: Nature, at: moment.Moment) -> Run:
+def moved(run: Run, nature: Nature, at: times.Instant) -> Run:
     """Return the container in its next stage; call it when `due`."""
     match run.stage:
         case Stage.CREATING | Stage.PULL_BACKOFF:
@@ -137,7 +137,7 @@ def _lifetime(nature: Nature) -> float | None:
     return nature.work if nature.ends else None
 
 
-def _ended(run: Run, nature: Nature, at: moment.Moment) -> Run:
+def _ended(run: Run, nature: Nature, at: times.Instant) -> Run:
     code = 1 if nature.behaviour.crash_after is not None else 0
     terminated: json.JsonObject = {
         "exitCode": code,
@@ -151,7 +151,7 @@ def _ended(run: Run, nature: Nature, at: moment.Moment) -> Run:
     return _enter(run, Stage.FINISHED, at, terminated=terminated, exit_code=code)
 
 
-def _enter(run: Run, stage: Stage, at: moment.Moment, **changes: object) -> Run:
+def _enter(run: Run, stage: Stage, at: times.Instant, **changes: object) -> Run:
     return replace(run, stage=stage, since=at.seconds, stamp=at.stamp, **changes)  # type: ignore[arg-type] # fields of Run
 
 

@@ -1,13 +1,14 @@
 """What a node tells about containers, in the words of the real kubelet."""
 
 from kube_sandbox import json
-from kube_sandbox.controllers import objects, plan
+from kube_sandbox.apimachinery.meta import objects
+from kube_sandbox.controllers.framework import actions
 from kube_sandbox.controllers.kubelet import containers, lifecycle, report
 
 COMPONENT = "kubelet"
 
 
-def of(pod: json.JsonObject, step: lifecycle.Step, *, node: str) -> list[plan.Write]:
+def of(pod: json.JsonObject, step: lifecycle.Step, *, node: str) -> list[actions.Write]:
     """Return the events of a container's step."""
     image = _image(pod, step)
     told = {
@@ -33,15 +34,15 @@ def of(pod: json.JsonObject, step: lifecycle.Step, *, node: str) -> list[plan.Wr
     group = "initContainers" if step.is_init else "containers"
     path = f"spec.{group}{{{step.container}}}"
     return [
-        plan.Emit(pod, kind, reason, message, COMPONENT, field_path=path, host=node)
+        actions.Emit(pod, kind, reason, message, COMPONENT, field_path=path, host=node)
         for kind, reason, message in told
     ]
 
 
-def killing(pod: json.JsonObject, *, node: str) -> list[plan.Write]:
+def killing(pod: json.JsonObject, *, node: str) -> list[actions.Write]:
     """Return the events of a pod's stopping."""
     return [
-        plan.Emit(
+        actions.Emit(
             pod,
             "Normal",
             "Killing",
@@ -54,9 +55,9 @@ def killing(pod: json.JsonObject, *, node: str) -> list[plan.Write]:
     ]
 
 
-def unhealthy(pod: json.JsonObject, container: str, *, node: str) -> plan.Emit:
+def unhealthy(pod: json.JsonObject, container: str, *, node: str) -> actions.Emit:
     """The event of a readiness probe that fails."""
-    return plan.Emit(
+    return actions.Emit(
         pod,
         "Warning",
         "Unhealthy",

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kube_sandbox import json
-from kube_sandbox.controllers import moment, objects
-from kube_sandbox.controllers.kubelet import containers, traits
+from kube_sandbox.apimachinery.meta import objects, times
+from kube_sandbox.controllers.kubelet import behaviours, containers
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Life:
 class Setting:
     """What decides about pods beside themselves."""
 
-    rules: traits.ImageRules
+    rules: behaviours.ImageRules
     timing: containers.Timing
 
 
@@ -49,7 +49,7 @@ class Progress:
     next_at: float | None
 
 
-def advance(pod: json.JsonObject, life: Life, setting: Setting, at: moment.Moment) -> Progress:
+def advance(pod: json.JsonObject, life: Life, setting: Setting, at: times.Instant) -> Progress:
     """Let every container do what is due at `at`."""
     runs = dict(life.runs)
     steps: list[Step] = []
@@ -78,7 +78,7 @@ def nature(
     pod: json.JsonObject, container: json.JsonObject, setting: Setting, *, is_init: bool
 ) -> containers.Nature:
     """What the pod's spec, image and annotations make of a container."""
-    behaviour = traits.of(
+    behaviour = behaviours.of(
         str(container.get("image") or ""), objects.annotations(pod), setting.rules
     )
     policy = str(objects.spec(pod).get("restartPolicy") or "Always")
@@ -105,7 +105,9 @@ def stop_after(pod: json.JsonObject, setting: Setting) -> float:
     """Seconds a deleted pod takes to be gone: its own delay, at most its grace period."""
     grace = objects.metadata(pod).get("deletionGracePeriodSeconds")
     own = [
-        traits.of(str(each.get("image") or ""), objects.annotations(pod), setting.rules).stop_delay
+        behaviours.of(
+            str(each.get("image") or ""), objects.annotations(pod), setting.rules
+        ).stop_delay
         for each in main_containers(pod)
     ]
     wanted = max((each for each in own if each is not None), default=setting.timing.stop)

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kube_sandbox import json
-from kube_sandbox.controllers import moment, objects, plan, view
+from kube_sandbox.apimachinery.meta import objects, times
+from kube_sandbox.controllers.framework import actions, view
 from kube_sandbox.controllers.kubelet import containers, events, lifecycle, report
 
 #: Pods get addresses from here, one range per cluster in step with its number.
@@ -33,11 +34,11 @@ class Nodes:
         self._lives: dict[str, lifecycle.Life] = {}
         self._next_address = int(_POD_RANGE[0]) + (cluster_number + 1) * _PODS_PER_CLUSTER + 2
 
-    def reconcile(self, cluster: view.View, key: view.Key, at: moment.Moment) -> plan.Plan:
+    def reconcile(self, cluster: view.View, key: view.Key, at: times.Instant) -> actions.Result:
         """Return what the pod's node wants written now."""
         pod = cluster.get("Pod", key.namespace, key.name)
         if pod is None or not objects.spec(pod).get("nodeName"):
-            return plan.NOTHING
+            return actions.NOTHING
         life = self._lives.get(objects.uid(pod)) or self._welcome(at)
         if objects.is_deleting(pod):
             return self._stop(pod, life, at)
@@ -54,10 +55,10 @@ class Nodes:
         cluster: view.View,
         pod: json.JsonObject,
         progress: lifecycle.Progress,
-        at: moment.Moment,
-    ) -> plan.Plan:
+        at: times.Instant,
+    ) -> actions.Result:
         node = str(objects.spec(pod)["nodeName"])
-        writes: list[plan.Write] = []
+        writes: list[actions.Write] = []
         for step in progress.steps:
             writes.extend(events.of(pod, step, node=node))
             if step.after.stage is containers.Stage.RUNNING and self._is_unhealthy(pod, step):
@@ -66,10 +67,10 @@ class Nodes:
             pod, progress.life, self.setting, host=address_of(cluster, node), at=at
         )
         if told != objects.status(pod):
-            writes.append(plan.UpdateStatus({**pod, "status": told}))
+            writes.append(actions.UpdateStatus({**pod, "status": told}))
         again = progress.next_at
-        return plan.Plan(
-            tuple(writes), again_after=None if again is None else max(0.0, again - at.seconds)
+        return actions.Result(
+            tuple(writes), requeue_after=None if again is None else max(0.0, again - at.seconds)
         )
 
     def _is_unhealthy(self, pod: json.JsonObject, step: lifecycle.Step) -> bool:
@@ -79,11 +80,13 @@ class Nodes:
                 return own.behaviour.never_ready and own.behaviour.crash_after is None
         return False
 
-    def _stop(self, pod: json.JsonObject, life: lifecycle.Life, at: moment.Moment) -> plan.Plan:
+    def _stop(
+        self, pod: json.JsonObject, life: lifecycle.Life, at: times.Instant
+    ) -> actions.Result:
         if objects.metadata(pod).get("deletionGracePeriodSeconds") == 0:
-            return plan.NOTHING  # only finalizers hold it now
+            return actions.NOTHING  # only finalizers hold it now
         node = str(objects.spec(pod)["nodeName"])
-        writes: list[plan.Write] = []
+        writes: list[actions.Write] = []
         if life.stopping_since is None:
             life = replace(life, stopping_since=at.seconds)
             self._lives[objects.uid(pod)] = life
@@ -91,10 +94,10 @@ class Nodes:
         assert life.stopping_since is not None
         left = life.stopping_since + lifecycle.stop_after(pod, self.setting) - at.seconds
         if left > 0:
-            return plan.Plan(tuple(writes), again_after=left)
-        return plan.Plan((*writes, plan.Delete(pod, grace_seconds=0)))
+            return actions.Result(tuple(writes), requeue_after=left)
+        return actions.Result((*writes, actions.Delete(pod, grace_seconds=0)))
 
-    def _welcome(self, at: moment.Moment) -> lifecycle.Life:
+    def _welcome(self, at: times.Instant) -> lifecycle.Life:
         return lifecycle.Life(self._address(), at.stamp)
 
     def _invent(self) -> str:

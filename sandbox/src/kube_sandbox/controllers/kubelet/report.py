@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kube_sandbox import json
-from kube_sandbox.controllers import conditions, moment, objects
+from kube_sandbox.apimachinery.meta import conditions, objects, times
 from kube_sandbox.controllers.kubelet import containers, lifecycle
 
 _CREATING = "ContainerCreating"
@@ -16,7 +16,7 @@ def status(
     setting: lifecycle.Setting,
     *,
     host: str,
-    at: moment.Moment,
+    at: times.Instant,
 ) -> json.JsonObject:
     """Return the status the node reports for the pod at `at`."""
     inits = [_told(pod, each, life, setting, at, True) for each in lifecycle.init_containers(pod)]
@@ -44,7 +44,7 @@ def _told(
     container: json.JsonObject,
     life: lifecycle.Life,
     setting: lifecycle.Setting,
-    at: moment.Moment,
+    at: times.Instant,
     is_init: bool,
 ) -> json.JsonObject:
     name, image = str(container["name"]), str(container.get("image") or "")
@@ -141,7 +141,7 @@ def _conditions(
     mains: Sequence[json.JsonObject],
     *,
     phase: str,
-    at: moment.Moment,
+    at: times.Instant,
 ) -> list[json.JsonObject]:
     before = objects.status(pod).get("conditions") or []
     initialised = all(each["ready"] for each in inits)
@@ -174,7 +174,7 @@ def _condition(kind: str, holds: bool, otherwise: tuple[str, str] | None) -> jso
 
 
 def _timed(
-    told: json.JsonObject, before: Sequence[json.JsonObject], at: moment.Moment
+    told: json.JsonObject, before: Sequence[json.JsonObject], at: times.Instant
 ) -> json.JsonObject:
     earlier = conditions.find(before, told["type"])
     same = earlier is not None and earlier.get("status") == told["status"]

@@ -5,15 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from volary.config import shape, yaml
-from volary.config.dialects.flagger import (
-    alerts,
-    analysis,
-    draft,
-    routing,
-    schema,
-    source,
-    target,
-)
+from volary.config.dialects.flagger import alerts, analysis, draft, routing, schema, source, target
 from volary.model import application, problem
 
 _LONGEST_RUN = timedelta(hours=6)
