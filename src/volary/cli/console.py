@@ -49,9 +49,9 @@ def write_text(text: str) -> None:
 
 def show_problems(target: console.Console, problems: Iterable[errors.Problem]) -> None:
     """Print each problem: what, where, then the hint on a line of its own."""
-    for each in problems:
-        colour = "red" if each.severity is errors.Severity.ERROR else "yellow"
-        place = f"{markup.escape(str(each.where))}: " if str(each.where) else ""
-        target.print(f"[{colour}]{each.severity}:[/] {place}{markup.escape(each.message)}")
-        if each.hint:
-            target.print(f"  hint: {markup.escape(each.hint)}")
+    for problem in problems:
+        colour = "red" if problem.severity is errors.Severity.ERROR else "yellow"
+        place = f"{markup.escape(str(problem.where))}: " if str(problem.where) else ""
+        target.print(f"[{colour}]{problem.severity}:[/] {place}{markup.escape(problem.message)}")
+        if problem.hint:
+            target.print(f"  hint: {markup.escape(problem.hint)}")

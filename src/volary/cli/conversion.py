@@ -23,7 +23,7 @@ def flagger(path: str) -> int:
     text = trees.read_text(files, chosen)
     beside = application_discovery.sibling_files(files, chosen)
     loaded = application_files.parse(text, file=chosen, default_name="", neighbours=beside)
-    wrong = [each for each in loaded.problems if each.severity is errors.Severity.ERROR]
+    wrong = [problem for problem in loaded.problems if problem.severity is errors.Severity.ERROR]
     if wrong:
         raise errors.UserError(*wrong)
     made = translation.translate(yaml.load_all(text, chosen), application_files.readable(beside))
@@ -64,7 +64,7 @@ def _open(path: Path) -> tuple[trees.Tree, str]:
 def _text(converted: translation.Converted, file: str) -> str:
     start = [f"From {file}, as Volary carries it out."]
     if converted.remarks:
-        start += ["", "What differs:", *(f"- {each}" for each in converted.remarks)]
+        start += ["", "What differs:", *(f"- {remark}" for remark in converted.remarks)]
     body = serialization.dump_body(converted.body)
     return translation.comment(start) + body + _settings(converted.settings)
 
@@ -128,13 +128,17 @@ def _print_converted(body: json.JsonObject, problems: Sequence[errors.Problem], 
         UserError: There are errors.
     """
     text = serialization.dump_body(body)
-    wrong = [each for each in problems if application_files.is_error(each)]
+    wrong = [problem for problem in problems if application_files.is_error(problem)]
     if wrong:
         raise errors.UserError(*wrong)
     application_files.parse(text, file=f"{path}, converted", default_name="").require()
     start = [f"From {path}, as Volary carries it out."]
     if problems:
-        start += ["", "What differs:", *(f"- {each.where}: {each.message}" for each in problems)]
+        start += [
+            "",
+            "What differs:",
+            *(f"- {problem.where}: {problem.message}" for problem in problems),
+        ]
     console.write(translation.comment(start) + text)
     console.show_problems(console.messages(), problems)
 

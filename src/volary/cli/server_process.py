@@ -76,7 +76,7 @@ def create_token(
 ) -> int:
     """Make a token and show it, this once."""
     kept, now = _tokens(config), inputs.SystemClock().now()
-    pairs = dict(each.partition("=")[::2] for each in labels)
+    pairs = dict(label.partition("=")[::2] for label in labels)
     if any(not key or not value for key, value in pairs.items()):
         raise errors.user_error("a label is not of the form key=value")
     expires = now + timedelta(days=days) if days else None

@@ -99,12 +99,15 @@ class Controller:
             meter=metrics.meter,
             patience=parts.rules.patience,
             executor_options=replace(parts.executor_options, permissions=_permissions(settings)),
-            addresses={each.name: git_addresses.mask(each.url) for each in settings.repositories},
+            addresses={
+                repository.name: git_addresses.mask(repository.url)
+                for repository in settings.repositories
+            },
         )
         listed = {
-            (each.repository, each.path.rstrip("/"))
-            for each in settings.applications
-            if each.targets is not None
+            (application.repository, application.path.rstrip("/"))
+            for application in settings.applications
+            if application.targets is not None
         }
         known = cluster_registry.ClusterRegistry(
             store, clusters, parts.clock, settings.cluster_health, kept, parts.members

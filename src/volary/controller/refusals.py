@@ -27,6 +27,6 @@ def conflict(reason: str) -> Conflict:
 
 def sentence(error: errors.UserError) -> str:
     """Return the problems as one sentence for lists; the first three, and how many more."""
-    texts = [str(each).replace("\n", "; ") for each in error.problems]
+    texts = [str(problem).replace("\n", "; ") for problem in error.problems]
     more = f" (and {len(texts) - 3} more)" if len(texts) > 3 else ""
     return "; ".join(texts[:3]) + more

@@ -40,8 +40,8 @@ def create(scenario: definitions.TrafficScenario, urls: Mapping[str, str]) -> li
 async def send_requests(users: Sequence[ProbeClient]) -> None:
     """Ask until cancelled, and wait for the answers that are under way then."""
     async with asyncio.TaskGroup() as group:
-        for each in users:
-            group.create_task(each.load.run())
+        for user in users:
+            group.create_task(user.load.run())
 
 
 async def wait_until_served(scenario: definitions.TrafficScenario, urls: Mapping[str, str]) -> None:
@@ -61,7 +61,7 @@ async def wait_until_served(scenario: definitions.TrafficScenario, urls: Mapping
 def show(console: rich_console.Console, users: Sequence[ProbeClient]) -> None:
     """Print who was answered by which version, and how."""
     shown = table.Table(box=box.SIMPLE, title="responses during the release")
-    grouped = len({each.group for each in users}) > 1
+    grouped = len({user.group for user in users}) > 1
     for title in ("cluster", *(("group",) if grouped else ()), "version", "answer"):
         shown.add_column(title)
     for title in ("requests", "share", "p99 ms"):
@@ -92,9 +92,9 @@ def _outcomes(tally: load.Tally) -> dict[tuple[str, int], counters.Histogram]:
 def _failures(users: Sequence[ProbeClient], version: str) -> str:
     """Say how often a version failed in each cluster, and over all of them."""
     counted: dict[str, list[int]] = {}
-    for each in users:
-        found = counted.setdefault(each.cluster, [0, 0])
-        for kind, durations in each.load.tally.answers.items():
+    for user in users:
+        found = counted.setdefault(user.cluster, [0, 0])
+        for kind, durations in user.load.tally.answers.items():
             if kind.version == version:
                 found[0] += durations.count if kind.status >= 400 else 0
                 found[1] += durations.count
@@ -113,12 +113,12 @@ def check_losses(
     users: Sequence[ProbeClient],
 ) -> bool:
     """Say what was lost; whether nothing was but what the bad version itself failed."""
-    total = sum(each.load.tally.answered for each in users)
-    failed = sum(each.load.tally.failed for each in users)
+    total = sum(user.load.tally.answered for user in users)
+    failed = sum(user.load.tally.failed for user in users)
     by_version = sum(
         counted.count
-        for each in users
-        for kind, counted in each.load.tally.answers.items()
+        for user in users
+        for kind, counted in user.load.tally.answers.items()
         if kind.status >= 400 and kind.version and kind.version == scenario.bad_version
     )
     lost = failed - by_version
@@ -132,5 +132,5 @@ def check_losses(
         for at, text in each.load.tally.failures[:2]:
             if lost:
                 console.print(f"  {each.cluster} after {at:.1f} s: {text}", markup=False)
-    skipped = sum(each.load.tally.skipped for each in users)
+    skipped = sum(user.load.tally.skipped for user in users)
     return not lost and not skipped

@@ -145,5 +145,7 @@ def _aimed(reading: ParsedFile, listed: server_settings.ListedApplication | None
 
 
 def _missing(path: str, problems: Iterable[errors.Problem]) -> ParsedFile:
-    found = tuple(dataclasses.replace(each, hint="listed in the settings") for each in problems)
+    found = tuple(
+        dataclasses.replace(problem, hint="listed in the settings") for problem in problems
+    )
     return ParsedFile(path, path.rpartition("/")[2] or path, None, found)

@@ -18,7 +18,7 @@ class WatchedRepositories:
     """Opens what the watcher fetched."""
 
     def __init__(self, settings: server_settings.Settings, all_mirrors: mirrors.Mirrors) -> None:
-        self._specs = {each.name: each for each in settings.repositories}
+        self._specs = {repository.name: repository for repository in settings.repositories}
         self._mirrors = all_mirrors
 
     async def repository(self, name: str) -> repositories.Repository:
@@ -125,7 +125,7 @@ class Watcher:
         random: randomness.Random | None = None,
         pace: PollIntervals | None = None,
     ) -> None:
-        watched = {each.name for each in settings.repositories}
+        watched = {repository.name for repository in settings.repositories}
         self._mirrors = all_mirrors
         self._random = random or randomness.Random()
         self._pace = pace or PollIntervals()
@@ -137,8 +137,10 @@ class Watcher:
             }
         )
         self._followers = {
-            each.name: _RepositoryPoller(each, discovery.Discovery(each, _listed(settings, each)))
-            for each in settings.repositories
+            repository.name: _RepositoryPoller(
+                repository, discovery.Discovery(repository, _listed(settings, repository))
+            )
+            for repository in settings.repositories
         }
 
     async def watch(self, on_change: OnRepositoryChange) -> None:
@@ -148,8 +150,10 @@ class Watcher:
         a time about each. A `TemporaryError` from it means "tell me again".
         """
         async with asyncio.TaskGroup() as group:
-            for each in self._followers.values():
-                group.create_task(self._follow(each, on_change), name=f"watch {each.spec.name}")
+            for follower in self._followers.values():
+                group.create_task(
+                    self._follow(follower, on_change), name=f"watch {follower.spec.name}"
+                )
 
     def request_refresh(self, name: str) -> bool:
         """Look at a repository soon; False when there is none of this name.
@@ -163,7 +167,7 @@ class Watcher:
 
     def statuses(self) -> tuple[RepositoryStatus, ...]:
         """Return how every repository is doing, in the order of the settings."""
-        return tuple(_status(each) for each in self._followers.values())
+        return tuple(_status(follower) for follower in self._followers.values())
 
     async def _follow(self, follower: _RepositoryPoller, on_change: OnRepositoryChange) -> None:
         while True:
@@ -227,13 +231,13 @@ class Watcher:
         commit_tree = await mirror.repository.tree(fetched.head)
         found = await asyncio.to_thread(follower.finder.look, commit_tree)
         applications = self._named(follower, found.readings, fetched.head)
-        before = {each.name for each in last.applications} if last else set()
+        before = {application.name for application in last.applications} if last else set()
         return repository_state.RepositoryState(
             name=follower.spec.name,
             branch=fetched.branch,
             head=head,
             applications=applications,
-            removed=tuple(sorted(before - {each.name for each in applications})),
+            removed=tuple(sorted(before - {application.name for application in applications})),
             update=follower.update,
             warnings=found.warnings,
         )
@@ -279,18 +283,22 @@ class Watcher:
         """Give every application its name; a name that is taken is a problem."""
         spec = follower.spec
         before = (
-            {each.path: each.name for each in follower.last.applications} if follower.last else {}
+            {application.path: application.name for application in follower.last.applications}
+            if follower.last
+            else {}
         )
         wanted = {
-            each.path: each.name
-            if each.application
-            else before.get(each.path)
-            or self._names.of(application_names.ApplicationLocation(spec.name, each.path))
-            or each.name
-            for each in readings
+            reading.path: reading.name
+            if reading.application
+            else before.get(reading.path)
+            or self._names.of(application_names.ApplicationLocation(spec.name, reading.path))
+            or reading.name
+            for reading in readings
         }
         freed = self._names.keep(spec.name, wanted)
-        found = tuple(self._claimed(spec, each, wanted[each.path], commit) for each in readings)
+        found = tuple(
+            self._claimed(spec, reading, wanted[reading.path], commit) for reading in readings
+        )
         for name in freed - {spec.name}:
             self._followers[name].again = True
             self._followers[name].hint.set()
@@ -331,7 +339,9 @@ class Watcher:
 def _listed(
     settings: server_settings.Settings, spec: server_settings.Repository
 ) -> tuple[server_settings.ListedApplication, ...]:
-    return tuple(each for each in settings.applications if each.repository == spec.name)
+    return tuple(
+        application for application in settings.applications if application.repository == spec.name
+    )
 
 
 def _joined(
@@ -347,8 +357,8 @@ def _joined(
 def _sentence(error: errors.VolaryError) -> str:
     if isinstance(error, errors.UserError):
         return "; ".join(
-            f"{each.message} ({each.hint})" if each.hint else each.message
-            for each in error.problems
+            f"{problem.message} ({problem.hint})" if problem.hint else problem.message
+            for problem in error.problems
         )
     return str(error)
 

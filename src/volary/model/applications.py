@@ -325,5 +325,5 @@ class Application:
     @property
     def rolls_out_service(self) -> bool:
         """A Service is what is rolled out, not pods; PipeCD's dialect knows no such thing."""
-        named = any(each.kind == "Service" for each in self.workloads)
+        named = any(workload.kind == "Service" for workload in self.workloads)
         return named and self.dialect is not Dialect.PIPECD

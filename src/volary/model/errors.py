@@ -63,7 +63,7 @@ class UserError(VolaryError):
     """
 
     def __init__(self, *problems: Problem) -> None:
-        super().__init__("\n".join(str(each) for each in problems))
+        super().__init__("\n".join(str(problem) for problem in problems))
         self.problems = problems
 
 

@@ -86,7 +86,7 @@ def _rocket(notice: notices.Notice) -> json.JsonObject:
 def _google(notice: notices.Notice) -> json.JsonObject:
     lines = [messages.title(notice), *_lines(notice)]
     lines += [f"{name}: {value}" for name, value in _fields(notice)]
-    text = "\n".join(_cut(each, _LONGEST_FIELD) for each in lines)
+    text = "\n".join(_cut(line, _LONGEST_FIELD) for line in lines)
     return {"text": text.replace("<", "‹").replace(">", "›")}
 
 

@@ -78,7 +78,7 @@ class DeliveryQueue:
 
     def has_place(self, receiver: str, topic: str) -> bool:
         """Say whether a message of that topic is there, or on its way."""
-        waits = any(each.topic == topic for each in self._lines[receiver].messages)
+        waits = any(message.topic == topic for message in self._lines[receiver].messages)
         return waits or _place(receiver, topic) in self._places
 
     def post(self, message: outbox.OutboxMessage) -> None:
@@ -177,7 +177,7 @@ class DeliveryQueue:
             return
         self._saved = kept
         self._places = {**kept.places, **self._places}
-        waiting = {each.id for line in self._lines.values() for each in line.messages}
+        waiting = {message.id for line in self._lines.values() for message in line.messages}
         for message in reversed(kept.messages):
             line = self._lines.get(message.receiver)
             if line is not None and message.id not in waiting:
@@ -192,7 +192,7 @@ class DeliveryQueue:
     async def _save(self) -> bool:
         """Keep what waits; say whether that was possible."""
         self._changed.clear()
-        messages = tuple(each for line in self._lines.values() for each in line.messages)
+        messages = tuple(message for line in self._lines.values() for message in line.messages)
         contents = outbox.Contents(messages, dict(self._places))
         if contents == self._saved:
             return True

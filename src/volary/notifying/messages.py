@@ -94,7 +94,9 @@ def mentions(notice: notices.Notice, receiver: server_settings.Slack) -> str:
 
     The application's for this event come first, then the receiver's; each once.
     """
-    fitting = [each for each in notice.subject.mentions if each.event in ("*", notice.event.value)]
+    fitting = [
+        mention for mention in notice.subject.mentions if mention.event in ("*", notice.event.value)
+    ]
     users = [name for each in fitting for name in each.users]
     groups = [name for each in fitting for name in each.groups]
     named = (

@@ -39,7 +39,7 @@ class Notifier:
         new_id: Callable[[], str] = _new_id,
     ) -> None:
         self._settings = settings
-        self._receivers = {each.name: each for each in settings.receivers}
+        self._receivers = {receiver.name: receiver for receiver in settings.receivers}
         self._queue = post
         self._new_id = new_id
         self._missed: set[tuple[str, str]] = set()
@@ -81,11 +81,11 @@ class Notifier:
         topic = notice.subject.run
         if not topic:
             return  # a notice about no run has no message that could be edited
-        for each in self._receivers.values():
-            if each.name in told or not _edits(each):
+        for receiver in self._receivers.values():
+            if receiver.name in told or not _edits(receiver):
                 continue
-            if self._queue.has_place(each.name, topic):
-                self._post(each, notice, told=False)
+            if self._queue.has_place(receiver.name, topic):
+                self._post(receiver, notice, told=False)
 
     async def keep_delivering(self) -> None:
         """Deliver until cancelled."""

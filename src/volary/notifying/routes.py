@@ -15,8 +15,8 @@ def receivers(routes: Iterable[server_settings.Route], notice: notices.Notice) -
     Those of the application's own alerts come last. PipeCD sends once per route, so two routes
     to one channel say everything twice.
     """
-    found = [each.receiver for each in routes if matches(each, notice)]
-    found += [each.receiver for each in notice.subject.alerts if _is_told(each, notice)]
+    found = [route.receiver for route in routes if matches(route, notice)]
+    found += [alert.receiver for alert in notice.subject.alerts if _is_told(alert, notice)]
     return tuple(dict.fromkeys(found))
 
 

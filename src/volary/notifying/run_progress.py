@@ -25,10 +25,10 @@ def advance(progress: notices.Progress, event: feed.RunEvent) -> notices.Progres
             return _advance_stage(progress, event)
         case feed.RunStarted():
             pending = {
-                each: statuses.TaskStatus.SKIPPED
-                if each in event.left_out
+                target: statuses.TaskStatus.SKIPPED
+                if target in event.left_out
                 else statuses.TaskStatus.PENDING
-                for each in event.targets
+                for target in event.targets
             }
             return replace(
                 progress, status=statuses.RunStatus.RUNNING, started=event.at, clusters=pending

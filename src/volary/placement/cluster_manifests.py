@@ -73,7 +73,7 @@ def apply(
 
 
 def _selects(resources: Sequence[overrides.ObjectSelector], item: manifest.Manifest) -> bool:
-    return not resources or any(_matches(each, item) for each in resources)
+    return not resources or any(_matches(resource, item) for resource in resources)
 
 
 def _matches(wanted: overrides.ObjectSelector, item: manifest.Manifest) -> bool:
@@ -88,15 +88,15 @@ def _matches(wanted: overrides.ObjectSelector, item: manifest.Manifest) -> bool:
 
 def _labelled(wanted: overrides.ObjectSelector, labels: Mapping[str, str]) -> bool:
     return wanted.match_labels.items() <= labels.items() and all(
-        selectors.is_met(each, {labels[each.key]} if each.key in labels else None)
-        for each in wanted.expressions
+        selectors.is_met(expression, {labels[expression.key]} if expression.key in labels else None)
+        for expression in wanted.expressions
     )
 
 
 def _overridden(
     item: manifest.Manifest, changes: Sequence[overrides.Override], cluster: fleets.Cluster
 ) -> manifest.Manifest:
-    ordered = [each for kind in _ORDER for each in changes if isinstance(each, kind)]
+    ordered = [change for kind in _ORDER for change in changes if isinstance(change, kind)]
     body = item.body
     try:
         for each in ordered:
@@ -241,7 +241,7 @@ def _containers(
 def _arguments(
     item: manifest.Manifest, change: overrides.ArgumentsOverride, filled: _Fill
 ) -> json.JsonObject:
-    values = [filled(each) for each in change.values]
+    values = [filled(value) for value in change.values]
 
     def one(container: json.JsonObject) -> json.JsonObject:
         if container.get("name") != change.container:
@@ -309,8 +309,8 @@ def _field(
     if not isinstance(written, str):
         raise errors.user_error(f"{change.path} is no text that could hold a document")
     document = _parsed(written, change)
-    for each in change.patches:
-        document = json_pointers.patch(document, _with_value(each, filled))
+    for patch in change.patches:
+        document = json_pointers.patch(document, _with_value(patch, filled))
     if change.document is overrides.Document.JSON:
         text = text_json.dumps(document, ensure_ascii=False)
     else:

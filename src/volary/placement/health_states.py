@@ -88,8 +88,8 @@ def apply_taint_rules(
     A mark keeps the time it was made at. One that waits for a state to last is made only by a
     process that has itself seen the state for as long as it takes to believe it.
     """
-    before = {each.identity: each for each in known.taints if each.by == taints.BY_RULE}
-    by_hand = [each for each in known.taints if each.by != taints.BY_RULE]
+    before = {taint.identity: taint for taint in known.taints if taint.by == taints.BY_RULE}
+    by_hand = [taint for taint in known.taints if taint.by != taints.BY_RULE]
     wanted = [
         _rule_taint(before, known, rule, now)
         for rule in (*cluster_health.BUILT_IN_TAINT_RULES, *rules.taints)
@@ -110,9 +110,9 @@ def untaint(
 ) -> cluster_health.ClusterHealth:
     """Return what is known without the marks by hand of a key, of one effect or of all."""
     left = tuple(
-        each
-        for each in known.taints
-        if each.by == taints.BY_RULE or each.key != key or effect not in (None, each.effect)
+        taint
+        for taint in known.taints
+        if taint.by == taints.BY_RULE or taint.key != key or effect not in (None, taint.effect)
     )
     return replace(known, taints=left)
 
@@ -121,8 +121,8 @@ def with_manual_taints(
     found: cluster_health.ClusterHealth, before: cluster_health.ClusterHealth
 ) -> cluster_health.ClusterHealth:
     """Return what a look found with the marks by hand as they are by now."""
-    by_hand = (each for each in before.taints if each.by != taints.BY_RULE)
-    by_rule = (each for each in found.taints if each.by == taints.BY_RULE)
+    by_hand = (taint for taint in before.taints if taint.by != taints.BY_RULE)
+    by_rule = (taint for taint in found.taints if taint.by == taints.BY_RULE)
     return replace(found, taints=taints.merge(by_hand, by_rule))
 
 
@@ -143,10 +143,10 @@ def with_taints(
     return replace(
         members,
         clusters=tuple(
-            replace(each, taints=taints.merge(each.taints, known[each.name].taints))
-            if each.name in known and known[each.name].taints
-            else each
-            for each in members.clusters
+            replace(cluster, taints=taints.merge(cluster.taints, known[cluster.name].taints))
+            if cluster.name in known and known[cluster.name].taints
+            else cluster
+            for cluster in members.clusters
         ),
     )
 
@@ -159,7 +159,7 @@ def _stored(known: cluster_health.ClusterHealth) -> cluster_health.ClusterHealth
 def _reset_to(
     known: cluster_health.ClusterHealth, state: State, now: datetime, reason: str
 ) -> cluster_health.ClusterHealth:
-    left = tuple(each for each in known.taints if each.by != taints.BY_RULE)
+    left = tuple(taint for taint in known.taints if taint.by != taints.BY_RULE)
     return replace(forget_observations(known), state=state, since=now, reason=reason, taints=left)
 
 

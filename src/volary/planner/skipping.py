@@ -44,13 +44,13 @@ def apply(
     if decided.strategy is not run_plans.Strategy.PIPELINE:
         return decided
     reasons = {
-        each.index: reason_to_skip(each.skip_on, subject=subject, changed=changed)
-        for each in decided.stages
+        stage.index: reason_to_skip(stage.skip_on, subject=subject, changed=changed)
+        for stage in decided.stages
     }
-    kept = tuple(each for each in decided.stages if not reasons[each.index])
+    kept = tuple(stage for stage in decided.stages if not reasons[stage.index])
     skipped = tuple(
-        run_plans.SkippedStage(each.name, each.index, reasons[each.index])
-        for each in decided.stages
-        if reasons[each.index]
+        run_plans.SkippedStage(stage.name, stage.index, reasons[stage.index])
+        for stage in decided.stages
+        if reasons[stage.index]
     )
     return replace(decided, stages=kept, skipped=skipped)

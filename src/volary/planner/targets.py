@@ -33,7 +33,7 @@ class Selection:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the targets."""
-        return tuple(each.name for each in self.targets)
+        return tuple(target.name for target in self.targets)
 
     @property
     def absence(self) -> str:
@@ -45,7 +45,7 @@ class Selection:
     @property
     def warnings(self) -> tuple[errors.Problem, ...]:
         """What the user should know but need not change."""
-        return tuple(each for each in self.problems if not _is_error(each))
+        return tuple(problem for problem in self.problems if not _is_error(problem))
 
     def require(self) -> tuple[fleets.Cluster, ...]:
         """Return the targets.
@@ -53,7 +53,7 @@ class Selection:
         Raises:
             UserError: There are errors, or no target is left; carries all problems.
         """
-        found = [each for each in self.problems if _is_error(each)]
+        found = [problem for problem in self.problems if _is_error(problem)]
         if found:
             raise errors.UserError(*found)
         if not self.targets:

@@ -127,7 +127,9 @@ def next_weight(options: Options, weight: int) -> int:
     if weight >= top:
         return weight
     if options.step_weights:
-        return next((each for each in options.step_weights if each > weight), top)
+        return next(
+            (step_weight for step_weight in options.step_weights if step_weight > weight), top
+        )
     limit = ALL if options.overshoot else top
     return min(limit, weight + options.step_weight)
 
@@ -175,11 +177,11 @@ def slowest_position(positions: Sequence[Position]) -> Position:
         positions: One of each cluster, at least one.
     """
     return Position(
-        weight=min(each.weight for each in positions),
-        failed=max(each.failed for each in positions),
-        iterations=min(each.iterations for each in positions),
-        mirrored=all(each.mirrored for each in positions),
-        waiting=any(each.waiting for each in positions),
+        weight=min(position.weight for position in positions),
+        failed=max(position.failed for position in positions),
+        iterations=min(position.iterations for position in positions),
+        mirrored=all(position.mirrored for position in positions),
+        waiting=any(position.waiting for position in positions),
     )
 
 
@@ -190,10 +192,10 @@ def combined_answers(answers: Sequence[Answers]) -> Answers:
         answers: One of each cluster, at least one.
     """
     return Answers(
-        rollback=any(each.rollback for each in answers),
-        passed=all(each.passed for each in answers),
-        conclusive=all(each.conclusive for each in answers),
-        granted=all(each.granted for each in answers),
+        rollback=any(answer.rollback for answer in answers),
+        passed=all(answer.passed for answer in answers),
+        conclusive=all(answer.conclusive for answer in answers),
+        granted=all(answer.granted for answer in answers),
     )
 
 

@@ -129,8 +129,8 @@ def _answer_errors(made: fastapi.FastAPI) -> None:
         logins.TooManyError,
         guard.ForbiddenError,
     )
-    for each in strangers:
-        made.add_exception_handler(each, problems.unauthorized)
+    for stranger in strangers:
+        made.add_exception_handler(stranger, problems.unauthorized)
     made.add_exception_handler(exceptions.RequestValidationError, problems.malformed)
     made.add_exception_handler(starlette_exceptions.HTTPException, problems.http)
     made.add_exception_handler(RecursionError, problems.too_deep)

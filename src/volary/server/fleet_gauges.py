@@ -65,11 +65,11 @@ class FleetGauges:
         for status in application_statuses.StatusWord:
             self._applications.labels(status.value).set(found[status.value])
         clusters = await backing.clusters()
-        counted = Counter(each.status for each in clusters)
+        counted = Counter(cluster.status for cluster in clusters)
         for word in _CLUSTERS:
             self._clusters.labels(word.value).set(counted[word.value])
         tainted = Counter(
-            effect for each in clusters for effect in {mark.effect for mark in each.taints}
+            effect for cluster in clusters for effect in {mark.effect for mark in cluster.taints}
         )
         for effect in taints.Effect:
             self._tainted.labels(effect.value).set(tainted[effect.value])
@@ -84,7 +84,7 @@ async def _applications(backing: service.Service) -> Counter[str]:
     cursor = ""
     while True:
         page = await backing.applications(records.ApplicationFilter(), cursor=cursor, limit=_PAGE)
-        found.update(each.status for each in page.items)
+        found.update(item.status for item in page.items)
         if not page.cursor:
             return found
         cursor = page.cursor

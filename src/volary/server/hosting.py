@@ -73,8 +73,8 @@ def secrets_of(settings: server_settings.Settings) -> tuple[str, ...]:
 
 
 def _secret_files(settings: server_settings.Settings) -> Iterator[str]:
-    for each in settings.repositories:
-        match each.credentials:
+    for repository in settings.repositories:
+        match repository.credentials:
             case server_settings.TokenCredentials(file):
                 yield file
             case server_settings.BasicCredentials(_, file):
@@ -83,8 +83,8 @@ def _secret_files(settings: server_settings.Settings) -> Iterator[str]:
                 yield file
             case None:
                 pass
-        if each.webhook:
-            yield each.webhook.secret_file
+        if repository.webhook:
+            yield repository.webhook.secret_file
     for receiver in settings.notifications.receivers:
         yield from _secret_files_of(receiver)
 
@@ -130,7 +130,7 @@ class _RepositoryWatch:
             page = await self.controller.service.applications(
                 records.ApplicationFilter(), cursor=cursor, limit=_PAGE
             )
-            found.update({each.name: (each.repository, each.path) for each in page.items})
+            found.update({item.name: (item.repository, item.path) for item in page.items})
             cursor = page.cursor
             if not cursor:
                 return found

@@ -55,15 +55,19 @@ class Person:
 
     def may(self, permission: Permission, labels: Mapping[str, str]) -> bool:
         """Say whether this person has a permission for an application with `labels`."""
-        return any(permission in ROLES[each.role] and each.covers(labels) for each in self.grants)
+        return any(
+            permission in ROLES[grant.role] and grant.covers(labels) for grant in self.grants
+        )
 
     def may_everywhere(self, permission: Permission) -> bool:
         """Say whether this person has a permission for every application there is."""
-        return any(permission in ROLES[each.role] and not each.match_labels for each in self.grants)
+        return any(
+            permission in ROLES[grant.role] and not grant.match_labels for grant in self.grants
+        )
 
     def may_somewhere(self, permission: Permission) -> bool:
         """Say whether this person has a permission for some applications."""
-        return any(permission in ROLES[each.role] for each in self.grants)
+        return any(permission in ROLES[grant.role] for grant in self.grants)
 
 
 def grants_of(
@@ -72,7 +76,8 @@ def grants_of(
     """Return what the settings give to a subject and its groups."""
     known = frozenset(groups)
     return tuple(
-        Grant(each.role, tuple(sorted(each.match_labels.items())))
-        for each in bindings
-        if (each.subject and each.subject == subject) or (each.group and each.group in known)
+        Grant(binding.role, tuple(sorted(binding.match_labels.items())))
+        for binding in bindings
+        if (binding.subject and binding.subject == subject)
+        or (binding.group and binding.group in known)
     )

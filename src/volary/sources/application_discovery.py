@@ -53,8 +53,8 @@ def find(files: trees.Tree, directory: str = "") -> tuple[ApplicationFile, ...]:
         entries = files.list(waiting.pop())
         here = _named(entries) or _described(
             files,
-            [each for each in entries if application_files.may_be_canary(each.name)],
-            [each for each in entries if policies.is_policy_file_name(each.name)],
+            [entry for entry in entries if application_files.may_be_canary(entry.name)],
+            [entry for entry in entries if policies.is_policy_file_name(entry.name)],
         )
         found += here
         waiting += [
@@ -118,9 +118,9 @@ def sibling_files(files: trees.Tree, path: str) -> Mapping[str, str]:
 def _texts(files: trees.Tree, entries: Sequence[trees.Entry], path: str) -> dict[str, str]:
     """Return the texts of files but for that at `path`."""
     return {
-        each.path: text
-        for each in entries
-        if each.path != path and _is_yaml(each) and (text := _text(files, each.path))
+        entry.path: text
+        for entry in entries
+        if entry.path != path and _is_yaml(entry) and (text := _text(files, entry.path))
     }
 
 

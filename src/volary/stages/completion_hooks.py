@@ -41,7 +41,9 @@ async def _undo_scripts(
 ) -> statuses.Outcome:
     """Run the scripts' way back; one that fails makes the rollback a failure."""
     options = [each.options for each in context.begun]
-    if not any(isinstance(each, pipelines.ScriptOptions) and each.on_rollback for each in options):
+    if not any(
+        isinstance(option, pipelines.ScriptOptions) and option.on_rollback for option in options
+    ):
         return ended
     problems: list[str] = []
 

@@ -83,7 +83,9 @@ class ClusterExecutor:
     ) -> statuses.Outcome:
         client = await self.clients.client(task.target)
         if isinstance(client, client_pool.Unavailable):
-            details = tuple(line for each in client.problems for line in str(each).splitlines())
+            details = tuple(
+                line for problem in client.problems for line in str(problem).splitlines()
+            )
             return statuses.Outcome(statuses.TaskStatus.FAILED, client.reason, details)
         member = self.clients.member(task.target)
         running = task.running_commit

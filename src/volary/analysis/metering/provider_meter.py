@@ -28,7 +28,7 @@ class ProviderMeter:
         try:
             texts = _texts(question, settings)
         except errors.UserError as error:
-            return question.failure("; ".join(each.message for each in error.problems))
+            return question.failure("; ".join(problem.message for problem in error.problems))
         if not texts.total:
             answer = await self._ask(question, texts.query)
             return _measurement(question, texts.query, answer)

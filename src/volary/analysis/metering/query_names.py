@@ -103,7 +103,7 @@ def _services(application: applications.Application) -> dict[variant.Variant, st
 
 
 def _first(manifests: Sequence[manifest.Manifest], kinds: Sequence[str]) -> str:
-    return next((each.name for each in manifests if each.kind in kinds), "")
+    return next((manifest.name for manifest in manifests if manifest.kind in kinds), "")
 
 
 def _suffix(application: applications.Application, which: variant.Variant) -> str:

@@ -28,10 +28,10 @@ def tls_context(settings: metric_providers.Tls) -> ssl.SSLContext:
     """
     files = (settings.authority_file, settings.certificate_file, settings.key_file)
     try:
-        times = tuple(Path(each).stat().st_mtime_ns for each in files if each)
+        times = tuple(Path(file).stat().st_mtime_ns for file in files if file)
         return _tls_context(settings, times)
     except (OSError, ssl.SSLError, ValueError) as error:
-        names = ", ".join(each for each in files if each)
+        names = ", ".join(file for file in files if file)
         reason = "is not valid PEM" if isinstance(error, ssl.SSLError) else "cannot be read"
         raise errors.user_error(f"cannot be asked: one of {names} {reason}") from None
 
@@ -116,7 +116,9 @@ class Exchange:
         except dialect.AnswerError as error:
             raise NoAnswerError(str(error)) from None
         except errors.UserError as error:
-            raise NoAnswerError(" and ".join(each.message for each in error.problems)) from None
+            raise NoAnswerError(
+                " and ".join(problem.message for problem in error.problems)
+            ) from None
 
     async def _repeat(self, asked: query.Query, trouble: _Trouble) -> list[dialect.Points]:
         loop = asyncio.get_running_loop()

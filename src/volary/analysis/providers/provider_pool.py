@@ -142,8 +142,10 @@ async def open_providers(
     async with AsyncExitStack() as stack:
         secret = secrets.Secrets(learn)
         exchanges = {
-            each.name: await stack.enter_async_context(exchange.open_exchange(each, secret, clock))
-            for each in settings
+            setting.name: await stack.enter_async_context(
+                exchange.open_exchange(setting, secret, clock)
+            )
+            for setting in settings
         }
         yield Providers(exchanges, AnswerCache())
 

@@ -121,16 +121,16 @@ def _binomial(pair: Pair, ratio: float, *, exact: bool) -> _Block:
 
 
 def _tails(blocks: Sequence[_Block]) -> ranks.Tails:
-    if all(each.chances for each in blocks):
-        least = sum(each.least for each in blocks)
-        at = sum(each.observed for each in blocks) - least
+    if all(block.chances for block in blocks):
+        least = sum(block.least for block in blocks)
+        at = sum(block.observed for block in blocks) - least
         chances = [1.0]
         for each in blocks:
             chances = _convolved(chances, each.chances)
         less, greater = math.fsum(chances[: at + 1]), math.fsum(chances[at:])
         return ranks.Tails(min(1.0, less), min(1.0, greater))
-    excess = sum(each.observed - each.mean for each in blocks)
-    deviation = math.sqrt(sum(each.variance for each in blocks))
+    excess = sum(block.observed - block.mean for block in blocks)
+    deviation = math.sqrt(sum(block.variance for block in blocks))
     if deviation == 0:
         return ranks.Tails(1.0, 1.0)
     return ranks.Tails(
@@ -212,7 +212,7 @@ def _added(blocks: Sequence[Pair]) -> Pair:
 
 def total(counts: Sequence[Count]) -> Count:
     """Add counts up."""
-    return Count(sum(each.events for each in counts), sum(each.exposure for each in counts))
+    return Count(sum(count.events for count in counts), sum(count.exposure for count in counts))
 
 
 def _exact_interval(pair: Pair, confidence: float) -> tuple[float, float | None]:

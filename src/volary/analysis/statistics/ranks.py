@@ -118,7 +118,7 @@ def tails(blocks: Sequence[RankSum]) -> Tails:
         return _exact(blocks[0])
     if len(blocks) > 1 and all(map(_is_small, blocks)) and (found := _exact_sum(blocks)):
         return found
-    weights = [1.0] if len(blocks) == 1 else [_weight(each) for each in blocks]
+    weights = [1.0] if len(blocks) == 1 else [_weight(block) for block in blocks]
     pairs = list(zip(weights, blocks, strict=True))
     excess = sum(weight * (each.u - each.mean) for weight, each in pairs)
     deviation = math.sqrt(sum(weight * weight * each.variance for weight, each in pairs))
@@ -142,8 +142,8 @@ def _weight(ranks: RankSum) -> float:
 
 def _exact_sum(blocks: Sequence[RankSum]) -> Tails | None:
     """Return the exact tails of the weighted sum; None when it has too many values."""
-    scale = math.lcm(*(each.first + each.second + 1 for each in blocks))
-    steps = [scale // (each.first + each.second + 1) for each in blocks]
+    scale = math.lcm(*(block.first + block.second + 1 for block in blocks))
+    steps = [scale // (block.first + block.second + 1) for block in blocks]
     chances: dict[int, float] = {0: 1.0}
     for step, each in zip(steps, blocks, strict=True):
         ways = _ways(each)
@@ -267,7 +267,7 @@ def superiority(blocks: Sequence[RankSum]) -> float:
 def estimate(blocks: Sequence[RankSum]) -> Estimate:
     """Return the superiority over blocks with its variance, which is never quite zero."""
     # Half a pair towards the middle, so that sides wholly apart do not seem certain.
-    pairs = sum(each.first * each.second for each in blocks)
+    pairs = sum(block.first * block.second for block in blocks)
     value = superiority(blocks)
     inside = (value * pairs + 0.5) / (pairs + 1)
     return Estimate(value, _variance_of(_parts(blocks), inside))
@@ -287,7 +287,7 @@ def _variance_of(parts: dict[tuple[int, int], float], value: float) -> float:
 
 
 def _shares(blocks: Sequence[RankSum]) -> list[float]:
-    weights = [each.first * each.second / (each.first + each.second + 1) for each in blocks]
+    weights = [block.first * block.second / (block.first + block.second + 1) for block in blocks]
     total = sum(weights)
     return [weight / total for weight in weights]
 

@@ -56,10 +56,10 @@ def from_ranks(looks: Iterable[Sequence[ranks.RankSum]], deviation: analysis.Dev
     excess = variance = 0.0
     now = best = 0.0
     for blocks in looks:
-        for each in blocks:
-            total = each.first + each.second + 1
-            excess += (each.u - each.mean) / total
-            variance += each.first * each.second / 12 / total
+        for block in blocks:
+            total = block.first + block.second + 1
+            excess += (block.u - block.mean) / total
+            variance += block.first * block.second / 12 / total
         now = _mixture(excess, variance, deviation)
         best = max(best, now)
     return Evidence(now, best)
@@ -133,7 +133,7 @@ def above_proportion(looks: Iterable[Sequence[counts.Count]], limit: float) -> E
 def below_proportion(looks: Iterable[Sequence[counts.Count]], limit: float) -> Evidence:
     """Return the evidence that the true proportion is below `limit`."""
     others = (
-        [counts.Count(max(0.0, each.exposure - each.events), each.exposure) for each in blocks]
+        [counts.Count(max(0.0, block.exposure - block.events), block.exposure) for block in blocks]
         for blocks in looks
     )
     return above_proportion(others, 1 - limit)
@@ -206,5 +206,5 @@ def _followed_one(
 
 def _log_mean_of(logarithms: Sequence[float]) -> float:
     highest = max(logarithms)
-    mean = math.fsum(math.exp(each - highest) for each in logarithms) / len(logarithms)
+    mean = math.fsum(math.exp(logarithm - highest) for logarithm in logarithms) / len(logarithms)
     return highest + math.log(mean)

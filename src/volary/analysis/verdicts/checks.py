@@ -23,7 +23,7 @@ def check(
     Raises:
         ValueError: there is no measurement.
     """
-    time = max(each.time for each in measurements)
+    time = max(measurement.time for measurement in measurements)
     cell = samples.cell(rule, measurements, target=target)
     return of_look(rule, samples.Look(time, (cell,)))
 

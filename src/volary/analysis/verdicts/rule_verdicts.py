@@ -27,7 +27,7 @@ def worst(verdicts: Sequence[analysis.Verdict]) -> analysis.Verdict | None:
     Failing goes before inconclusive, and that before passing; dry runs are left out.
     """
     order = (Result.FAIL, Result.INCONCLUSIVE, Result.PASS)
-    deciding = [each for each in verdicts if not each.dry_run]
+    deciding = [verdict for verdict in verdicts if not verdict.dry_run]
     # A pass that is not final holds the others up.
     return min(deciding, key=lambda each: (order.index(each.result), each.is_final), default=None)
 
@@ -56,7 +56,7 @@ def judge_looks(
 
 
 def _unseen(series: Sequence[analysis.Series], now: datetime) -> str:
-    if any(each.time <= now for one in series for each in one.measurements):
+    if any(measurement.time <= now for one in series for measurement in one.measurements):
         return "nothing has been measured since the warm-up"
     return "nothing has been measured yet"
 

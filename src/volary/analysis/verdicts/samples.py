@@ -99,9 +99,9 @@ def merge(
 def _cells(rule: analysis.Rule, series: analysis.Series) -> list[tuple[datetime, Cell]]:
     begin = series.started + rule.warm_up
     moments: dict[datetime, list[analysis.Measurement]] = {}
-    for each in series.measurements:
-        if each.time >= begin:
-            moments.setdefault(each.time, []).append(each)
+    for measurement in series.measurements:
+        if measurement.time >= begin:
+            moments.setdefault(measurement.time, []).append(measurement)
     return [(time, cell(rule, moments[time], target=series.target)) for time in sorted(moments)]
 
 

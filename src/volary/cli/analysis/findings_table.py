@@ -49,14 +49,18 @@ class JudgedMetric:
 def read(findings: Iterable[json.JsonObject]) -> list[JudgedMetric]:
     """Return what was found by stage, metric and cluster; of each the newest attempt."""
     found: dict[tuple[str, str, str], JudgedMetric] = {}
-    for each in findings:
-        stage, target, metric = str(each["stage"]), str(each["target"]), str(each["metric"])
+    for finding in findings:
+        stage, target, metric = (
+            str(finding["stage"]),
+            str(finding["target"]),
+            str(finding["metric"]),
+        )
         key = (stage, metric, target)
-        attempt = int(each["attempt"])
+        attempt = int(finding["attempt"])
         if key not in found or found[key].attempt < attempt:
             found[key] = JudgedMetric(stage, target, metric, attempt)
         if found[key].attempt == attempt:
-            _add(found[key], str(each["kind"]), each["document"])
+            _add(found[key], str(finding["kind"]), finding["document"])
     return [found[key] for key in sorted(found)]
 
 
@@ -80,7 +84,7 @@ def _middle(document: json.JsonObject) -> float | None:
     if totals:
         whole = sum(totals)
         return sum(values) / whole if whole else None
-    usable = [each for each in values if math.isfinite(each)]
+    usable = [value for value in values if math.isfinite(value)]
     return median(usable) if usable else None
 
 

@@ -61,7 +61,9 @@ async def run(request: TrialRequest, form: output.Form) -> int:
         output.show({"at": moment.at.isoformat(), "findings": shown}, form)
     else:
         _show(shown)
-    passed = all(each.result is analysis.Result.PASS for each in verdicts if not each.dry_run)
+    passed = all(
+        verdict.result is analysis.Result.PASS for verdict in verdicts if not verdict.dry_run
+    )
     return exit_codes.Exit.DONE if passed else exit_codes.Exit.FAILED
 
 

@@ -135,24 +135,24 @@ def _below(path: Path) -> list[Path]:
 def _names_to_lint(directory: Path, files: list[str]) -> list[str]:
     """Return the names of what is linted; a Canary or a policy needs all that is beside it."""
     known = [
-        each
-        for each in files
-        if application_files.is_file_name(each) or fleet_files.is_file_name(each)
+        file
+        for file in files
+        if application_files.is_file_name(file) or fleet_files.is_file_name(file)
     ]
-    yamls = [each for each in files if application_files.is_yaml_name(each)]
+    yamls = [file for file in files if application_files.is_yaml_name(file)]
     if directory.name == policies.DIRECTORY or any(map(application_files.is_file_name, files)):
-        needed = any(policies.may_hold_policies(_read(directory / each)) for each in yamls)
+        needed = any(policies.may_hold_policies(_read(directory / yaml)) for yaml in yamls)
     else:
         needed = any(
             (
-                application_files.may_be_canary(each)
-                and application_files.is_canary(_read(directory / each))
+                application_files.may_be_canary(file)
+                and application_files.is_canary(_read(directory / file))
             )
             or (
-                policies.is_policy_file_name(each)
-                and policies.has_propagation_policy(_read(directory / each))
+                policies.is_policy_file_name(file)
+                and policies.has_propagation_policy(_read(directory / file))
             )
-            for each in files
+            for file in files
         )
     below = directory / policies.DIRECTORY
     if not needed and any(map(application_files.is_file_name, files)) and below.is_dir():

@@ -52,10 +52,10 @@ def _of(
 def _selects(resources: Sequence[overrides.ObjectSelector], item: manifest.Manifest) -> bool:
     """Say whether an override may be for a manifest; labels and namespaces may be made later."""
     return not resources or any(
-        each.api_version in ("", item.api_version)
-        and each.kind in ("", item.kind)
-        and each.name in ("", item.name)
-        for each in resources
+        resource.api_version in ("", item.api_version)
+        and resource.kind in ("", item.kind)
+        and resource.name in ("", item.name)
+        for resource in resources
     )
 
 
@@ -71,9 +71,9 @@ def _idle(
         return
     there = {name: None for item in chosen for name in _containers(item)}
     named = (
-        each.container
-        for each in rule.overrides
-        if isinstance(each, overrides.ArgumentsOverride | overrides.EnvOverride)
+        override.container
+        for override in rule.overrides
+        if isinstance(override, overrides.ArgumentsOverride | overrides.EnvOverride)
     )
     for name in dict.fromkeys(named):
         if name and name not in there:

@@ -99,7 +99,9 @@ async def _moved_route(
     members: fleets.Fleet | None,
 ) -> _MovedRoute | None:
     names = [each.name for each in fleet_checks.deployment_targets(app, members)] if members else []
-    target = next(iter([*names, *(each.target for each in app.input.multi_targets)]), "")
+    target = next(
+        iter([*names, *(multi_target.target for multi_target in app.input.multi_targets)]), ""
+    )
     try:
         rendered = await renderer.undivided(files, app, directory=file.directory, target=target)
         route = interface.choose(app).find(rendered.manifests, app)

@@ -54,8 +54,8 @@ async def show_targets(request: TargetsRequest, *, as_json: bool) -> int:
     numbers = await replica_assignment.decide(project, members)
     console.show_problems(messages, numbers.warnings)
     if as_json:
-        for each in places:
-            console.write_json(_to_json(each, numbers.now))
+        for place in places:
+            console.write_json(_to_json(place, numbers.now))
         return exit_codes.Exit.DONE
     print_table(places, has_waves=bool(project.application.waves.waves))
     for line in assignment_formats.describe(numbers.now):
@@ -66,12 +66,12 @@ async def show_targets(request: TargetsRequest, *, as_json: bool) -> int:
 def _to_json(place: Target, made: assignment.Assignment) -> json.JsonObject:
     replicas = [
         {
-            "workload": str(each.key),
-            "replicas": each.shares[place.cluster].replicas,
-            "free": each.room.get(place.cluster),
+            "workload": str(workload.key),
+            "replicas": workload.shares[place.cluster].replicas,
+            "free": workload.room.get(place.cluster),
         }
-        for each in made.workloads
-        if place.cluster in each.shares
+        for workload in made.workloads
+        if place.cluster in workload.shares
     ]
     read_at = made.read_at.get(place.cluster)
     return {
@@ -115,11 +115,11 @@ def targets_of(application: applications.Application, members: fleets.Fleet) -> 
     names = {each.name for each in going}
     return tuple(
         Target(
-            each.name,
-            in_wave.get(each.name, ""),
-            "" if each.name in names else _why_not(application, each, choice.left_out),
+            cluster.name,
+            in_wave.get(cluster.name, ""),
+            "" if cluster.name in names else _why_not(application, cluster, choice.left_out),
         )
-        for each in members.clusters
+        for cluster in members.clusters
     )
 
 
@@ -163,8 +163,8 @@ def print_table(places: Sequence[Target], *, has_waves: bool) -> None:
     grid = table.Table(box=None, pad_edge=False, show_edge=False)
     for heading in ("CLUSTER", *(["WAVE"] if has_waves else []), "WHY NOT"):
         grid.add_column(heading, no_wrap=heading != "WHY NOT")
-    for each in places:
-        grid.add_row(each.cluster, *([each.wave] if has_waves else []), each.left_out)
+    for place in places:
+        grid.add_row(place.cluster, *([place.wave] if has_waves else []), place.left_out)
     console.results().print(grid)
 
 

@@ -30,7 +30,7 @@ async def send(target: login.Target, name: str, verb: str, body: json.JsonObject
 
 async def taint(target: login.Target, name: str, marks: Sequence[str], reason: str) -> int:
     """Make and remove marks, one after another."""
-    wanted = [_read(each, reason) for each in marks]
+    wanted = [_read(mark, reason) for mark in marks]
     found: json.JsonObject = {}
     async with client.Client.open(target) as server:
         for verb, body in wanted:

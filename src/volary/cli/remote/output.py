@@ -22,7 +22,7 @@ def status_reason(cluster: json.JsonObject) -> str:
     What a rule about the cluster's state marks says nothing more than that state.
     """
     marks = [_read_taint(each) for each in cluster.get("taints", ())]
-    said = taints.explain([each for each in marks if each.by != taints.BY_RULE])
+    said = taints.explain([mark for mark in marks if mark.by != taints.BY_RULE])
     return "; ".join(each for each in (cluster.get("reason", ""), said) if each)
 
 
@@ -105,10 +105,10 @@ def show_list(noun: Noun, items: Sequence[json.JsonObject], form: Form) -> None:
     columns = [each for each in _COLUMNS[noun] if form is Form.WIDE or not each[2]]
     rows = [[title for title, _, _ in columns]]
     if noun is Noun.CLUSTERS:
-        items = [{**each, "reason": status_reason(each)} for each in items]
+        items = [{**item, "reason": status_reason(item)} for item in items]
     if noun is Noun.APPS:
         items = [
-            {**each, "status": _status(each), "reason": _status_reason(each)} for each in items
+            {**item, "status": _status(item), "reason": _status_reason(item)} for item in items
         ]
     now = inputs.SystemClock().now()
     rows += [[_cell(key, item.get(key), form, now) for _, key, _ in columns] for item in items]

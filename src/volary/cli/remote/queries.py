@@ -69,7 +69,7 @@ async def get(target: login.Target, sought: ListQuery, most: int, form: output.F
     async with client.Client.open(target) as server:
         items = await server.pages(_PATHS[noun], most=most, **query)
     if app and noun is output.Noun.APPS:
-        items = [each for each in items if each["name"] == app]
+        items = [item for item in items if item["name"] == app]
     output.show_list(noun, items, form)
     return exit_codes.Exit.DONE
 

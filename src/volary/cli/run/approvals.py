@@ -18,9 +18,9 @@ def check(stages: Sequence[pipelines.Stage], approver: str) -> None:
         errors.UserError: A stage needs more, or other, approvers than `approver`.
     """
     found = [
-        errors.Problem(_needs(each.options, approver), hint=_HINT)
-        for each in stages
-        if isinstance(each.options, pipelines.ApprovalOptions) and _needs(each.options, approver)
+        errors.Problem(_needs(stage.options, approver), hint=_HINT)
+        for stage in stages
+        if isinstance(stage.options, pipelines.ApprovalOptions) and _needs(stage.options, approver)
     ]
     if found:
         raise errors.UserError(*dict.fromkeys(found))

@@ -64,7 +64,9 @@ def _clusters_down(
         grid.add_column(head if fits else str(number), no_wrap=True)
     ordered = sorted(shown.targets, key=lambda target: _is_quiet(shown, target))
     visible = set(ordered[:rows])
-    chosen = [each for each in shown.targets if each in visible] if shown.waves else ordered[:rows]
+    chosen = (
+        [target for target in shown.targets if target in visible] if shown.waves else ordered[:rows]
+    )
     above = ""
     for target in chosen:
         written = [_cell(shown, stage, target, now, brief=not fits) for stage in shown.stages]
@@ -82,12 +84,12 @@ def _clusters_down(
 def _folded(words_of_stages: list[str], width: int) -> list[text.Text]:
     """Return the stages' names as lines that are not broken within a name."""
     lines = [""]
-    for each in words_of_stages:
-        longer = f"{lines[-1]}  {each}" if lines[-1] else each
+    for words_of_stage in words_of_stages:
+        longer = f"{lines[-1]}  {words_of_stage}" if lines[-1] else words_of_stage
         if len(longer) <= width:
             lines[-1] = longer
         else:
-            lines.append(each)
+            lines.append(words_of_stage)
     return [text.Text(line) for line in lines]
 
 

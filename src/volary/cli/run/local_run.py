@@ -73,7 +73,7 @@ def unsent_notifications(application: applications.Application) -> list[errors.P
     """Say whom only a server would tell of the run."""
     if not application.alerts:
         return []
-    names = ", ".join(dict.fromkeys(each.receiver for each in application.alerts))
+    names = ", ".join(dict.fromkeys(alert.receiver for alert in application.alerts))
     message = f"{names} is not notified of this run: only `volary server` sends notifications"
     return [errors.Problem(message, severity=errors.Severity.WARNING)]
 

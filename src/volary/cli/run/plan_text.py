@@ -73,13 +73,13 @@ def to_json(prepared: preparation.PreparedRun) -> json.JsonObject:
             for wave in prepared.waves.rules
         ],
         "replicas": [
-            json_format.replicas(each, prepared.numbers.now)
-            for each in prepared.numbers.now.workloads
+            json_format.replicas(workload, prepared.numbers.now)
+            for workload in prepared.numbers.now.workloads
         ],
         "images": [version.image for version in decided.versions],
         "stages": [
-            {"name": each.name.value, "targets": list(each.targets or decided.targets)}
-            for each in decided.stages
+            {"name": stage.name.value, "targets": list(stage.targets or decided.targets)}
+            for stage in decided.stages
         ],
         "skipped": [{"name": each.name.value, "reason": each.reason} for each in decided.skipped],
     }

@@ -65,8 +65,8 @@ def refusal_to_json(problems: Sequence[errors.Problem]) -> json.JsonObject:
         "event": "refused",
         "reason": NOTHING_CHANGED,
         "problems": [
-            {"message": each.message, "where": str(each.where), "hint": each.hint}
-            for each in problems
+            {"message": problem.message, "where": str(problem.where), "hint": problem.hint}
+            for problem in problems
         ],
     }
 
@@ -87,10 +87,11 @@ def trial_to_json(trial: preflight.Trial) -> json.JsonObject:
     """Return the line of one cluster."""
     body: json.JsonObject = {"event": "previewed", "target": trial.target}
     if trial.problems or trial.silence:
-        body["error"] = trial.silence or "; ".join(each.message for each in trial.problems)
+        body["error"] = trial.silence or "; ".join(problem.message for problem in trial.problems)
     else:
         body["changes"] = [
-            {"object": str(each.key), "action": each.action.value} for each in trial.changes.changes
+            {"object": str(change.key), "action": change.action.value}
+            for change in trial.changes.changes
         ]
     return body
 
@@ -98,7 +99,7 @@ def trial_to_json(trial: preflight.Trial) -> json.JsonObject:
 def _show_trial(trial: preflight.Trial) -> None:
     data = console.results()
     data.print(f"{trial.target}: {trial.changes.summary}", markup=False)
-    for each in trial.changes.changes:
-        if each.action in _SHOWN_ACTIONS:
-            reason = f" ({each.reason})" if each.reason else ""
-            data.print(f"  {each.action.value} {each.key.title}{reason}", markup=False)
+    for change in trial.changes.changes:
+        if change.action in _SHOWN_ACTIONS:
+            reason = f" ({change.reason})" if change.reason else ""
+            data.print(f"  {change.action.value} {change.key.title}{reason}", markup=False)

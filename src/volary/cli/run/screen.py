@@ -80,6 +80,6 @@ def _running(shown: matrix.Matrix, now: datetime, most: int) -> list[text.Text]:
 
 def _logs(shown: matrix.Matrix, most: int) -> list[text.Text]:
     return [
-        text.Text(f"  {each.target}  {each.line}", style="dim", overflow="ellipsis", no_wrap=True)
-        for each in shown.logs[len(shown.logs) - most :]
+        text.Text(f"  {log.target}  {log.line}", style="dim", overflow="ellipsis", no_wrap=True)
+        for log in shown.logs[len(shown.logs) - most :]
     ]

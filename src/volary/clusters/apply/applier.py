@@ -61,18 +61,18 @@ class ApplyError(errors.VolaryError):
         causes: Iterable[errors.VolaryError] = (),
         touched: bool = False,
     ) -> None:
-        super().__init__("\n".join(str(each) for each in problems))
+        super().__init__("\n".join(str(problem) for problem in problems))
         self.problems = tuple(problems)
         self.changes = changes or apply_results.ChangeSet()
         self.causes = tuple(causes)
         #: Something was, or may have been, written.
-        self.touched = touched or any(each.written for each in self.changes.changes)
+        self.touched = touched or any(change.written for change in self.changes.changes)
 
 
 def unreachable(error: errors.VolaryError) -> api_errors.Unreachable | None:
     """Return the error that says that the cluster did not answer; None for other reasons."""
     causes = error.causes if isinstance(error, ApplyError) else (error,)
-    return next((each for each in causes if isinstance(each, api_errors.Unreachable)), None)
+    return next((cause for cause in causes if isinstance(cause, api_errors.Unreachable)), None)
 
 
 async def apply_set(
@@ -314,7 +314,7 @@ class _SetApply:
             changes=apply_results.ChangeSet(tuple(self._changes)),
             causes=causes,
             # Without an answer nobody knows whether the write arrived.
-            touched=writing and any(isinstance(each, errors.TemporaryError) for each in causes),
+            touched=writing and any(isinstance(cause, errors.TemporaryError) for cause in causes),
         )
 
 

@@ -317,7 +317,7 @@ def _may_take_over(step: Step, managers: frozenset[str]) -> bool:
         return True
     if managers <= OURS:
         return True
-    by_kubectl = all(each in OURS or each.startswith("kubectl") for each in managers)
+    by_kubectl = all(manager in OURS or manager.startswith("kubectl") for manager in managers)
     return by_kubectl and step.live is not None and tracking.is_pipecd(step.live)
 
 

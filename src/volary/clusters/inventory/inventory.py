@@ -52,7 +52,7 @@ class Inventory:
     def without(self, removed: Iterable[manifest.ResourceKey]) -> "Inventory":
         """Return the inventory without the objects in `removed`."""
         gone = set(removed)
-        kept = frozenset(each for each in self.references if each.key not in gone)
+        kept = frozenset(reference for reference in self.references if reference.key not in gone)
         return Inventory(self.application, self.namespace, kept)
 
 
@@ -82,7 +82,7 @@ def to_object(inventory: Inventory) -> json.JsonObject:
             "labels": {LABEL: tracking.label_value(inventory.application)},
             "annotations": {tracking.APPLICATION: inventory.application},
         },
-        "data": {_DATA: "\n".join(str(each) for each in sorted(inventory.references))},
+        "data": {_DATA: "\n".join(str(reference) for reference in sorted(inventory.references))},
     }
 
 
@@ -104,7 +104,7 @@ def merge(bodies: Iterable[json.JsonObject], application: str, *, home: str) -> 
         for body in bodies
         if objects.text(body, "metadata", "annotations", tracking.APPLICATION) == application
     ]
-    every = frozenset(each for inventory in found for each in inventory.references)
+    every = frozenset(reference for inventory in found for reference in inventory.references)
     namespaces = sorted(inventory.namespace for inventory in found)
     return Inventory(application, namespaces[0] if namespaces else home, every)
 

@@ -88,14 +88,15 @@ async def read(
     written = {item.namespace or client.namespace for item in desired}
     used = sorted(written | set(scope.likely))
     known, unknown = await _read_inventory(client, scope, used)
-    remembered = {(each.key.group, each.key.kind) for each in known.references}
+    remembered = {(reference.key.group, reference.key.kind) for reference in known.references}
     kinds = {(item.group, item.kind) for item in desired} | remembered
     if not known.references or not desired:
         kinds |= set(common)
     catalog = await client.discover()
     places = sorted(
         set(scope.namespaces)
-        or {*used, client.namespace, *(each.key.namespace for each in known.references)} - {""}
+        or {*used, client.namespace, *(reference.key.namespace for reference in known.references)}
+        - {""}
     )
     selector = tracking.selector(scope.application, scope.variants, scope.label)
     resources = [found for kind in sorted(kinds) if (found := catalog.find(*kind))]

@@ -46,7 +46,7 @@ class PruneResult:
     @property
     def deleted(self) -> int:
         """How many objects were deleted."""
-        return sum(each.action is apply_results.Action.DELETED for each in self.changes)
+        return sum(change.action is apply_results.Action.DELETED for change in self.changes)
 
 
 def keep_nothing(_body: json.JsonObject) -> str:
@@ -197,7 +197,9 @@ async def _delete(
     removed = await deletions.delete_in_order(
         client, to_delete, stays, timeout=timeout, followed=followed
     )
-    gone = [each.key for each in removed.changes if each.action is apply_results.Action.DELETED]
+    gone = [
+        change.key for change in removed.changes if change.action is apply_results.Action.DELETED
+    ]
     await inventory_store.forget(client, found.inventory, found.inventory.without(gone))
     return PruneResult(
         (*removed.changes, *decision.skipped), warnings=found.warnings, failures=removed.failures

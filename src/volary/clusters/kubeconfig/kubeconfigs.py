@@ -172,11 +172,11 @@ def _named(whole: Entry, plural: str, singular: str) -> dict[str, Entry]:
 def merge(parts: Sequence[Kubeconfig]) -> Kubeconfig:
     """Merge files as kubectl does: the first to set a value wins."""
     return Kubeconfig(
-        current_context=next((each.current_context for each in parts if each.current_context), ""),
-        clusters=_first_wins([each.clusters for each in parts]),
-        users=_first_wins([each.users for each in parts]),
-        contexts=_first_wins([each.contexts for each in parts]),
-        files=tuple(name for each in parts for name in each.files),
+        current_context=next((part.current_context for part in parts if part.current_context), ""),
+        clusters=_first_wins([part.clusters for part in parts]),
+        users=_first_wins([part.users for part in parts]),
+        contexts=_first_wins([part.contexts for part in parts]),
+        files=tuple(name for part in parts for name in part.files),
     )
 
 

@@ -48,7 +48,7 @@ async def read(
         VolaryError: when the cluster cannot be reached, or refuses more than a kind.
     """
     known, warnings = await _read_inventory(client, application, namespaces)
-    kinds = {(each.key.group, each.key.kind) for each in known.references}
+    kinds = {(reference.key.group, reference.key.kind) for reference in known.references}
     catalog = await client.discover()
     resources = [
         found
@@ -57,7 +57,7 @@ async def read(
     ]
     places = sorted(
         set(namespaces)
-        or {client.namespace, *(each.key.namespace for each in known.references)} - {""}
+        or {client.namespace, *(reference.key.namespace for reference in known.references)} - {""}
     )
     selector = tracking.selector(application)
     answers = await fan_out.run_all(
@@ -83,7 +83,11 @@ def _missing(
     known: inventory.Inventory, live: Sequence[json.JsonObject], seen: set[tuple[str, str]]
 ) -> tuple[manifest.ResourceKey, ...]:
     there = {manifest.Manifest(body).key for body in live}
-    wanted = {each.key for each in known.references if (each.key.group, each.key.kind) in seen}
+    wanted = {
+        reference.key
+        for reference in known.references
+        if (reference.key.group, reference.key.kind) in seen
+    }
     return tuple(sorted(wanted - there))
 
 

@@ -142,9 +142,9 @@ async def _list_once(
     snapshot: list_snapshot.ListSnapshot, *sources: collection_watch.Source
 ) -> None:
     """List sources once; what is there is kept."""
-    for each in sources:
-        for body in await snapshot.list(each.resource, each.namespace, each.label_selector):
-            each.keep(objects.text(body, "metadata", "name"), body)
+    for source in sources:
+        for body in await snapshot.list(source.resource, source.namespace, source.label_selector):
+            source.keep(objects.text(body, "metadata", "name"), body)
 
 
 def _none_is_serving(

@@ -129,9 +129,9 @@ def parse(
         if not analysis_templates.is_template_path(path)
     }
     here = posixpath.dirname(file)
-    if any(flagger_source.is_flaggers(each) for each in documents):
+    if any(flagger_source.is_flaggers(document) for document in documents):
         loaded = _flagger(documents, beside, directory)
-    elif any(karmada_policies.is_policy(each) for each in documents):
+    elif any(karmada_policies.is_policy(document) for document in documents):
         return _karmada(documents, beside, here, default_name)
     elif len(documents) != 1:
         count = f"has {len(documents)} documents" if documents else "is empty"

@@ -37,7 +37,7 @@ def manifest_sources(read: input_sections.Input) -> applications.Input:
         helm_chart=applications.HelmChart(chart.path) if chart else None,
         helm_options=_helm_options(read.helm_options),
         objects=tuple(read.objects),
-        multi_targets=tuple(_target_input(each) for each in read.multi_targets),
+        multi_targets=tuple(_target_input(multi_target) for multi_target in read.multi_targets),
     )
 
 
@@ -92,8 +92,8 @@ def _generated_service(
         return None
     return applications.MadeService(
         ports=tuple(
-            applications.ServicePort(each.port, each.name, each.target_port, each.app_protocol)
-            for each in read.ports
+            applications.ServicePort(port.port, port.name, port.target_port, port.app_protocol)
+            for port in read.ports
         ),
         discover_ports=read.discover_ports,
         headless=read.headless,
@@ -143,7 +143,7 @@ def assemble(
         input=manifest_sources(kubernetes.input),
         quick_sync=quick_sync,
         quick_sync_targets=tuple(kubernetes.quick_sync.multi_targets),
-        workloads=tuple(_reference(each) for each in kubernetes.workloads),
+        workloads=tuple(_reference(workload) for workload in kubernetes.workloads),
         service=_reference(kubernetes.service),
         made_service=_generated_service(kubernetes.service.create),
         variant_label=_variant_label(kubernetes.variant_label),

@@ -62,7 +62,7 @@ def _check(
     reading: readings.Reading, entries: Sequence[application_sections.Strategy], index: int
 ) -> None:
     entry, path = entries[index], (*PATH, index)
-    if entry.name in {each.name for each in entries[:index]}:
+    if entry.name in {entry.name for entry in entries[:index]}:
         reading.error((*path, "name"), f"the strategy {entry.name} is listed twice")
     if entry.targets.names and entry.targets.match_labels:
         here = (*path, "targets")
@@ -80,9 +80,11 @@ def assign(
 
     A cluster is its first matching strategy's; one that matches none is left out.
     """
-    assigned: dict[str, list[str]] = {each.name: [] for each in app.strategies}
+    assigned: dict[str, list[str]] = {strategy.name: [] for strategy in app.strategies}
     for cluster in clusters:
-        fitting = (each for each in app.strategies if selectors.matches(each.targets, cluster))
+        fitting = (
+            strategy for strategy in app.strategies if selectors.matches(strategy.targets, cluster)
+        )
         found = next(fitting, None)
         if found is not None:
             assigned[found.name].append(cluster.name)
@@ -98,7 +100,7 @@ def lists(
     """
     if not app.strategies:
         return [(STAGES, app.pipeline)]
-    if len({each.name for each in app.strategies}) < len(app.strategies):
+    if len({strategy.name for strategy in app.strategies}) < len(app.strategies):
         return []
     return [
         (_list(i), tuple(each for each in app.pipeline if each.strategy == strategy.name))

@@ -33,7 +33,7 @@ def _check_additions(
     if not (app.variant_label.on_pods or adds):
         message = "the Service to make selects a label that primary's pods need not have"
         reading.warn((*path, "create"), message, "write variantLabel: {onPods: true}")
-    names = [each.name for each in app.made_service.ports]
+    names = [port.name for port in app.made_service.ports]
     if len(names) > 1 and len({name for name in names if name}) < len(names):
         here = (*path, "create", "ports")
         reading.error(here, "every port needs a name of its own when there are several")
@@ -62,7 +62,7 @@ def _check_service_rollout(
     if len(app.workloads) > 1:
         message = "a Service is rolled out alone"
         reading.error(here, message, "name nothing but the Service: its selector says which pods")
-    found = next(each for each in app.workloads if each.kind == _KIND)
+    found = next(workload for workload in app.workloads if workload.kind == _KIND)
     if not found.name:
         reading.error(here, "the Service that is rolled out has no name")
     elif app.service.name != found.name:
@@ -145,7 +145,7 @@ def _check_stages(
     reading: readings.Reading, stages: Sequence[pipelines.Stage], path: yaml.Path
 ) -> None:
     first = stages[0].index if stages and stages[0].strategy else 0
-    placed = [replace(each, index=each.index - first) for each in stages]
+    placed = [replace(stage, index=stage.index - first) for stage in stages]
     written = reading.written(path)
     # A stage that could not be read would look like a missing one.
     is_complete = isinstance(written, list) and len(written) == len(stages)

@@ -25,8 +25,10 @@ def convert(
     for index, each in enumerate(read.mentions):
         _check(reading, each, (*_AT, index))
     return tuple(
-        applications.Mention(each.event, (*each.slack, *each.slack_users), tuple(each.slack_groups))
-        for each in read.mentions
+        applications.Mention(
+            mention.event, (*mention.slack, *mention.slack_users), tuple(mention.slack_groups)
+        )
+        for mention in read.mentions
     )
 
 
@@ -43,7 +45,7 @@ def own_routes(
                 here = ("spec", "notification", "routes", i, "events", j)
                 reading.error(here, f"{name[:80]} is never sent", hint)
     return tuple(
-        applications.Alert(each.name, each.receiver, tuple(each.events)) for each in read.routes
+        applications.Alert(route.name, route.receiver, tuple(route.events)) for route in read.routes
     )
 
 

@@ -111,9 +111,9 @@ def _one_cookie(
     title: str, matches: Sequence[traffic.RequestMatch]
 ) -> Iterator[UnsupportedFeature]:
     """All cookies are in one header, and a header can be looked at once."""
-    for each in matches:
-        in_header = any(name.lower() == "cookie" for name in each.headers)
-        if len(each.cookies) + in_header > 1:
+    for match in matches:
+        in_header = any(name.lower() == "cookie" for name in match.headers)
+        if len(match.cookies) + in_header > 1:
             message = f"{title} can look at one cookie in each match"
             yield UnsupportedFeature(
                 "match", message, "write them as several matches, or as one header"
@@ -122,9 +122,9 @@ def _one_cookie(
 
 def _nginx(matches: Sequence[traffic.RequestMatch]) -> Iterator[UnsupportedFeature]:
     """An Ingress has one annotation for a header and one for a cookie, either suffices."""
-    headers = [item for each in matches for item in each.headers.items()]
-    cookies = [item for each in matches for item in each.cookies.items()]
-    if any(len(each.headers) + len(each.cookies) > 1 for each in matches):
+    headers = [item for match in matches for item in match.headers.items()]
+    cookies = [item for match in matches for item in match.cookies.items()]
+    if any(len(match.headers) + len(match.cookies) > 1 for match in matches):
         message = "nginx cannot ask for two things at once in a match"
         yield UnsupportedFeature("match", message, "one header or one cookie in each match")
     if len(headers) > 1 or len(cookies) > 1:

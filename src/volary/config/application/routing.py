@@ -54,7 +54,9 @@ def convert(read: router_sections.TrafficRouting) -> applications.TrafficRouting
         gateway_api=applications.GatewayRouting(
             route=_reference(read.gateway_api.route),
             editable_routes=tuple(read.gateway_api.editable_routes),
-            gateway_refs=tuple(_parent(each) for each in read.gateway_api.gateway_refs),
+            gateway_refs=tuple(
+                _parent(gateway_ref) for gateway_ref in read.gateway_api.gateway_refs
+            ),
             hosts=tuple(read.gateway_api.hosts),
         ),
         smi=applications.SmiRouting(_reference(read.smi.traffic_split), read.smi.version),

@@ -38,4 +38,4 @@ def untolerated_taints(
 
 def _handles_unreachable(app: applications.Application) -> bool:
     fails = rollouts.OnWaveUnreachable.FAIL
-    return any(each.on_unreachable is not fails for each in app.waves.waves)
+    return any(wave.on_unreachable is not fails for wave in app.waves.waves)

@@ -56,7 +56,9 @@ def selected_clusters(
     app: applications.Application, clusters: fleets.Fleet
 ) -> tuple[fleets.Cluster, ...]:
     """Return the clusters the target selector chooses, suspended ones too, in fleet order."""
-    return tuple(each for each in clusters.clusters if selectors.matches(app.targets, each))
+    return tuple(
+        cluster for cluster in clusters.clusters if selectors.matches(app.targets, cluster)
+    )
 
 
 def deployment_targets(
@@ -66,7 +68,7 @@ def deployment_targets(
 
     Unlike PipeCD, in the order of the fleet.
     """
-    entries = {each.target for each in app.input.multi_targets}
+    entries = {multi_target.target for multi_target in app.input.multi_targets}
     found = selected_clusters(app, clusters)
     return tuple(each for each in found if each.name in entries) if entries else found
 
@@ -87,11 +89,11 @@ def _findings(
     targets = deployment_targets(app, clusters)
     yield from _suspended(targets)
     yield from _tainted(app, targets)
-    if not any(not eligibility.exclusion_reason(app, each) for each in targets):
+    if not any(not eligibility.exclusion_reason(app, target) for target in targets):
         path = (*base, "input", "multiTargets") if app.input.multi_targets else ("spec", "targets")
         yield path, "no cluster is left to deploy to", "", _ERROR
         return
-    active = [each for each in targets if not eligibility.exclusion_reason(app, each)]
+    active = [target for target in targets if not eligibility.exclusion_reason(app, target)]
     yield from override_targets.findings(app, clusters, active)
     yield from _nowhere_to_go(app)
     yield from _without_strategy(app, targets)
@@ -167,7 +169,7 @@ def _left_out(
     if not app.input.multi_targets:
         return
     path = (*base, "input", "multiTargets")
-    entries = {each.target for each in app.input.multi_targets}
+    entries = {multi_target.target for multi_target in app.input.multi_targets}
     left_out = [each.name for each in selected if each.name not in entries]
     if left_out:
         text = f"not deployed to {_names(left_out)}: multiTargets has no entry for it"
@@ -179,7 +181,7 @@ def _left_out(
 
 
 def _suspended(targets: Iterable[fleets.Cluster]) -> Iterator[_Finding]:
-    names = [each.name for each in targets if each.suspended]
+    names = [target.name for target in targets if target.suspended]
     if names:
         yield (), f"not deployed to {_names(names)}: suspended in the fleet", "", _WARNING
 
@@ -187,10 +189,10 @@ def _suspended(targets: Iterable[fleets.Cluster]) -> Iterator[_Finding]:
 def _tainted(
     app: applications.Application, targets: Iterable[fleets.Cluster]
 ) -> Iterator[_Finding]:
-    for each in targets:
-        reason = eligibility.exclusion_reason(app, each)
-        if reason and not each.suspended:
-            yield (), f"not deployed to {each.name}: {reason}", "", _WARNING
+    for target in targets:
+        reason = eligibility.exclusion_reason(app, target)
+        if reason and not target.suspended:
+            yield (), f"not deployed to {target.name}: {reason}", "", _WARNING
 
 
 def _nowhere_to_go(app: applications.Application) -> Iterator[_Finding]:
@@ -207,7 +209,7 @@ def _without_strategy(
 ) -> Iterator[_Finding]:
     if not app.strategies:
         return
-    active = [each for each in targets if not eligibility.exclusion_reason(app, each)]
+    active = [target for target in targets if not eligibility.exclusion_reason(app, target)]
     assigned = cluster_strategies.assign(app, active)
     taken = {name for members in assigned.values() for name in members}
     left = [each.name for each in active if each.name not in taken]
@@ -239,7 +241,7 @@ def _empty_stages(
     targets: tuple[fleets.Cluster, ...],
     base: yaml.Path,
 ) -> Iterator[_Finding]:
-    active = {each.name for each in targets if not eligibility.exclusion_reason(app, each)}
+    active = {target.name for target in targets if not eligibility.exclusion_reason(app, target)}
     for path, names in _limits(app, base):
         gone = [name for name in names if name in clusters.names and name not in active]
         if gone and not active.intersection(names):

@@ -41,7 +41,9 @@ def check(
         elif _is_of_kind("Controller", text):
             found += settings_files.parse(text, file=path).problems
     found += _same_names(files)
-    found += [each for each in analysis_templates.load(files).problems if each not in found]
+    found += [
+        problem for problem in analysis_templates.load(files).problems if problem not in found
+    ]
     return tuple(sorted(found, key=_position))
 
 

@@ -139,11 +139,11 @@ def _problem(
 ) -> tuple[str, str, errors.Severity] | None:
     if not providers:
         return "there is nobody to ask, no analysisProviders are listed", _HINT, _WARNING
-    names = [each.name for each in providers]
+    names = [provider.name for provider in providers]
     if not rule.provider and len(providers) > 1:
         hint = f"write provider: {' or '.join(names)}"
         return "names no provider, and there are several", hint, _ERROR
-    found = [each for each in providers if rule.provider in ("", each.name)]
+    found = [provider for provider in providers if rule.provider in ("", provider.name)]
     if not found:
         message = f"there is no provider {rule.provider}"
         return message, readings.did_you_mean(rule.provider, names), _ERROR

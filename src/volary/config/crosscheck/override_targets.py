@@ -30,7 +30,7 @@ def findings(
     for path, selector in _selectors(app.differences):
         unknown = list(_unknown(selector, clusters, path, severity))
         yield from unknown
-        if not unknown and not any(selectors.matches(selector, each) for each in targets):
+        if not unknown and not any(selectors.matches(selector, target) for target in targets):
             yield path, "none of the application's clusters is chosen", "", _WARNING
     for place, rule in enumerate(app.differences.rules):
         yield from _absent(rule, targets, (*_OVERRIDES, place))
@@ -66,7 +66,7 @@ def _absent(
     rule: overrides.Rule, targets: Iterable[fleets.Cluster], path: yaml.Path
 ) -> Iterator[Finding]:
     lacking: dict[str, list[str]] = {}
-    written = [text for each in rule.overrides for text in _texts(each)]
+    written = [text for override in rule.overrides for text in _texts(override)]
     for cluster in targets:
         if selectors.matches(rule.targets, cluster):
             for word in dict.fromkeys(
@@ -86,7 +86,7 @@ def _texts(change: overrides.Override) -> Iterator[str]:
         case overrides.ImageOverride() | overrides.PatchOverride():
             written: object = change.value
         case overrides.FieldOverride():
-            written = [each.value for each in change.patches]
+            written = [patch.value for patch in change.patches]
         case _:
             written = change.values
     yield from (text for _, text in cluster_properties.texts(written))

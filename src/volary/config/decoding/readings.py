@@ -60,7 +60,7 @@ class Reading:
     @property
     def has_errors(self) -> bool:
         """Something was found that the user must fix."""
-        return any(each.severity is errors.Severity.ERROR for each in self.problems)
+        return any(problem.severity is errors.Severity.ERROR for problem in self.problems)
 
     def where(self, path: yaml.Path) -> errors.Location:
         """Return the place of `path`, which is in the words of the model."""

@@ -97,7 +97,7 @@ def _targets(reading: readings.Reading, plugin: yaml.Path, directory: str) -> li
         if not name:
             reading.error((*path, "name"), "is required")
             continue
-        if any(each.name == name for each in clusters):
+        if any(cluster.name == name for cluster in clusters):
             reading.error((*path, "name"), f"the deploy target {name} is listed twice")
         _check_name(reading, name, (*path, "name"))
         kubeconfig = _text(reading, config, (*path, "config", "kubeConfigPath"))

@@ -223,7 +223,7 @@ def _name(annotation: object, info: fields.FieldInfo) -> str:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
         known = {id(values.RelativePath): "path", id(values.Percentage): "percentage"}
-        within = [each for each in arguments[1:] if isinstance(each, fields.FieldInfo)]
+        within = [argument for argument in arguments[1:] if isinstance(argument, fields.FieldInfo)]
         return known.get(id(annotation)) or _name(arguments[0], within[0] if within else info)
     if origin is list:
         return f"list of {_name(arguments[0], info)}"
@@ -234,9 +234,11 @@ def _name(annotation: object, info: fields.FieldInfo) -> str:
             else "object"
         )
     if origin is typing.Literal:
-        return " or ".join(f"`{each}`" for each in arguments if each)
+        return " or ".join(f"`{argument}`" for argument in arguments if argument)
     if origin in {types.UnionType, typing.Union}:
-        return " or ".join(_name(each, info) for each in arguments if each is not type(None))
+        return " or ".join(
+            _name(argument, info) for argument in arguments if argument is not type(None)
+        )
     return _simple(annotation, info)
 
 

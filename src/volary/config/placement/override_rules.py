@@ -62,8 +62,8 @@ def _changes(
         (overrides.Metadata.LABELS, read.labels),
         (overrides.Metadata.ANNOTATIONS, read.annotations),
     ):
-        for each in changes:
-            yield overrides.MetadataOverride(which, each.operator, each.value)
+        for change in changes:
+            yield overrides.MetadataOverride(which, change.operator, change.value)
     for place, field in enumerate(read.fields):
         yield _field(reading, field, (*path, "fields", place))
     for place, patch in enumerate(read.patches):
@@ -110,7 +110,8 @@ def _field(
         read.field_path,
         document,
         tuple(
-            overrides.PatchOverride(each.sub_path, each.operator, each.value) for each in patches
+            overrides.PatchOverride(patch.sub_path, patch.operator, patch.value)
+            for patch in patches
         ),
     )
 

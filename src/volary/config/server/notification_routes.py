@@ -34,7 +34,7 @@ def convert(
     reading: readings.Reading, read: settings_sections.Notifications, directory: str
 ) -> server_settings.Notifications:
     """Return the notifications; problems are noted."""
-    names = [each.name for each in read.receivers]
+    names = [receiver.name for receiver in read.receivers]
     for i, name in enumerate(names):
         if name in names[:i]:
             message = f"the receiver {name} is listed twice"

@@ -258,7 +258,7 @@ def _check_repositories(
 def _applications(
     reading: readings.Reading, read: settings_sections.ControllerFile
 ) -> tuple[server_settings.ListedApplication, ...]:
-    names = [each.name for each in read.repositories]
+    names = [repository.name for repository in read.repositories]
     found: dict[tuple[str, str], server_settings.ListedApplication] = {}
     for i, each in enumerate(read.applications):
         at: yaml.Path = ("applications", i)

@@ -151,7 +151,7 @@ def _place(
         return _Place(read, reading, path, f"{section}-{path[-1]}")
     name, at = read.template.name, (*path, "template", "name")
     shared = reading.templates
-    reading.problems += [each for each in shared.problems if each not in reading.problems]
+    reading.problems += [problem for problem in shared.problems if problem not in reading.problems]
     document = shared.document
     if document is None or (section, name) not in shared.entries:
         known = [each for where, each in shared.entries if where == section]
@@ -241,7 +241,7 @@ def _http(place: _Place[metric_sections.HttpCheck]) -> analysis.HttpCheck:
         no_data=_no_data(place, analysis.NoData.FAIL),
         dry_run=read.dry_run,
     )
-    headers = tuple((each.key, each.value) for each in read.headers)
+    headers = tuple((header.key, header.value) for header in read.headers)
     return analysis.HttpCheck(rule, read.url, read.method, headers)
 
 

@@ -78,11 +78,11 @@ def faults(query: HttpQuery) -> Iterator[Fault]:
         yield Fault(
             "its query says twice where the numbers are", "keep one line that begins with $"
         )
-    for each in query.numbers[:1]:
+    for number in query.numbers[:1]:
         try:
-            json_paths.parse(each)
+            json_paths.parse(number)
         except ValueError as error:
-            yield Fault(f"the path {each}: {error}", "write $.data.value")
+            yield Fault(f"the path {number}: {error}", "write $.data.value")
 
 
 def without_time(text: str) -> Iterator[Fault]:

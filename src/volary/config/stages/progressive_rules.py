@@ -66,7 +66,7 @@ def convert(
             reading.lenient((*path, name), f"{name} has no effect: {message}")
     if method is _POD_SELECTOR:
         _check_selector(reading, found, path)
-    if not found.metrics and not any(each.type in _CHECKING for each in found.webhooks):
+    if not found.metrics and not any(webhook.type in _CHECKING for webhook in found.webhooks):
         message = "nothing is measured: traffic moves as long as canary's pods are ready"
         reading.warn(path, message, "add metrics, or webhooks of type rollout")
     found_here = reading.problems[before:]
@@ -306,7 +306,7 @@ def _weight_problems(options: pipelines.ProgressiveTrafficOptions) -> list[tuple
         pairs = zip(options.step_weights, options.step_weights[1:], strict=False)
         if any(later <= earlier for earlier, later in pairs):
             found.append(("stepWeights", "must rise from weight to weight, or the end is not met"))
-        if not all(0 < each <= _ALL for each in options.step_weights):
+        if not all(0 < step_weight <= _ALL for step_weight in options.step_weights):
             found.append(("stepWeights", "must be from 1 to 100"))
     if not 0 < options.max_weight <= _ALL:
         found.append(("maxWeight", "must be from 1 to 100, or it is never reached"))

@@ -76,7 +76,7 @@ def _check_sides(
             running -= {which} if step.name is _CLEANS[which] else set()
         for strategy, sides in _SIDES.items():
             rule = next((each for each in _rules(step) if each.strategy is strategy), None)
-            missing = [each for each in sides if each not in running]
+            missing = [side for side in sides if side not in running]
             if rule is not None and missing:
                 name = missing[0].value
                 message = f"{rule.name} is judged by {strategy.value}, and {name} does not run here"

@@ -45,9 +45,9 @@ def read(text: str, *, name: str, zone: str) -> tuple[rollouts.Window, ...]:
         raise ValueError("there is no VEVENT in it")
     if len(events) > _MOST_EVENTS:
         raise ValueError(f"more than {_MOST_EVENTS} events")
-    if sum(_one(each, "RRULE") is not None for each in events) > _MOST_RULES:
+    if sum(_one(event, "RRULE") is not None for event in events) > _MOST_RULES:
         raise ValueError(f"more than {_MOST_RULES} events with an RRULE")
-    return tuple(_window(each, name, zone) for each in events)
+    return tuple(_window(event, name, zone) for event in events)
 
 
 def _lines(text: str) -> list[Line]:
@@ -77,17 +77,17 @@ def _events(lines: Sequence[Line]) -> Iterator[list[Line]]:
     """Yield the properties of each event, without those of what is inside it."""
     inside: list[str] = []
     event: list[Line] = []
-    for each in lines:
-        if each.name == "BEGIN":
-            inside.append(each.value.upper())
+    for line in lines:
+        if line.name == "BEGIN":
+            inside.append(line.value.upper())
             event = [] if inside[-1] == "VEVENT" else event
-        elif each.name == "END":
-            if not inside or inside.pop() != each.value.upper():
-                raise ValueError(f"END:{each.value[:40]} has no beginning")
-            if each.value.upper() == "VEVENT":
+        elif line.name == "END":
+            if not inside or inside.pop() != line.value.upper():
+                raise ValueError(f"END:{line.value[:40]} has no beginning")
+            if line.value.upper() == "VEVENT":
                 yield event
         elif inside[-1:] == ["VEVENT"]:
-            event.append(each)
+            event.append(line)
     if inside:
         raise ValueError(f"{inside[-1][:40]} has no end")
 

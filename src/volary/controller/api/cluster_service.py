@@ -28,7 +28,7 @@ class ClusterService:
     async def list(self) -> tuple[representations.ClusterView, ...]:
         """Return the fleet and how each cluster is, in the fleet's order."""
         await self._look()
-        return tuple(self._view(each) for each in self.register.members.clusters)
+        return tuple(self._view(cluster) for cluster in self.register.members.clusters)
 
     async def get(self, name: str) -> representations.ClusterView:
         """Return one cluster.
@@ -37,9 +37,9 @@ class ClusterService:
             refusals.NotFound: There is none of that name.
         """
         await self._look()
-        for each in self.register.members.clusters:
-            if each.name == name:
-                return self._view(each)
+        for cluster in self.register.members.clusters:
+            if cluster.name == name:
+                return self._view(cluster)
         raise refusals.not_found("cluster", name)
 
     async def cordon(

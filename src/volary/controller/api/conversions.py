@@ -100,17 +100,22 @@ def of_run(
     return representations.RunView(
         summary=_summary(stored.head, stored.version, origin),
         plan=origin.summary,
-        stages=tuple(_stage(each) for each in run.stages),
+        stages=tuple(_stage(stage) for stage in run.stages),
         rollback=_stage(run.rollback) if run.rollback else None,
         targets=tuple(
-            representations.TargetView(each.name, each.touched, each.left_out)
-            for each in run.clusters
+            representations.TargetView(cluster.name, cluster.touched, cluster.left_out)
+            for cluster in run.clusters
         ),
         approvals=tuple(
             representations.ApprovalView(
-                each.stage, each.group, each.by, each.at, each.approved, each.comment
+                approval.stage,
+                approval.group,
+                approval.by,
+                approval.at,
+                approval.approved,
+                approval.comment,
             )
-            for each in approvals
+            for approval in approvals
         ),
         pending_approval=_wanted_approval(run),
         paused_by=run.pause.by if run.pause else "",
@@ -194,9 +199,9 @@ def of_plan(shown: previews.Preview) -> representations.PlanView:
         failed=shown.failed,
         stages=tuple(
             representations.PlannedStageView(
-                each.name, each.description, each.targets, each.skipped
+                stage.name, stage.description, stage.targets, stage.skipped
             )
-            for each in shown.stages
+            for stage in shown.stages
         ),
         clusters=tuple(map(_planned_cluster, shown.targets)),
         warnings=shown.warnings,
@@ -205,7 +210,7 @@ def of_plan(shown: previews.Preview) -> representations.PlanView:
 
 
 def _all_divided(made: assignment.Assignment) -> tuple[representations.DividedReplicasView, ...]:
-    return tuple(_divided(each, made) for each in made.workloads)
+    return tuple(_divided(workload, made) for workload in made.workloads)
 
 
 def _divided(

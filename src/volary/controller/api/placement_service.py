@@ -116,8 +116,8 @@ class PlacementService:
         while True:
             wanted = records.ApplicationFilter()
             page = await self.store.applications.list(wanted, cursor=cursor, limit=_PAGE)
-            for each in page.items:
-                placed = application_statuses.from_document(each.document).placed
+            for item in page.items:
+                placed = application_statuses.from_document(item.document).placed
                 found.update({leaving.cause.value for leaving in placed.leaving})
             cursor = page.cursor
             if not cursor:

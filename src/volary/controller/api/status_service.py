@@ -131,7 +131,7 @@ def subject(
     selection = target_choice.select(application, members)
     marked = tuple(name for name, _ in selection.tainted)
     here = {*selection.names, *(name for name in marked if name in placed.chosen)}
-    there = [each for each in members.clusters if each.name in here]
+    there = [cluster for cluster in members.clusters if cluster.name in here]
     choice = destinations.choose(application, there, placed)
     # A spread that cannot be met says nothing of where it is.
     found = choice.names or placed.chosen or selection.names
@@ -158,14 +158,14 @@ def of_survey(
         run="",
         waiting_reason="",
         releases=tuple(
-            status_representations.ReleaseView(each.commit, each.clusters)
-            for each in whole.releases
+            status_representations.ReleaseView(release.commit, release.clusters)
+            for release in whole.releases
         ),
         variants=tuple(map(_variant, whole.variants)),
         ready=whole.ready,
         total=whole.total,
         objects=tuple(map(_sum, whole.objects)),
-        clusters=tuple(_cluster(each, masker) for each in whole.clusters),
+        clusters=tuple(_cluster(cluster, masker) for cluster in whole.clusters),
     )
 
 
@@ -216,7 +216,7 @@ def _cluster(
         ready=state.ready,
         total=state.total,
         objects=tuple(_object(found.cluster, each, masker) for each in state.objects),
-        warnings=tuple(masker.clean(each) for each in state.warnings),
+        warnings=tuple(masker.clean(warning) for warning in state.warnings),
     )
 
 

@@ -132,7 +132,13 @@ class ApplicationRegistry:
         async with self._locks[repository]:
             seen = self._seen.get(repository)
             found = (
-                [each for each in seen.applications if each.name == reconciler.name] if seen else []
+                [
+                    application
+                    for application in seen.applications
+                    if application.name == reconciler.name
+                ]
+                if seen
+                else []
             )
             if seen is None or not found:
                 return (
@@ -163,7 +169,7 @@ class ApplicationRegistry:
             return refusal
         self._leave(reconciler.name)
         for repository, seen in tuple(self._seen.items()):
-            if any(each.name == reconciler.name for each in seen.applications):
+            if any(application.name == reconciler.name for application in seen.applications):
                 async with self._locks[repository]:
                     await self._take(self._seen[repository])
         return ""
@@ -184,9 +190,9 @@ class ApplicationRegistry:
         """Return which of some orphaned applications a file is evidently of; empty: of none."""
         addresses = self._leader.dependencies.addresses
         same = (
-            each.name
-            for each in orphans
-            if application_identity.is_same_application(each, found, seen, addresses)
+            orphan.name
+            for orphan in orphans
+            if application_identity.is_same_application(orphan, found, seen, addresses)
         )
         return next(same, "")
 

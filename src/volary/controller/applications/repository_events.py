@@ -35,9 +35,11 @@ async def apply(
     noted: dict[str, object] = {"head": found.commit, "address": address, "stood": None}
     if application is None:
         # What was looked at stays: the commit that mends the file is decided with this one's.
-        faults = [each for each in found.problems if each.severity is errors.Severity.ERROR]
-        reason = "; ".join(str(each).splitlines()[0] for each in faults) or "it has errors"
-        holding = [each for each in faults if each.holds]
+        faults = [
+            problem for problem in found.problems if problem.severity is errors.Severity.ERROR
+        ]
+        reason = "; ".join(str(fault).splitlines()[0] for fault in faults) or "it has errors"
+        holding = [fault for fault in faults if fault.holds]
         if holding:
             noted["held"] = str(holding[0]).splitlines()[0]
         # Nothing but that somebody holds it back is no mistake.

@@ -15,7 +15,7 @@ def write_cluster(known: cluster_health.ClusterHealth, now: datetime) -> records
         "firstSeen": _time(known.first_seen),
         "left": _time(known.left),
         "identity": known.identity,
-        "taints": [write_taint(each) for each in known.taints],
+        "taints": [write_taint(taint) for taint in known.taints],
     }
     return records.ClusterRecord(known.cluster, known.state.value, document, now)
 

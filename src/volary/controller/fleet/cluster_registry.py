@@ -74,7 +74,7 @@ class ClusterRegistry:
         """Take the fleet as its file says now: who joined, left, is suspended or no more."""
         self.members = members
         now = self.clock.now()
-        here = {each.name: each for each in members.clusters}
+        here = {cluster.name: cluster for cluster in members.clusters}
         async with self._lock:
             changed = [
                 health_states.mark_removed(each, now)
@@ -99,7 +99,7 @@ class ClusterRegistry:
         """
         async with self._lock:
             before = self._known
-            here = {each.name for each in self.members.clusters if not each.suspended}
+            here = {cluster.name for cluster in self.members.clusters if not cluster.suspended}
             merged = [
                 _with_hand_made(each, before.get(each.cluster))
                 for each in found

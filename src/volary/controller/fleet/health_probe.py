@@ -70,17 +70,17 @@ class HealthProbe:
                 began = asyncio.get_running_loop().time()
                 await self.register.enter(self.register.members, fence=self.fence)
                 roll = await self._round(watch)
-                for each in self.listeners:
-                    await each(roll)
+                for listener in self.listeners:
+                    await listener(roll)
                 spent = asyncio.get_running_loop().time() - began
                 await asyncio.sleep(max(self._interval() - spent, 0.0))
 
     async def _round(self, watch: stall_detector.StallDetector) -> cluster_health.FleetHealth:
-        members = [each for each in self.register.members.clusters if not each.suspended]
+        members = [cluster for cluster in self.register.members.clusters if not cluster.suspended]
         async with asyncio.TaskGroup() as group:
             tasks = {
-                each.name: group.create_task(self._look(each.name, len(members)))
-                for each in members
+                member.name: group.create_task(self._look(member.name, len(members)))
+                for member in members
             }
         self._rounds += 1
         doubt = watch.doubt()
@@ -136,7 +136,7 @@ class HealthProbe:
             if not doubt or look.probe.state is cluster_health.ClusterState.READY:
                 known = health_states.observe(known, look.probe, look.at, rules)
             found.append(health_states.apply_taint_rules(known, member, look.at, rules))
-        before = {each.name: self.register.of(each.name) for each in members}
+        before = {member.name: self.register.of(member.name) for member in members}
         for each in await self.register.take(found, fence=self.fence):
             self.news(before[each.cluster], each)
 

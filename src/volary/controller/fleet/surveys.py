@@ -99,7 +99,7 @@ class Surveyor:
             if entry.last is not None and now - entry.last.at < self._memory:
                 return entry.last
             found = await self.look(await subject(), entry.reports)
-            entry.reports = {each.cluster: each for each in found.whole.clusters}
+            entry.reports = {cluster.cluster: cluster for cluster in found.whole.clusters}
             entry.last = found
             return found
 

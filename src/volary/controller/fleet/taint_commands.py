@@ -25,7 +25,7 @@ async def carry_out(
     """
     said = request.document
     name = said.get("cluster", "")
-    member = next((each for each in known.members.clusters if each.name == name), None)
+    member = next((cluster for cluster in known.members.clusters if cluster.name == name), None)
     if member is None:
         return f"there is no cluster {name} in the fleet"
     refused, change = _decide(request, member, known.of(name), now)
@@ -76,7 +76,7 @@ def _untaint(
         return each.key == key and wanted in (None, each.effect)
 
     title = f"{key}:{effect}" if effect else key
-    found = [each for each in known.taints if meant(each)]
+    found = [taint for taint in known.taints if meant(taint)]
     if any(each.by != taints.BY_RULE for each in found):
         return "", _removing([key], wanted)
     if found:

@@ -87,5 +87,5 @@ class LeaderContext:
 def is_overtaken(error: BaseException) -> bool:
     """Say whether another process is the leader now, so that this one has to stop at once."""
     if isinstance(error, BaseExceptionGroup):
-        return any(is_overtaken(each) for each in error.exceptions)
+        return any(is_overtaken(exception) for exception in error.exceptions)
     return isinstance(error, fencing.LeaseLost)

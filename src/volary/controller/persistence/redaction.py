@@ -70,19 +70,20 @@ def clean_transition(
         transition,
         head=_clean_reason(masker, transition.head),
         document=_clean_optional(masker, transition.document),
-        stages=tuple(_clean_stage_or_task(masker, each) for each in transition.stages),
-        tasks=tuple(_clean_stage_or_task(masker, each) for each in transition.tasks),
-        events=tuple(clean_document(masker, each) for each in transition.events),
+        stages=tuple(_clean_stage_or_task(masker, stage) for stage in transition.stages),
+        tasks=tuple(_clean_stage_or_task(masker, task) for task in transition.tasks),
+        events=tuple(clean_document(masker, event) for event in transition.events),
         commands=tuple(
-            replace(each, document=clean_document(masker, each.document))
-            for each in transition.commands
+            replace(command, document=clean_document(masker, command.document))
+            for command in transition.commands
         ),
         feed=tuple(
             replace(each, document=clean_document(masker, each.document))
             for each in transition.feed
         ),
         approvals=tuple(
-            replace(each, comment=masker.clean(each.comment)) for each in transition.approvals
+            replace(approval, comment=masker.clean(approval.comment))
+            for approval in transition.approvals
         ),
         origin=clean_document(masker, transition.origin),
     )

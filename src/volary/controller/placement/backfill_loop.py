@@ -61,8 +61,10 @@ class BackfillLoop:
         """Look at all applications after one roll call, unless it is doubtful."""
         if roll.doubt:
             return
-        known = {each.cluster: each for each in roll.clusters}
-        seen = tuple((each.cluster, each.state, each.identity) for each in roll.clusters)
+        known = {cluster.cluster: cluster for cluster in roll.clusters}
+        seen = tuple(
+            (cluster.cluster, cluster.state, cluster.identity) for cluster in roll.clusters
+        )
         self._seen = self._seen if seen == self._seen else seen
         everybody = list(self.all_reconcilers())
         await self._let_go(everybody)
@@ -110,21 +112,23 @@ class BackfillLoop:
             return
         if moves.is_move(run):
             return  # what leaves a drained cluster is no new work there
-        for each in run.clusters:
-            found = known.get(each.name)
+        for cluster in run.clusters:
+            found = known.get(cluster.name)
             cordon = found.cordon if found else None
-            if cordon is None or each.left_out or each.touched:
+            if cordon is None or cluster.left_out or cluster.touched:
                 continue
-            if any(task and task.started for task in (one.task(each.name) for one in run.stages)):
+            if any(
+                task and task.started for task in (one.task(cluster.name) for one in run.stages)
+            ):
                 continue
             app = await self._application(reconciler, run.commit)
             if not taints.untolerated((cordon,), app.tolerations):
                 continue
             now = self.leader.dependencies.clock.now()
-            event = events.SkipCluster(now, each.name, cordon.by, cordon.reason, cordoned=True)
+            event = events.SkipCluster(now, cluster.name, cordon.by, cordon.reason, cordoned=True)
             refused = await reconciler.request(run.id, event)
             if not refused:
-                _LOG.info("run %s goes on without %s, which is cordoned", run.id, each.name)
+                _LOG.info("run %s goes on without %s, which is cordoned", run.id, cluster.name)
 
     async def _look(
         self,

@@ -269,10 +269,10 @@ class FailoverLoop:
         reach = self.leader.dependencies.executor_options.permissions.reach
         no_execute = taints.Effect.NO_EXECUTE
         marked = [
-            each
-            for each in situation.targets
-            if each.name in situation.placement.chosen
-            and any(one.by == taints.BY_RULE and one.effect is no_execute for one in each.taints)
+            target
+            for target in situation.targets
+            if target.name in situation.placement.chosen
+            and any(one.by == taints.BY_RULE and one.effect is no_execute for one in target.taints)
         ]
         async with asyncio.TaskGroup() as group:
             tasks = {

@@ -36,7 +36,7 @@ def situation(
     """Return where an application is and could be, without looking at anything."""
     app = project.application
     targets = fleet_checks.deployment_targets(app, dependencies.clusters.fleet)
-    names = tuple(each.name for each in targets)
+    names = tuple(target.name for target in targets)
     chosen = application_status.placed.chosen or (() if app.spread else names)
     here = tuple(each for each in chosen if each in names)
     placed = replace(application_status.placed, chosen=here)

@@ -36,7 +36,7 @@ _ALL = 100
 
 def needs_shares(stages: Sequence[pipelines.Stage]) -> bool:
     """Say whether any stage is a share of the fleet."""
-    return any(_of(each) is pipelines.Scope.FLEET for each in stages)
+    return any(_of(stage) is pipelines.Scope.FLEET for stage in stages)
 
 
 def fix_shares(
@@ -59,7 +59,7 @@ def fix_shares(
     if not needs_shares(stages):
         return tuple(stages)
     pinning = _ShareCalculation(application, tuple(_groups(application, clusters)), counts)
-    return tuple(pinning.take(each) for each in stages)
+    return tuple(pinning.take(stage) for stage in stages)
 
 
 def _of(each: pipelines.Stage) -> pipelines.Scope:
@@ -77,7 +77,7 @@ def _groups(
         for each in planned_waves.divide(wanted, clusters).waves:
             yield each.targets
     else:
-        yield tuple(each.name for each in clusters)
+        yield tuple(cluster.name for cluster in clusters)
 
 
 @dataclass(slots=True)

@@ -80,12 +80,12 @@ async def try_run(
 
 def problems(trials: Sequence[Trial]) -> tuple[errors.Problem, ...]:
     """Return what has to be mended, what all clusters have in common only once."""
-    return tuple(dict.fromkeys(each for trial in trials for each in trial.problems))
+    return tuple(dict.fromkeys(problem for trial in trials for problem in trial.problems))
 
 
 def silent(trials: Sequence[Trial]) -> Mapping[str, str]:
     """Return the clusters that could not be asked, with the reason of each."""
-    return {each.target: each.silence for each in trials if each.silence}
+    return {trial.target: trial.silence for trial in trials if trial.silence}
 
 
 async def _try(
@@ -121,8 +121,10 @@ def _named(found: client_pool.Unavailable) -> tuple[errors.Problem, ...]:
     """Return the problems of a cluster's connection, each with the cluster's name."""
     name = f"cluster {found.name}"
     return tuple(
-        each if name in each.message else replace(each, message=f"{name}: {each.message}")
-        for each in found.problems
+        problem
+        if name in problem.message
+        else replace(problem, message=f"{name}: {problem.message}")
+        for problem in found.problems
     )
 
 
@@ -143,9 +145,9 @@ async def _preview(
     """Try every set, also after one was refused, so that all problems show at once."""
     changes = apply_results.ChangeSet()
     found: list[errors.Problem] = []
-    for each in rollouts:
+    for rollout in rollouts:
         try:
-            changes = await applier.preview_set(client, each.manifests, options)
+            changes = await applier.preview_set(client, rollout.manifests, options)
         except applier.ApplyError as error:
             refused = _refused(client.name, error)
             if refused.silence:
@@ -230,11 +232,11 @@ def _rollouts(prepared: preparation.PreparedRun, target: str) -> list[_Rollout]:
     """
     made: list[_Rollout] = []
     found: list[errors.Problem] = []
-    for each in prepared.plan.stages:
-        if not target_choice.of_stage(each, (target,)):
+    for stage in prepared.plan.stages:
+        if not target_choice.of_stage(stage, (target,)):
             continue
         try:
-            rollout = _of_stage(prepared, each, target)
+            rollout = _of_stage(prepared, stage, target)
         except errors.UserError as error:
             found += error.problems
         else:

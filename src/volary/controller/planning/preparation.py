@@ -157,7 +157,9 @@ async def prepare(
         )
     except errors.UserError as error:
         raise loaded.located(error, wave_rules.PATH) from error
-    warnings += [errors.Problem(each, severity=errors.Severity.WARNING) for each in moved.warnings]
+    warnings += [
+        errors.Problem(warning, severity=errors.Severity.WARNING) for warning in moved.warnings
+    ]
     return PreparedRun(
         options,
         project,
@@ -225,7 +227,7 @@ async def _running_sides(
     project: projects.Project, commits: Iterable[str]
 ) -> Mapping[str, run_renderer.RunSource]:
     """Return the running sources by commit; the new commit's own side stays as it is."""
-    wanted = dict.fromkeys(each for each in commits if each and each != project.commit)
+    wanted = dict.fromkeys(commit for commit in commits if commit and commit != project.commit)
     return {each: await _running_side(project, each) for each in wanted}
 
 

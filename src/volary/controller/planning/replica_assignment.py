@@ -109,9 +109,9 @@ async def assign_replicas(
         clusters, application, manifests, dividends, previous=previous, patience=patience
     )
     away = {
-        each.name: eligibility.exclusion_reason(application, each)
-        for each in members
-        if each.name not in manifests
+        member.name: eligibility.exclusion_reason(application, member)
+        for member in members
+        if member.name not in manifests
     }
     held = {name: _pods(before, name) for name in (*away, *silent)}
     earlier = assignment.restored(back_to, dividends, members, held)
@@ -128,7 +128,7 @@ async def assign_replicas(
 
 
 def _pods(made: assignment.Assignment, cluster: str) -> int:
-    return sum(each.replicas.get(cluster, 0) for each in made.workloads)
+    return sum(workload.replicas.get(cluster, 0) for workload in made.workloads)
 
 
 def _warnings(
@@ -136,7 +136,7 @@ def _warnings(
 ) -> tuple[errors.Problem, ...]:
     """Return what somebody should know about a division."""
     lines = [f"{name} gets no more replicas: {why}" for name, why in made.unavailable.items()]
-    told = [errors.Problem(each, severity=errors.Severity.WARNING) for each in lines]
+    told = [errors.Problem(line, severity=errors.Severity.WARNING) for line in lines]
     for listed in manifests.values():
         told += not_divided(listed, policy)
     return tuple(dict.fromkeys(told))
@@ -180,11 +180,11 @@ async def _before(
 ) -> tuple[assignment.Assignment, Mapping[str, str]]:
     """Return what the clusters have, and those of which nobody knows it."""
     known = previous or assignment.EMPTY
-    unknown = [each.key for each in dividends if known.find(each.key) is None]
+    unknown = [dividend.key for dividend in dividends if known.find(dividend.key) is None]
     if not unknown:
         return known, {}
     found, silent = await _observe(clusters, application, manifests, dividends, patience)
-    extra = [each for each in found.workloads if each.key in unknown]
+    extra = [workload for workload in found.workloads if workload.key in unknown]
     return replace(known, workloads=(*known.workloads, *extra)), silent
 
 
@@ -195,7 +195,7 @@ async def _observe(
     dividends: Sequence[divisible_workloads.Workload],
     patience: timedelta,
 ) -> tuple[assignment.Assignment, Mapping[str, str]]:
-    keys = {each.key for each in dividends}
+    keys = {dividend.key for dividend in dividends}
     wanted = {
         target: [item for item in listed if item.key in keys]
         for target, listed in manifests.items()
@@ -203,11 +203,15 @@ async def _observe(
     shares, silent = await observe(clusters, application, wanted, patience)
     divided = tuple(
         assignment.WorkloadAssignment(
-            each.key,
-            {target: found[each.key] for target, found in shares.items() if each.key in found},
+            dividend.key,
+            {
+                target: found[dividend.key]
+                for target, found in shares.items()
+                if dividend.key in found
+            },
             "as it was seen live",
         )
-        for each in dividends
+        for dividend in dividends
     )
     return assignment.Assignment(divided), silent
 

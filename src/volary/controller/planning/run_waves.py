@@ -41,16 +41,16 @@ class RunWaves:
         """Return the rules as the run's own has them: where it holds, a wave that fails does."""
         if on_failure is not policies.OnFailure.HOLD:
             return self.rules
-        return tuple(replace(each, on_failure=on_failure) for each in self.rules)
+        return tuple(replace(rule, on_failure=on_failure) for rule in self.rules)
 
     @property
     def lenient(self) -> frozenset[str]:
         """Clusters that may be unreachable when the run begins: their waves deal with it."""
         return frozenset(
             name
-            for each in self.rules
-            if each.on_unreachable is not policies.OnUnreachable.FAIL
-            for name in each.targets
+            for rule in self.rules
+            if rule.on_unreachable is not policies.OnUnreachable.FAIL
+            for name in rule.targets
         )
 
 
@@ -78,7 +78,7 @@ def plan_waves(
     _require_others(division)
     limits = wanted.budget
     return RunWaves(
-        tuple(_rule(each, application) for each in division.waves),
+        tuple(_rule(wave, application) for wave in division.waves),
         tuple(_step(each) for each in wave_steps.sequence(stages, division, wanted.over)),
         None if limits is None else limits.failures.of(len(clusters)),
         None if limits is None else limits.unreachable.of(len(clusters)),

@@ -46,6 +46,6 @@ def narrow(
     if not told:
         return selection, choice.names
     warning = errors.Problem(told, severity=errors.Severity.WARNING)
-    targets = tuple(each for each in selection.targets if each.name in choice.names)
+    targets = tuple(target for target in selection.targets if target.name in choice.names)
     problems = (*selection.problems, warning)
     return replace(selection, targets=targets, problems=problems), choice.names

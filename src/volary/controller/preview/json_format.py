@@ -21,16 +21,16 @@ def render(shown: previews.Preview) -> json.JsonObject:
         "failed": shown.failed,
         "stages": [
             {
-                "name": each.name,
-                "description": each.description,
-                "clusters": list(each.targets),
-                "skipped": each.skipped,
+                "name": stage.name,
+                "description": stage.description,
+                "clusters": list(stage.targets),
+                "skipped": stage.skipped,
             }
-            for each in shown.stages
+            for stage in shown.stages
         ],
-        "clusters": [_target(each) for each in shown.targets],
+        "clusters": [_target(target) for target in shown.targets],
         "warnings": list(shown.warnings),
-        "replicas": [replicas(each, shown.replicas) for each in shown.replicas.workloads],
+        "replicas": [replicas(workload, shown.replicas) for workload in shown.replicas.workloads],
     }
 
 

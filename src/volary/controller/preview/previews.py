@@ -143,12 +143,12 @@ class Preview:
     @property
     def has_changes(self) -> bool:
         """Whether any cluster would change."""
-        return any(each.has_changes for each in self.targets)
+        return any(target.has_changes for target in self.targets)
 
     @property
     def failed(self) -> bool:
         """Whether a cluster would refuse, or could not be asked."""
-        return any(each.problems or each.silence for each in self.targets)
+        return any(target.problems or target.silence for target in self.targets)
 
 
 async def preview_run(
@@ -191,20 +191,20 @@ def of(
         running_reason=masker.clean(prepared.running.reason),
         strategy=decided.strategy,
         reason=masker.clean(decided.summary),
-        images=tuple(masker.clean(each.image) for each in decided.versions),
+        images=tuple(masker.clean(version.image) for version in decided.versions),
         stages=_stages(decided),
         targets=tuple(_target(trial, masker, rules) for trial in trials),
-        warnings=tuple(masker.clean(str(each)) for each in prepared.warnings),
+        warnings=tuple(masker.clean(str(warning)) for warning in prepared.warnings),
         replicas=prepared.numbers.now,
     )
 
 
 def _stages(decided: run_plans.Plan) -> tuple[StagePreview, ...]:
     visited = {
-        each.index: StagePreview(
-            each.name.value, each.description, target_choice.of_stage(each, decided.targets)
+        stage.index: StagePreview(
+            stage.name.value, stage.description, target_choice.of_stage(stage, decided.targets)
         )
-        for each in decided.stages
+        for stage in decided.stages
     }
     left_out = {
         each.index: StagePreview(each.name.value, skipped=each.reason) for each in decided.skipped
@@ -218,9 +218,9 @@ def _target(
 ) -> TargetPreview:
     previewed = {each.change.key: each for each in trial.previewed}
     shown = [
-        _object(each, previewed.get(each.key), masker)
-        for each in trial.changes.changes
-        if each.action is not apply_results.Action.UNCHANGED
+        _object(change, previewed.get(change.key), masker)
+        for change in trial.changes.changes
+        if change.action is not apply_results.Action.UNCHANGED
     ]
     kept = tuple(each for each in shown if each is not None)
     return TargetPreview(
@@ -228,7 +228,7 @@ def _target(
         # Nothing would be written at all to a cluster that refuses a part.
         () if trial.problems else kept,
         0 if trial.problems else len(trial.changes.changes) - len(kept),
-        tuple(masker.clean(str(each)) for each in trial.problems),
+        tuple(masker.clean(str(problem)) for problem in trial.problems),
         masker.clean(trial.silence),
         tuple(
             masker.clean(each)

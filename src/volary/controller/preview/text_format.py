@@ -29,7 +29,7 @@ def conclusion(shown: previews.Preview) -> str:
         (previews.TargetStatus.REFUSED, "would refuse"),
         (previews.TargetStatus.UNREACHABLE, "could not be asked"),
     ):
-        count = sum(each.status is status for each in shown.targets)
+        count = sum(target.status is status for target in shown.targets)
         if count:
             parts.append(f"{count} of {total} clusters {words}")
     return ", ".join(parts) or "no changes"
@@ -64,9 +64,11 @@ def _lines(shown: previews.Preview) -> Iterator[str]:
 def groups(shown: previews.Preview) -> list[tuple[list[str], previews.TargetPreview]]:
     """Return clusters that would do the same, in the order of the first of each."""
     found: dict[str, tuple[list[str], previews.TargetPreview]] = {}
-    for each in shown.targets:
-        same = repr((each.objects, each.unchanged, each.problems, each.silence, each.warnings))
-        found.setdefault(same, ([], each))[0].append(each.target)
+    for target in shown.targets:
+        same = repr(
+            (target.objects, target.unchanged, target.problems, target.silence, target.warnings)
+        )
+        found.setdefault(same, ([], target))[0].append(target.target)
     return list(found.values())
 
 

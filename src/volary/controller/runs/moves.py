@@ -35,7 +35,7 @@ _DONE = statuses.TaskStatus.SUCCEEDED
 
 def is_move(run: state.Run) -> bool:
     """Say whether a run moves an application between clusters and brings no release."""
-    return all(each.stage.name in _STAGES for each in run.stages)
+    return all(stage.stage.name in _STAGES for stage in run.stages)
 
 
 def is_urgent(application_status: application_statuses.ApplicationStatus) -> bool:
@@ -271,9 +271,9 @@ def _coverage(
 def _done(run: state.Run, name: pipelines.StageName) -> list[str]:
     """Return the clusters on which all stages of a name succeeded."""
     tasks: dict[str, list[bool]] = {}
-    for each in run.stages:
-        if each.stage.name is name:
-            for task in each.tasks:
+    for stage in run.stages:
+        if stage.stage.name is name:
+            for task in stage.tasks:
                 tasks.setdefault(task.target, []).append(task.status is _DONE)
     return [target for target, done in tasks.items() if all(done)]
 
@@ -284,9 +284,9 @@ def shift_of_run(run: state.Run) -> move_plans.MovePlan:
     place: Names = ()
     reduce: Names = ()
     last: Names = ()
-    for each in run.stages:
-        targets = tuple(task.target for task in each.tasks)
-        if each.stage.name is pipelines.StageName.PLACEMENT_SYNC:
+    for stage in run.stages:
+        targets = tuple(task.target for task in stage.tasks)
+        if stage.stage.name is pipelines.StageName.PLACEMENT_SYNC:
             place, reduce = (targets, reduce) if not place else (place, targets)
         elif place:
             last = targets
@@ -417,7 +417,9 @@ async def divide(
             project.files, application, directory=project.directory, target=name
         )
         rendered[name] = list(found.manifests)
-    members = tuple(each for each in dependencies.clusters.fleet.clusters if each.name in chosen)
+    members = tuple(
+        cluster for cluster in dependencies.clusters.fleet.clusters if cluster.name in chosen
+    )
     return await replica_assignment.assign_replicas(
         dependencies.clusters,
         application,

@@ -162,7 +162,7 @@ def refuse_scripts(stages: Sequence[pipelines.Stage], *, allowed: bool) -> None:
     """
     if allowed:
         return
-    found = [each.index + 1 for each in stages if each.name is pipelines.StageName.SCRIPT_RUN]
+    found = [stage.index + 1 for stage in stages if stage.name is pipelines.StageName.SCRIPT_RUN]
     if found:
         raise errors.user_error(
             f"stage {found[0]} is a {pipelines.StageName.SCRIPT_RUN.value}, and this server runs no"
@@ -446,7 +446,7 @@ async def _origin(
             dependencies.clusters.fleet,
             made.numbers.now,
         ),
-        warnings=tuple(str(each) for each in made.warnings),
+        warnings=tuple(str(warning) for warning in made.warnings),
         chosen=made.chosen,
         assigned=made.numbers.now,
         assigned_before=made.numbers.before,

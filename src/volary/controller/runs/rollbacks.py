@@ -32,7 +32,7 @@ async def request_rollback(
     """
     run_filter = records.RunFilter(applications=frozenset({name}))
     page = await store.runs.list(run_filter, limit=_MOST_RUNS)
-    ended = [each.head.id for each in page.items if each.head.finished and _is_release(each)]
+    ended = [item.head.id for item in page.items if item.head.finished and _is_release(item)]
     loaded = [await store.runs.load(each) for each in ended]
     chosen = choose_run([codec.read_run(each) for each in loaded if each is not None])
     if chosen is None:

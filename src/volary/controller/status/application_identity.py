@@ -88,7 +88,7 @@ class NameIndex:
                 with none.
         """
         found_names: dict[str, repository_state.DiscoveredApplication] = {}
-        here = {found.path for found in seen.applications}
+        here = {application.path for application in seen.applications}
         for found in sorted(seen.applications, key=lambda each: each.application is None):
             mine = application_names.ApplicationLocation(seen.name, found.path)
             if name := continued(found):

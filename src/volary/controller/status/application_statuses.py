@@ -146,17 +146,17 @@ def to_document(application_status: ApplicationStatus) -> json.JsonObject:
         else {
             "names": list(targets.names),
             "matchLabels": dict(targets.match_labels),
-            "expressions": [_requirement(each) for each in targets.expressions],
-            "fields": [_requirement(each) for each in targets.fields],
+            "expressions": [_requirement(expression) for expression in targets.expressions],
+            "fields": [_requirement(field) for field in targets.fields],
             "exclude": list(targets.exclude),
         },
         "mentions": [
-            {"event": each.event, "users": list(each.users), "groups": list(each.groups)}
-            for each in application_status.mentions
+            {"event": mention.event, "users": list(mention.users), "groups": list(mention.groups)}
+            for mention in application_status.mentions
         ],
         "alerts": [
-            {"name": each.name, "receiver": each.receiver, "events": list(each.events)}
-            for each in application_status.alerts
+            {"name": alert.name, "receiver": alert.receiver, "events": list(alert.events)}
+            for alert in application_status.alerts
         ],
         "kept": dict(application_status.kept),
         "assigned": assignment_formats.to_document(application_status.assigned),

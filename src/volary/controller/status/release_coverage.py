@@ -42,8 +42,8 @@ def is_completed(run: state.Run) -> bool:
         return True
     if run.status is not statuses.RunStatus.FAILED or run.rollback is not None:
         return False
-    left_out = [each for each in run.clusters if each.left_out]
-    done = all(each.status in _GOOD for each in run.stages)
+    left_out = [cluster for cluster in run.clusters if cluster.left_out]
+    done = all(stage.status in _GOOD for stage in run.stages)
     missed = all(each.left_out_for in _MISSED for each in left_out)
     return done and missed and 0 < len(left_out) < len(run.clusters)
 
@@ -52,8 +52,8 @@ def after_release(coverage: ReleaseCoverage, run: state.Run, identity: Identity)
     """Return what is known once a run that brought a release has ended."""
     if not is_completed(run):
         return coverage
-    there = [each.name for each in run.clusters if not each.left_out]
-    behind = [each.name for each in run.clusters if each.left_out]
+    there = [cluster.name for cluster in run.clusters if not cluster.left_out]
+    behind = [cluster.name for cluster in run.clusters if cluster.left_out]
     behind += [name for name in (*coverage.clusters, *coverage.behind) if name not in run.targets]
     clusters = {name: identity(name) for name in there}
     return ReleaseCoverage(run.commit, clusters, tuple(dict.fromkeys(behind)))
@@ -85,7 +85,7 @@ def covered_by(run: state.Run) -> tuple[str, ...]:
     back = {task.target for task in run.rollback.tasks} if run.rollback else set()
     done = []
     for name in run.targets:
-        tasks = [task for each in run.stages if (task := each.task(name)) is not None]
+        tasks = [task for stage in run.stages if (task := stage.task(name)) is not None]
         good = all(task.status is statuses.TaskStatus.SUCCEEDED for task in tasks)
         if tasks and good and name not in back:
             done.append(name)

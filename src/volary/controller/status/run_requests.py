@@ -75,7 +75,7 @@ def reason_for_commit(run_request: RunRequest, subject: str) -> str:
 def touches_primary(run: state.Run) -> bool:
     """Say whether a stage that changes what serves users has begun."""
     return run.rollback is not None or any(
-        each.started is not None and each.stage.name in _PRIMARY_STAGES for each in run.stages
+        stage.started is not None and stage.stage.name in _PRIMARY_STAGES for stage in run.stages
     )
 
 

@@ -107,7 +107,7 @@ async def _play(environment: _Environment) -> bool:
 
 def _is_as_expected(second: state.Run, third: state.Run) -> bool:
     """Say whether one cluster was left out, alone, and caught up."""
-    left_out = [each.name for each in second.clusters if each.left_out]
+    left_out = [cluster.name for cluster in second.clusters if cluster.left_out]
     return (
         second.status is _SCENARIO.expected
         and left_out == [LOST]

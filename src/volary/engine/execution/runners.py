@@ -224,9 +224,9 @@ class Runner:
             begun=_begun(self._run, command),
             is_last=_is_last(self._run, command),
             succeeded=tuple(
-                each.target
-                for each in stage.tasks
-                if each.status is statuses.TaskStatus.SUCCEEDED and not command.rolling_back
+                task.target
+                for task in stage.tasks
+                if task.status is statuses.TaskStatus.SUCCEEDED and not command.rolling_back
             ),
             created=self._run.created,
             not_updated=_not_updated(self._run, stage, command),
@@ -308,7 +308,7 @@ class Runner:
 
 def _begun(run: state.Run, command: commands.StartTask) -> tuple[pipelines.Stage, ...]:
     """Return the stages that were begun on the command's cluster, in order."""
-    tasks = ((each, each.task(command.target)) for each in run.stages)
+    tasks = ((stage, stage.task(command.target)) for stage in run.stages)
     return tuple(
         each.stage
         for each, task in tasks
@@ -331,7 +331,7 @@ def _not_updated(
 
 def _is_last(run: state.Run, command: commands.StartTask) -> bool:
     """Say whether no stage follows on the command's cluster."""
-    ids = [each.id for each in run.stages if each.task(command.target) is not None]
+    ids = [stage.id for stage in run.stages if stage.task(command.target) is not None]
     return bool(ids) and command.stage == ids[-1]
 
 

@@ -44,8 +44,8 @@ def _started(run: state.Run, at: datetime) -> feed.RunEvent:
         running_commit=run.running_commit,
         targets=run.targets,
         stages=() if run.rollback_of else tuple(stage.id for stage in run.stages),
-        left_out=tuple(each.name for each in run.clusters if each.left_out),
-        waves={each.name: each.targets for each in run.waves},
+        left_out=tuple(cluster.name for cluster in run.clusters if cluster.left_out),
+        waves={wave.name: wave.targets for wave in run.waves},
     )
 
 

@@ -145,10 +145,10 @@ def read_run(stored: run_records.StoredRun) -> state.Run:
 
 
 def _run(stored: run_records.StoredRun) -> state.Run:
-    tasks: dict[str, list[json.JsonObject]] = {each.id: [] for each in stored.stages}
+    tasks: dict[str, list[json.JsonObject]] = {stage.id: [] for stage in stored.stages}
     for task in stored.tasks:
         tasks[task.stage].append(task.document)
-    read = tuple(_stage(each.document, tasks[each.id]) for each in stored.stages)
+    read = tuple(_stage(stage.document, tasks[stage.id]) for stage in stored.stages)
     return _build(
         state.Run,
         stored.document,

@@ -45,7 +45,7 @@ def of(clusters: tuple[M, ...]) -> ClusterIndex:
         return known[1]
     made = ClusterIndex(
         {each.name: place for place, each in enumerate(clusters)},
-        {each.name: each.left_out for each in clusters if each.left_out},
+        {cluster.name: cluster.left_out for cluster in clusters if cluster.left_out},
     )
     return _remember(clusters, made)
 

@@ -110,7 +110,7 @@ def next_pending(tasks: tuple[T, ...]) -> int | None:
     if not counts.pending:
         return None
     places = range(counts.first_pending, len(tasks))
-    return next(each for each in places if tasks[each].status is words.TaskStatus.PENDING)
+    return next(place for place in places if tasks[place].status is words.TaskStatus.PENDING)
 
 
 def changes(before: Sequence[V], after: Sequence[V]) -> Iterator[int]:

@@ -34,7 +34,7 @@ def clusters_with_release(run: state.Run) -> tuple[str, ...]:
 
 
 def _holds(run: state.Run, name: str) -> bool:
-    found = [(each, task) for each in run.stages if (task := each.task(name)) is not None]
+    found = [(stage, task) for stage in run.stages if (task := stage.task(name)) is not None]
     needed = {pipelines.StageName.WAVE_GATE} if run.waves else _PROMOTING
     done = statuses.TaskStatus.SUCCEEDED
     promoted = any(each.stage.name in needed and task.status is done for each, task in found)

@@ -33,7 +33,7 @@ def clusters_rolled_back(run: state.Run) -> tuple[str, ...]:
 
 def _rolled_back(run: state.Run) -> frozenset[str]:
     tasks = run.rollback.tasks if run.rollback else ()
-    return frozenset(each.target for each in tasks if each.status is statuses.TaskStatus.SUCCEEDED)
+    return frozenset(task.target for task in tasks if task.status is statuses.TaskStatus.SUCCEEDED)
 
 
 def rollback_run(
@@ -54,8 +54,10 @@ def rollback_run(
         id=run_id,
         rollback_of=run.id,
         clusters=tuple(
-            replace(each, touched=each.name in still, left_out="", left_out_for=state.LeftOut.NOT)
-            for each in run.clusters
+            replace(
+                cluster, touched=cluster.name in still, left_out="", left_out_for=state.LeftOut.NOT
+            )
+            for cluster in run.clusters
         ),
         status=statuses.RunStatus.PLANNED,
         reason="planned",

@@ -74,7 +74,7 @@ def new_run(run_id: str, plan: RunSpec, at: datetime) -> state.Run:
     """
     problems = list(_problems(plan))
     if problems:
-        raise errors.UserError(*(errors.Problem(each) for each in problems))
+        raise errors.UserError(*(errors.Problem(problem) for problem in problems))
     targets = [target for group in plan.groups for target in group.targets]
     return state.Run(
         id=run_id,

@@ -347,11 +347,11 @@ class Run:
 
     def stage(self, stage_id: str) -> StageState | None:
         """Return the stage with `stage_id`; None when there is none."""
-        return next((each for each in self.all_stages if each.id == stage_id), None)
+        return next((all_stage for all_stage in self.all_stages if all_stage.id == stage_id), None)
 
     def wave_of(self, target: str) -> policies.WaveRule | None:
         """Return the wave of a cluster; None when the run does not move in waves."""
-        return next((each for each in self.waves if target in each.targets), None)
+        return next((wave for wave in self.waves if target in wave.targets), None)
 
     def running_commit_of(self, target: str) -> str:
         """Return the commit that a cluster runs beside the new one; empty: none yet."""

@@ -33,11 +33,11 @@ def change_tasks(stage: state.StageState, change: TaskChange) -> state.StageStat
 
 def replace_task(stage: state.StageState, changed: state.TaskState) -> state.StageState:
     """Return `stage` with the task of the same cluster replaced."""
-    for each in stage.groups:
-        place = counters.position(each.tasks, changed.target)
+    for group in stage.groups:
+        place = counters.position(group.tasks, changed.target)
         if place is not None:
-            tasks = counters.replaced(each.tasks, place, changed)
-            return replace_group(stage, each, replace(each, tasks=tasks))
+            tasks = counters.replaced(group.tasks, place, changed)
+            return replace_group(stage, group, replace(group, tasks=tasks))
     return stage
 
 
@@ -46,9 +46,9 @@ def retry_deadline(stage: state.StageState, task: state.TaskState) -> datetime |
 
     Counted from the first try, as its wave's ``progressDeadline`` says.
     """
-    for each in stage.groups:
-        if counters.position(each.tasks, task.target) is not None:
-            limit = each.progress_deadline
+    for group in stage.groups:
+        if counters.position(group.tasks, task.target) is not None:
+            limit = group.progress_deadline
             return None if limit is None or task.started is None else task.started + limit
     return None
 
@@ -57,7 +57,7 @@ def replace_group(
     stage: state.StageState, old: state.GroupState, new: state.GroupState
 ) -> state.StageState:
     """Return `stage` with the group `old` replaced by `new`."""
-    return replace(stage, groups=tuple(new if each is old else each for each in stage.groups))
+    return replace(stage, groups=tuple(new if group is old else group for group in stage.groups))
 
 
 def replace_cluster(run: state.Run, changed: state.ClusterState) -> state.Run:

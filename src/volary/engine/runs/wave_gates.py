@@ -34,7 +34,7 @@ def not_updated(run: state.Run, target: str) -> tuple[str, ...]:
     place = next(number for number, each in enumerate(run.waves) if each is wave)
     without = cluster_index.of(run.clusters).left_out
     later = [
-        name for each in run.waves[place + 1 :] for name in each.targets if name not in without
+        name for wave in run.waves[place + 1 :] for name in wave.targets if name not in without
     ]
     if not later:
         return ()

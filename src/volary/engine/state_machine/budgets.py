@@ -42,7 +42,7 @@ def _kind(wave: policies.WaveRule, task: state.TaskState) -> state.LeftOut:
 def _is_allowed(run: state.Run, wave: policies.WaveRule, kind: state.LeftOut) -> bool:
     """Say whether one more failure of this kind stays within both budgets."""
     mine, whole = _limits(run, wave, kind)
-    spent = [each.name for each in run.clusters if each.left_out_for is kind]
+    spent = [cluster.name for cluster in run.clusters if cluster.left_out_for is kind]
     if whole is not None and len(spent) >= whole:
         return False
     members = set(wave.targets)
@@ -69,7 +69,7 @@ def exceeded(run: state.Run, failed: Sequence[state.TaskState]) -> str:
 def _excess(run: state.Run, wave: policies.WaveRule, kind: state.LeftOut, more: int) -> str:
     """Say which budget so many more of a kind are beyond."""
     mine, whole = _limits(run, wave, kind)
-    spent = [each.name for each in run.clusters if each.left_out_for is kind]
+    spent = [cluster.name for cluster in run.clusters if cluster.left_out_for is kind]
     members = set(wave.targets)
     here = sum(name in members for name in spent) + more
     if here > mine:
@@ -131,4 +131,4 @@ def wave_to_roll_back(run: state.Run) -> str:
 
 def _current_wave(run: state.Run) -> policies.WaveRule | None:
     name = run.stages[run.position].wave
-    return next((each for each in run.waves if each.name == name), None)
+    return next((wave for wave in run.waves if wave.name == name), None)

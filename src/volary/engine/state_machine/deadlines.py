@@ -120,8 +120,8 @@ def _open_targets(stage: state.StageState) -> list[str]:
 def _is_limited(stage: state.StageState) -> bool:
     counts = [counters.of(group.tasks) for group in stage.groups]
     if stage.wave:
-        return any(each.open > each.running for each in counts)
-    return any(each.open > each.rolling_back for each in counts)
+        return any(count.open > count.running for count in counts)
+    return any(count.open > count.rolling_back for count in counts)
 
 
 def _expire_run(run: state.Run, now: datetime) -> state.Run:
@@ -156,7 +156,7 @@ def waiting_group(run: state.Run) -> state.GroupState | None:
     stage = run.current
     if stage.is_final:
         return None
-    group = next((each for each in stage.groups if not each.is_final), None)
+    group = next((group for group in stage.groups if not group.is_final), None)
     return group if group and group.asked and not group.is_open else None
 
 
@@ -200,15 +200,15 @@ def is_waiting_for_window(run: state.Run) -> bool:
     """Say whether nothing runs, and what is queued waits until it may be changed."""
     if run.is_final or run.ending or run.rollback or run.current.is_busy:
         return False
-    return any(each.opens is not None for each in run.current.groups)
+    return any(group.opens is not None for group in run.current.groups)
 
 
 def next_time(run: state.Run) -> datetime | None:
     """Return when `events.TimePassed` is due; None when no limit is running."""
     if run.is_final or run.status is statuses.RunStatus.PLANNED:
         return None
-    times = [counters.of(each.tasks).next_deadline for each in run.current.groups]
-    times += [each.opens for each in run.current.groups]
+    times = [counters.of(group.tasks).next_deadline for group in run.current.groups]
+    times += [group.opens for group in run.current.groups]
     group = waiting_group(run)
     if group is not None:
         times.append(group.expires)

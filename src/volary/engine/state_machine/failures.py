@@ -46,7 +46,7 @@ def cause(run: state.Run) -> str:
 def left_out(run: state.Run) -> str:
     """Return ``eu (unreachable: …)`` for each cluster the run went on without."""
     return phrases.join_names(
-        [f"{each.name} ({each.left_out})" for each in run.clusters if each.left_out]
+        [f"{cluster.name} ({cluster.left_out})" for cluster in run.clusters if cluster.left_out]
     )
 
 

@@ -205,7 +205,7 @@ def approve(run: state.Run, event: events.Approve) -> Answer:
     answer = _may_decide(group, event.by)
     if answer or group is None:
         return Refusal(answer)
-    if any(each.by == event.by for each in group.approvals):
+    if any(approval.by == event.by for approval in group.approvals):
         return Refusal(f"{event.by} has approved already")
     given = (*group.approvals, state.Approval(event.by, event.at, event.comment))
     stage = updates.replace_group(run.current, group, replace(group, approvals=given))
@@ -329,7 +329,7 @@ def withdraw(run: state.Run, event: events.Withdraw) -> Answer:
         return Refusal(_not_withdrawn(run, group, event.by))
     if _has_group_begun(group):
         return Refusal("too late: the gate has opened, and what it held up has begun")
-    rest = tuple(each for each in group.approvals if each.by != event.by)
+    rest = tuple(approval for approval in group.approvals if approval.by != event.by)
     stage = updates.replace_group(run.current, group, replace(group, approvals=rest))
     rule = group.rule or policies.ApprovalRule()
     reason = phrases.awaiting_approval(rule.count, rule.approvers)
@@ -339,13 +339,13 @@ def withdraw(run: state.Run, event: events.Withdraw) -> Answer:
 
 
 def _was_given(group: state.GroupState, by: str) -> bool:
-    return any(each.by == by for each in group.approvals)
+    return any(approval.by == by for approval in group.approvals)
 
 
 def _has_group_begun(group: state.GroupState) -> bool:
     counts = counters.of(group.tasks)
     # One that failed and is to be tried again is pending, but it had begun.
-    begun = counts.pending < len(group.tasks) or any(each.attempt for each in group.tasks)
+    begun = counts.pending < len(group.tasks) or any(task.attempt for task in group.tasks)
     return group.is_open and (begun or not group.tasks)
 
 
@@ -368,6 +368,6 @@ def current_exception(run: state.Run) -> str:
 def exceptions(run: state.Run) -> str:
     """Return what was let happen before its time, as a clause; empty: nothing was."""
     told = dict.fromkeys(
-        f"wave {each.wave} {each.promoted}" for each in run.stages if each.promoted
+        f"wave {stage.wave} {stage.promoted}" for stage in run.stages if stage.promoted
     )
     return phrases.join_names([*told, *([unfreeze_reason(run.unfrozen)] if run.unfrozen else [])])

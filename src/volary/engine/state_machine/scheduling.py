@@ -185,7 +185,7 @@ def _completed(stage: state.StageState, now: datetime) -> state.StageState:
 def _finished(run: state.Run, now: datetime) -> state.Run:
     """Succeed only when every cluster has; otherwise say which ones are missing."""
     missing = failures.left_out(run)
-    done = phrases.join_names([each.name for each in run.clusters if not each.left_out])
+    done = phrases.join_names([cluster.name for cluster in run.clusters if not cluster.left_out])
     if missing:
         status = statuses.RunStatus.FAILED
         reason = f"every stage is done on {done}, but the run went on without {missing}"

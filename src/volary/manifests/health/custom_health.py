@@ -120,18 +120,18 @@ def gateway(body: json.JsonObject) -> object_health.Health:
     if trouble := _refused(body, objects.mapping(body, "status"), ("Accepted", "ResolvedRefs")):
         return trouble
     listeners = list(objects.mappings(body, "status", "listeners"))
-    for each in listeners:
-        if trouble := _listener_trouble(body, each):
-            name = objects.text(each, "name")
+    for listener in listeners:
+        if trouble := _listener_trouble(body, listener):
+            name = objects.text(listener, "name")
             return conditions.degraded(f"listener {name}: {trouble.reason}")
     programmed = conditions.find(body, "Programmed")
     if not programmed or not programmed.is_true:
         # For a while that is what a new one is: addresses take time.
         return conditions.progressing(programmed.explain() if programmed else "not programmed yet")
-    for each in listeners:
-        found = conditions.find_in(body, each, "Programmed")
+    for listener in listeners:
+        found = conditions.find_in(body, listener, "Programmed")
         if found and not found.is_true:
-            name = objects.text(each, "name")
+            name = objects.text(listener, "name")
             return conditions.progressing(f"listener {name}: {found.explain()}")
     return conditions.healthy("programmed")
 

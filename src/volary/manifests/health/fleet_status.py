@@ -168,7 +168,9 @@ def of_fleet(reports: Sequence[ClusterReport]) -> FleetStatus:
 
     Clusters that the application is not for count only where there is something of it.
     """
-    shown = [each for each in reports if each.wanted or (each.state and each.state.objects)]
+    shown = [
+        report for report in reports if report.wanted or (report.state and report.state.objects)
+    ]
     current = {each.cluster: found for each in shown if (found := each.current) is not None}
     return FleetStatus(
         health=_overall(shown),
@@ -200,7 +202,7 @@ def _object(body: json.JsonObject, rules: Sequence[object_health.Rule]) -> Objec
         objects.text(body, "metadata", "annotations", tracking.VARIANT),
         ready,
         total,
-        tuple(sorted({each for each in images if each})),
+        tuple(sorted({image for image in images if image})),
         status_aggregation.aggregated_fields(body),
         status_aggregation.is_observed(body),
     )
@@ -220,8 +222,8 @@ def _worst_of(found: Sequence[ObjectStatus]) -> object_health.Health:
 
 def _overall(reports: Sequence[ClusterReport]) -> object_health.Health:
     """Return the worst health; where a cluster cannot be seen, at best unknown."""
-    silent = [each.cluster for each in reports if each.silence]
-    current = {each.cluster: found.health for each in reports if (found := each.current)}
+    silent = [report.cluster for report in reports if report.silence]
+    current = {report.cluster: found.health for report in reports if (found := report.current)}
     if not current and not silent:
         return object_health.Health(HealthStatus.UNKNOWN, "no cluster is known for it")
     worst = min((each.status for each in current.values()), key=SEVERITY.index, default=None)
@@ -241,7 +243,7 @@ def _overall(reports: Sequence[ClusterReport]) -> object_health.Health:
 def _release(found: Sequence[ObjectStatus]) -> tuple[str, ...]:
     """Return the commits of primary's workloads; without workloads those of all objects."""
     ours = [each for each in found if each.commit and each.variant in ("", variant.Variant.PRIMARY)]
-    running = [each for each in ours if each.total or each.images]
+    running = [our for our in ours if our.total or our.images]
     return tuple(sorted({each.commit for each in running or ours}))
 
 

@@ -147,7 +147,7 @@ def _claim(bodies: Bodies) -> json.JsonObject:
     phases = [each or "Pending" for each in _texts(bodies, "status", "phase")]
     if "Lost" in phases:
         return {"phase": "Lost"}
-    return {"phase": next((each for each in phases if each != "Bound"), "Bound")}
+    return {"phase": next((phase for phase in phases if phase != "Bound"), "Bound")}
 
 
 def _budget(bodies: Bodies) -> json.JsonObject:

@@ -59,11 +59,11 @@ def scope(manifests: Iterable[manifest.Manifest], known: Scope | None = None) ->
     """
     defined = {
         (
-            objects.text(each.body, "spec", "group"),
-            objects.text(each.body, "spec", "names", "kind"),
-        ): (objects.text(each.body, "spec", "scope") != "Cluster")
-        for each in manifests
-        if each.kind == "CustomResourceDefinition"
+            objects.text(manifest.body, "spec", "group"),
+            objects.text(manifest.body, "spec", "names", "kind"),
+        ): (objects.text(manifest.body, "spec", "scope") != "Cluster")
+        for manifest in manifests
+        if manifest.kind == "CustomResourceDefinition"
     }
 
     def answer(group: str, kind: str) -> bool | None:

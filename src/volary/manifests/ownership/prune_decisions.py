@@ -73,7 +73,7 @@ def decide_prune(
     kept_uids = {
         _uid(body) for body in live if object_keys.normalise(object_keys.of(body), known) in wanted
     } - {""}
-    values = {(label or variant_words.VariantLabel()).value(each) for each in variants}
+    values = {(label or variant_words.VariantLabel()).value(variant) for variant in variants}
     key_of_label = (label or variant_words.VariantLabel()).key
     considered = 0
     for body in live:

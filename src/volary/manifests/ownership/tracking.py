@@ -156,7 +156,7 @@ def selector(
     parts = [f"{MANAGED_BY}={VOLARY}", f"{APPLICATION}={label_value(application)}"]
     if variants:
         values = label or variant.VariantLabel()
-        chosen = [values.value(each) for each in variants]
+        chosen = [values.value(variant) for variant in variants]
         if len(chosen) == 1:
             parts.append(f"{values.key}={chosen[0]}")
         else:

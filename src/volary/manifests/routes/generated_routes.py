@@ -114,7 +114,9 @@ def _leads_here(body: json.JsonObject, app: applications.Application) -> bool:
     ]
     for rule in objects.mappings(body, "spec", "rules"):
         references += objects.mappings(rule, "backendRefs")
-    names = {objects.text(each, key) for each in references for key in ("name", "service")}
+    names = {
+        objects.text(reference, key) for reference in references for key in ("name", "service")
+    }
     return any(known.variant(name) for name in names)
 
 
@@ -168,7 +170,7 @@ def _route(app: applications.Application, service: manifest.Manifest) -> json.Js
     kind = options.route.kind or "HTTPRoute"
     if kind == "HTTPRoute":
         rule = {"matches": [{"path": {"type": "PathPrefix", "value": "/"}}], **rule}
-    spec: json.JsonObject = {"parentRefs": [_parent(each) for each in parents], "rules": [rule]}
+    spec: json.JsonObject = {"parentRefs": [_parent(parent) for parent in parents], "rules": [rule]}
     if options.hosts:
         spec["hostnames"] = list(options.hosts)
     return _body(f"{_GATEWAY}/v1", kind, options.route.name or service.name, spec)
@@ -255,11 +257,11 @@ def check_primary(manifests: Sequence[manifest.Manifest], app: applications.Appl
         selector = objects.mapping(item.body, "spec", "selector")
         others = {key: value for key, value in selector.items() if key != label.key}
         pods = [
-            objects.mapping(each.body, "spec", "template", "metadata", "labels")
-            for each in manifests
-            if each.group == "apps"
+            objects.mapping(manifest.body, "spec", "template", "metadata", "labels")
+            for manifest in manifests
+            if manifest.group == "apps"
         ]
-        meant = [each for each in pods if others.items() <= each.items()]
+        meant = [pod for pod in pods if others.items() <= pod.items()]
         if meant and not any(selector.items() <= each.items() for each in meant):
             raise errors.user_error(
                 f"Service {item.name}, by which the routes reach primary, would lead to no pod:"

@@ -78,13 +78,13 @@ def _workload(
 def _ports(workload: manifest.Manifest, wanted: applications.MadeService) -> list[dict[str, Any]]:
     ports = [
         {
-            **({"name": each.name} if each.name else {}),
-            "port": each.port,
-            "targetPort": each.target_port or each.port,
+            **({"name": port.name} if port.name else {}),
+            "port": port.port,
+            "targetPort": port.target_port or port.port,
             "protocol": "TCP",
-            **({"appProtocol": each.app_protocol} if each.app_protocol else {}),
+            **({"appProtocol": port.app_protocol} if port.app_protocol else {}),
         }
-        for each in wanted.ports
+        for port in wanted.ports
     ]
     if wanted.discover_ports:
         ports += _discovered(workload, ports)

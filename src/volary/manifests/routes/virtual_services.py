@@ -181,9 +181,9 @@ def observed_weights(body: json.JsonObject, how: Routing) -> list[RouteWeights]:
         weights = dict.fromkeys(Variant, 0)
         others = 0
         destinations = list(objects.mappings(entry, "route"))
-        for each in destinations:
-            weight = _weight(each, alone=len(destinations) == 1)
-            variant = _variant(each, how) if _is_host(each, how) else None
+        for destination in destinations:
+            weight = _weight(destination, alone=len(destinations) == 1)
+            variant = _variant(destination, how) if _is_host(destination, how) else None
             if variant is None:
                 others += weight
             else:
@@ -265,7 +265,11 @@ def _shares(
 ) -> dict[Variant, int]:
     destinations = list(objects.mappings(entry, "route"))
     alone = len(destinations) == 1
-    others = sum(_weight(each, alone=alone) for each in destinations if not _is_host(each, how))
+    others = sum(
+        _weight(destination, alone=alone)
+        for destination in destinations
+        if not _is_host(destination, how)
+    )
     if others > _WHOLE:
         raise errors.user_error(
             f"other hosts of route {title} in VirtualService {item.name} have {others} percent",
@@ -286,7 +290,7 @@ def _entries(
     entry: json.JsonObject, how: Routing, shares: Mapping[Variant, int]
 ) -> Iterator[json.JsonObject]:
     destinations = list(objects.mappings(entry, "route"))
-    mine = [each for each in destinations if _is_host(each, how)]
+    mine = [destination for destination in destinations if _is_host(destination, how)]
     for variant, weight in shares.items():
         if weight or variant is Variant.PRIMARY:
             yield _entry(mine, variant, how, weight)

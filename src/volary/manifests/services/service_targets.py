@@ -43,7 +43,7 @@ def find(
     manifests: Sequence[manifest.Manifest], app: applications.Application
 ) -> manifest.Manifest | None:
     """Return the Service that is rolled out; None when it is not among the manifests."""
-    names = [each.name for each in app.workloads if each.kind == KIND]
+    names = [workload.name for workload in app.workloads if workload.kind == KIND]
     found = services.find(manifests, applications.ObjectReference(name=names[0]))
     return found[0] if found else None
 

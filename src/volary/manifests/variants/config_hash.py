@@ -83,7 +83,7 @@ def _used(
     found = []
     # "ConfigMap" sorts before "Secret": ConfigMaps come first, each kind by name.
     for kind, name in sorted(names):
-        same = [each for each in configs if (each.kind, each.name) == (kind, name)]
+        same = [config for config in configs if (config.kind, config.name) == (kind, name)]
         beside = [each for each in same if each.namespace == item.namespace]
         found += (beside or same)[-1:]
     return found

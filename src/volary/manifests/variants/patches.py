@@ -59,7 +59,7 @@ def _patched(item: manifest.Manifest, patch: pipelines.Patch) -> manifest.Manife
             f"failed to patch manifest: {item.key.title}, error: {error}", where=item.origin
         ) from error
     except errors.UserError as error:
-        reasons = "; ".join(each.message for each in error.problems)
+        reasons = "; ".join(problem.message for problem in error.problems)
         raise errors.user_error(
             f"failed to patch manifest: {item.key.title}, error: {reasons}",
             where=item.origin,

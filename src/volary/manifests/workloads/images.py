@@ -61,7 +61,7 @@ def find(item: manifest.Manifest) -> list[str]:
     if spec is None:
         return []
     containers = workloads.containers(spec, ephemeral=False)
-    return [image for each in containers if (image := objects.text(each, "image"))]
+    return [image for container in containers if (image := objects.text(container, "image"))]
 
 
 def find_all(manifests: Sequence[manifest.Manifest]) -> list[str]:

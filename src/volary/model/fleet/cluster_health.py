@@ -77,7 +77,7 @@ class ClusterHealth:
         return self._taint(marks.DRAINED)
 
     def _taint(self, key: str) -> marks.Taint | None:
-        return next((each for each in self.taints if each.key == key), None)
+        return next((taint for taint in self.taints if taint.key == key), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,10 @@ class FleetHealth:
         """Clusters that are not ready or do not answer, and those that are about to count so."""
         bad = (ClusterState.NOT_READY, ClusterState.UNREACHABLE)
         return tuple(
-            each
-            for each in self.clusters
-            if each.state in bad or (each.pending is not None and each.pending.state in bad)
+            cluster
+            for cluster in self.clusters
+            if cluster.state in bad
+            or (cluster.pending is not None and cluster.pending.state in bad)
         )
 
 

@@ -91,7 +91,7 @@ def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> t
     that tolerates `NoExecute` for some seconds may be scheduled).
     """
     known = tuple(tolerations)
-    return tuple(each for each in taints if not any(tolerates(one, each) for one in known))
+    return tuple(taint for taint in taints if not any(tolerates(one, taint) for one in known))
 
 
 def title(taint: Taint) -> str:

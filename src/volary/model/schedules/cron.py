@@ -82,7 +82,7 @@ def parse(text: str) -> Schedule:
         tuple(sorted(hours)),
         days,
         months,
-        frozenset(each % 7 for each in weekdays),
+        frozenset(weekday % 7 for weekday in weekdays),
         either,
     )
     if found.next_day(date(2096, 1, 1)) is None:

@@ -104,7 +104,9 @@ class Rule:
             return self._is_as_the_beginning(day, start)
         if self.month_days and not self._is_month_day(day):
             return False
-        return not self.weekdays or any(self._is_weekday(day, *each) for each in self.weekdays)
+        return not self.weekdays or any(
+            self._is_weekday(day, *weekday) for weekday in self.weekdays
+        )
 
     def _is_as_the_beginning(self, day: date, start: date) -> bool:
         match self.frequency:
@@ -335,7 +337,7 @@ def in_local_time(rule: str, zone: str) -> str:
         ValueError: It is no time.
     """
     parts = rule.strip().upper().split(";")
-    found = (each.partition("=") for each in parts)
+    found = (part.partition("=") for part in parts)
     return ";".join(
         f"{name}={local(value, zone)}" if name == "UNTIL" else f"{name}{equals}{value}"
         for name, equals, value in found

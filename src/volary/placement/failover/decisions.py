@@ -224,7 +224,7 @@ def _untolerated(
     kept: dict[str, observed_durations.ObservedDuration],
 ) -> EvictionReason | None:
     """Return the mark that is put up with for the shortest time from now on."""
-    cluster = next((each for each in situation.targets if each.name == name), None)
+    cluster = next((target for target in situation.targets if target.name == name), None)
     reasons: list[tuple[timedelta, EvictionReason]] = []
     for mark in cluster.taints if cluster else ():
         limit = _toleration_left(mark, situation.application.tolerations, behaviour)
@@ -248,7 +248,7 @@ def _untolerated(
             second, missing = _confirmed_by_probe(situation, name, witness, limit, kept)
             evidence, lacks = evidence + second, lacks or missing
         reasons.append((left, EvictionReason(name, Cause.CLUSTER, evidence, behaviour, lacks)))
-    complete = [each for each in reasons if not each[1].lacks]
+    complete = [reason for reason in reasons if not reason[1].lacks]
     best = min(complete or reasons, key=lambda each: each[0], default=None)
     return best[1] if best else None
 
@@ -259,7 +259,7 @@ def _toleration_left(
     behaviour: failover_rules.Behaviour,
 ) -> timedelta | None:
     """Return how long a mark is put up with; None: for ever (Kubernetes: the taint manager)."""
-    about = [each for each in tolerations if taints.tolerates(each, mark)]
+    about = [toleration for toleration in tolerations if taints.tolerates(toleration, mark)]
     if not about:
         return behaviour.toleration
     limits = [each.seconds for each in about if each.seconds is not None]
@@ -314,7 +314,7 @@ def _unhealthy(
         f" {observed_durations.describe(behaviour.toleration)}"
     )
     others = [each for each in situation.placement.chosen if each != name]
-    well = [each for each in others if situation.health.get(each) is healthy]
+    well = [other for other in others if situation.health.get(other) is healthy]
     lacks = ""
     if clock.lasted < behaviour.toleration:
         lacks = f"seen for {observed_durations.describe(clock.lasted)} so far"
@@ -353,7 +353,7 @@ def _replacement(situation: Situation, chosen: Sequence[str], name: str) -> _Rep
     found = spread.choose(candidates, app.spread, remaining)
     if found.failure:
         return _Replacement((), failure=f"there is nowhere to go: {found.failure}")
-    new = tuple(each for each in found.names if each not in remaining)
+    new = tuple(name for name in found.names if name not in remaining)
     if not new and not situation.is_divided:
         return _Replacement((), failure="there is nowhere to go: no other cluster qualifies")
     if not any(map(situation.is_well, found.names)):

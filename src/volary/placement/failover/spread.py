@@ -52,7 +52,7 @@ class Choice:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the chosen clusters."""
-        return tuple(each.name for each in self.clusters)
+        return tuple(cluster.name for cluster in self.clusters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,13 @@ def choose(
     else:
         chosen, failure = _by_group(ranked, clusters, groups, ours, room)
     if failure:
-        return Choice((), {each.name: failure for each in candidates} | left_out, failure)
+        return Choice((), {candidate.name: failure for candidate in candidates} | left_out, failure)
     for each in able:
         if each.name not in chosen:
             left_out[each.name] = _why_not(each, chosen, able, clusters, groups)
-    return Choice(tuple(each for each in candidates if each.name in chosen), left_out)
+    return Choice(
+        tuple(candidate for candidate in candidates if candidate.name in chosen), left_out
+    )
 
 
 def group_of(cluster: fleets.Cluster, constraint: spread_constraints.Constraint) -> str:
@@ -113,8 +115,8 @@ def _split(
     constraints: Sequence[spread_constraints.Constraint],
 ) -> tuple[spread_constraints.Constraint, spread_constraints.Constraint | None]:
     """Return the constraint by cluster, and the one by groups."""
-    by_cluster = [each for each in constraints if each.is_of_clusters]
-    by_group = [each for each in constraints if not each.is_of_clusters]
+    by_cluster = [constraint for constraint in constraints if constraint.is_of_clusters]
+    by_group = [constraint for constraint in constraints if not constraint.is_of_clusters]
     return (
         by_cluster[0] if by_cluster else spread_constraints.Constraint(),
         by_group[0] if by_group else None,
@@ -235,13 +237,13 @@ def _stable(
         (each for each in known if held.intersection(each.members)),
         key=lambda each: (-len(held.intersection(each.members)), -each.weight, each.name),
     )[:most]
-    names = {each.name for each in ours}
+    names = {our.name for our in ours}
     others = [each for each in known if each.name not in names]
     found = select_groups(
-        [(each.name, len(each.members), each.weight) for each in others],
+        [(other.name, len(other.members), other.weight) for other in others],
         max(groups.least - len(ours), 0),
         most - len(ours),
-        clusters.least - sum(len(each.members) for each in ours),
+        clusters.least - sum(len(our.members) for our in ours),
     )
     if found is None:
         return None
@@ -253,7 +255,7 @@ def _weight(
     members: Sequence[str], held: set[str], room: ReplicaCapacity | None, least: int, need: int
 ) -> int:
     """Return how good a group is (Karmada: calcGroupScore)."""
-    scores = [_score(each, held) for each in members]
+    scores = [_score(member, held) for member in members]
     if room is None or not room.is_divided:
         fit = [
             score

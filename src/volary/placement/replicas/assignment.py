@@ -67,7 +67,7 @@ class Assignment:
 
     def find(self, key: manifest.ResourceKey) -> WorkloadAssignment | None:
         """Return how a workload is divided; None: it is not."""
-        return next((each for each in self.workloads if each.key == key), None)
+        return next((workload for workload in self.workloads if workload.key == key), None)
 
     def replicas(self, key: manifest.ResourceKey) -> dict[str, int]:
         """Return the number of pods by cluster; empty: it is not divided."""
@@ -150,10 +150,10 @@ def assign(
     if policy.division is not overrides.Division.DIVIDED:
         return EMPTY
     by_capacity = policy.needs_capacity
-    names = {each.name for each in clusters}
+    names = {cluster.name for cluster in clusters}
     silent = {name: why for name, why in unavailable.items() if by_capacity and name in names}
     situation = _Situation(policy, clusters, previous, capacity, silent, uid, fresh)
-    divided = tuple(_divide(each, situation) for each in workloads)
+    divided = tuple(_divide(workload, situation) for workload in workloads)
     read = {name: each.read_at for name, each in capacity.items() if name in names and by_capacity}
     return Assignment(divided, read, silent)
 
@@ -170,8 +170,8 @@ def restored(
     there, and clusters that nothing can be changed on (`fixed`, by their number of pods in all)
     have what it gives them.
     """
-    names = {each.name for each in clusters}
-    found = [wanted.find(each.key) for each in workloads]
+    names = {cluster.name for cluster in clusters}
+    found = [wanted.find(workload.key) for workload in workloads]
     divided = [each for each in found if each is not None]
     if len(divided) < len(workloads) or not workloads:
         return None
@@ -203,9 +203,9 @@ def needs_capacity(
     if not policy.needs_capacity:
         return False
     return any(
-        sum(_current(each, previous, [one.name for one in clusters]).values()) < each.total
-        for each in workloads
-        if each.is_uniform
+        sum(_current(workload, previous, [one.name for one in clusters]).values()) < workload.total
+        for workload in workloads
+        if workload.is_uniform
     )
 
 
@@ -250,7 +250,7 @@ def _by_capacity(workload: divisible_workloads.Workload, situation: _Situation) 
             hint="write the same number for every cluster, or use preference: Weighted",
             where=workload.origin,
         )
-    names = [each.name for each in situation.clusters]
+    names = [cluster.name for cluster in situation.clusters]
     held = _current(workload, situation.previous, names)
     kept = {name: held.get(name, 0) for name in names if name in situation.unavailable}
     wanted = max(0, workload.total - sum(kept.values()))

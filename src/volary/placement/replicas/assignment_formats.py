@@ -11,7 +11,7 @@ from volary.placement.replicas import assignment
 def to_document(made: assignment.Assignment) -> json.JsonObject:
     """Return an assignment as JSON."""
     return {
-        "workloads": [_workload_document(each) for each in made.workloads],
+        "workloads": [_workload_document(workload) for workload in made.workloads],
         "readAt": {name: at.isoformat() for name, at in made.read_at.items()},
         "unavailable": dict(made.unavailable),
     }
@@ -64,8 +64,8 @@ def _read_workload(document: json.JsonObject) -> assignment.WorkloadAssignment:
 
 def describe(made: assignment.Assignment) -> Iterator[str]:
     """Yield a line for each workload, with what was free for it and when that was read."""
-    for each in made.workloads:
-        yield f"{each.key.title}: {each.reason}{_describe_capacity(each, made)}"
+    for workload in made.workloads:
+        yield f"{workload.key.title}: {workload.reason}{_describe_capacity(workload, made)}"
 
 
 def read_at(made: assignment.Assignment) -> str:

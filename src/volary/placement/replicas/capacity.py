@@ -62,13 +62,13 @@ def cluster_capacity(
         taken[name][_PODS] += 1
         for resource, amount in requests(objects.mapping(pod, "spec")).items():
             taken[name][resource] += amount
-    return ClusterCapacity(tuple(_node(each, taken) for each in nodes if _is_ready(each)), read_at)
+    return ClusterCapacity(tuple(_node(node, taken) for node in nodes if _is_ready(node)), read_at)
 
 
 def pods_that_fit(left: ClusterCapacity, pod: json.JsonObject) -> int:
     """Return how many more pods with the specification `pod` fit into a cluster."""
     wanted = requests(pod)
-    return sum(_on_node(each, wanted) for each in left.nodes if _accepts(each, pod))
+    return sum(_on_node(node, wanted) for node in left.nodes if _accepts(node, pod))
 
 
 def requests(pod: json.JsonObject) -> dict[str, Decimal]:
@@ -126,12 +126,12 @@ def _accepts(node: Node, pod: json.JsonObject) -> bool:
         return False
     required = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     terms = list(objects.mappings(pod, *required, "nodeSelectorTerms"))
-    if terms and not any(_matches_term(node, each) for each in terms):
+    if terms and not any(_matches_term(node, term) for term in terms):
         return False
     tolerations = list(objects.mappings(pod, "tolerations"))
     return all(
         taint.get("effect") not in _TAINT_EFFECTS
-        or any(_tolerates(each, taint) for each in tolerations)
+        or any(_tolerates(toleration, taint) for toleration in tolerations)
         for taint in node.taints
     )
 

@@ -62,16 +62,16 @@ def by_weights(
     none. Without weights, or with none that counts, all clusters weigh the same.
     """
     votes = {
-        each.name: max(
-            (rule.weight for rule in weights if selectors.matches(rule.targets, each)), default=0
+        cluster.name: max(
+            (rule.weight for rule in weights if selectors.matches(rule.targets, cluster)), default=0
         )
-        for each in clusters
+        for cluster in clusters
     }
     votes = {name: weight for name, weight in votes.items() if weight > 0}
     if not votes:
-        votes = {each.name: 1 for each in clusters}
+        votes = {cluster.name: 1 for cluster in clusters}
     found = webster(replicas, votes, uid=uid)
-    return {each.name: found.get(each.name, 0) for each in clusters}
+    return {cluster.name: found.get(cluster.name, 0) for cluster in clusters}
 
 
 def by_capacity(

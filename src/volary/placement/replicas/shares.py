@@ -42,15 +42,20 @@ def apply(
     if policy.division is not overrides.Division.DIVIDED:
         return list(manifests)
     dividends = divisible_workloads.find({cluster.name: manifests}, policy)
-    missing = [each for each in dividends if assigned is None or assigned.find(each.key) is None]
+    missing = [
+        dividend
+        for dividend in dividends
+        if assigned is None or assigned.find(dividend.key) is None
+    ]
     if missing and policy.needs_capacity:
         raise unassigned(missing[0])
     decided = {
-        each.key: each for each in assignment.assign(policy, missing, targets, uid=uid).workloads
+        workload.key: workload
+        for workload in assignment.assign(policy, missing, targets, uid=uid).workloads
     }
     if assigned is not None:
-        decided = {**{each.key: each for each in assigned.workloads}, **decided}
-    known = {each.key: decided[each.key].shares.get(cluster.name) for each in dividends}
+        decided = {**{workload.key: workload for workload in assigned.workloads}, **decided}
+    known = {dividend.key: decided[dividend.key].shares.get(cluster.name) for dividend in dividends}
     return _shared(manifests, known)
 
 

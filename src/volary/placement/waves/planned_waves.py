@@ -74,8 +74,8 @@ def divide(waves: rollouts.Waves, clusters: Sequence[fleets.Cluster]) -> Divisio
 def rollback_order(division: Division) -> Division:
     """Return the same waves, the last one first, without what would hold them up."""
     freed = (
-        replace(each, wave=replace(each.wave, soak=timedelta(), gate=rollouts.Gate()))
-        for each in reversed(division.waves)
+        replace(wave, wave=replace(wave.wave, soak=timedelta(), gate=rollouts.Gate()))
+        for wave in reversed(division.waves)
     )
     return Division(tuple(freed), division.warnings)
 
@@ -123,17 +123,17 @@ def _rank(cluster: fleets.Cluster, label: str) -> tuple[int, int, str]:
 def _one_per(label: str, clusters: Iterable[fleets.Cluster]) -> Iterator[fleets.Cluster]:
     """Yield the first cluster of each value; one without a value is not taken."""
     seen: set[str] = set()
-    for each in clusters:
+    for cluster in clusters:
         values = (
-            selectors.field_values(each, label)
+            selectors.field_values(cluster, label)
             if label in selectors.FIELDS
-            else {each.labels[label]}
-            if each.labels.get(label)
+            else {cluster.labels[label]}
+            if cluster.labels.get(label)
             else set()
         )
         if values and not values <= seen:
             seen |= values
-            yield each
+            yield cluster
 
 
 def _rest(waves: rollouts.Waves, left: Sequence[fleets.Cluster]) -> PlannedWave:

@@ -56,15 +56,15 @@ def _by_wave(
     stages: Sequence[pipelines.Stage], planned: Sequence[planned_waves.PlannedWave]
 ) -> Iterator[Step]:
     for place, wave in enumerate(planned):
-        for each in stages:
-            yield Step(each, wave)
+        for stage in stages:
+            yield Step(stage, wave)
         yield from _gates(planned, place, len(stages))
 
 
 def _by_stage(
     stages: Sequence[pipelines.Stage], planned: Sequence[planned_waves.PlannedWave]
 ) -> Iterator[Step]:
-    promoting = [each.index for each in stages if each.name in PROMOTING]
+    promoting = [stage.index for stage in stages if stage.name in PROMOTING]
     last = promoting[-1] if promoting else stages[-1].index
     for each in stages:
         for place, wave in enumerate(planned):

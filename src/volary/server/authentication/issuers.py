@@ -119,7 +119,7 @@ class Issuer:
         except (jwt.PyJWTError, TypeError, AttributeError) as error:
             raise errors.TemporaryError("the issuer's keys cannot be read") from error
         # A shared secret among the keys is not a key that proves anything.
-        self._keys = {each.key_id or "": each for each in read.keys if each.key_type != "oct"}
+        self._keys = {key.key_id or "": key for key in read.keys if key.key_type != "oct"}
         self._fetched = now
 
     async def _document(self) -> Mapping[str, Any]:

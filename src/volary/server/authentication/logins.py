@@ -119,7 +119,7 @@ class Authenticator:
         subject, groups = claims.get(oidc.subject_claim), claims.get(oidc.groups_claim, ())
         if not isinstance(subject, str) or not subject:
             raise UnauthenticatedError("the token does not say who it is for")
-        named = [each for each in groups if isinstance(each, str)] if _is_list(groups) else []
+        named = [group for group in groups if isinstance(group, str)] if _is_list(groups) else []
         grants = permissions.grants_of(self.settings.roles, subject, named)
         return permissions.Person(subject, grants)
 

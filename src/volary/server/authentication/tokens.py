@@ -98,7 +98,7 @@ class TokenFile:
         made = Token(secrets.token_hex(4), name, _digest(written), role, now, match_labels, expires)
 
         def add(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-            if any(each.name == name and each.is_valid(now) for each in tokens):
+            if any(token.name == name and token.is_valid(now) for token in tokens):
                 raise errors.user_error(
                     f"there is a token {name} already", hint=f"volary token revoke {name}"
                 )
@@ -118,10 +118,10 @@ class TokenFile:
         def close(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
             nonlocal count
             changed = []
-            for each in tokens:
-                meant = name in (each.name, each.id) and each.revoked is None
+            for token in tokens:
+                meant = name in (token.name, token.id) and token.revoked is None
                 count += meant
-                changed.append(msgspec.structs.replace(each, revoked=now) if meant else each)
+                changed.append(msgspec.structs.replace(token, revoked=now) if meant else token)
             return tuple(changed)
 
         self._change(close)

@@ -50,7 +50,7 @@ class Visibility:
                 records.ApplicationFilter(with_removed=True), cursor=cursor, limit=_PAGE
             )
             found.update(
-                each.name for each in page.items if self.person.may(self.permission, each.labels)
+                item.name for item in page.items if self.person.may(self.permission, item.labels)
             )
             cursor = page.cursor
             if not cursor:

@@ -63,9 +63,9 @@ def _twin(annotation: Any) -> Any:
         return struct_of(annotation)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is tuple:
-        return tuple.__class_getitem__(tuple(_twin(each) for each in arguments))
+        return tuple.__class_getitem__(tuple(_twin(argument) for argument in arguments))
     if origin in (types.UnionType, Union):
-        return Union[tuple(_twin(each) for each in arguments)]  # noqa: UP007 - made at run time
+        return Union[tuple(_twin(argument) for argument in arguments)]  # noqa: UP007 - made at run time
     return annotation
 
 
@@ -93,7 +93,7 @@ def many(
     request: requests.Request, items: tuple[object, ...], cursor: str = ""
 ) -> responses.Response:
     """Answer with a page: ``items``, and ``cursor`` of the next one (empty: the last)."""
-    return answer(request, encode({"items": [to_struct(each) for each in items], "cursor": cursor}))
+    return answer(request, encode({"items": [to_struct(item) for item in items], "cursor": cursor}))
 
 
 def answer(request: requests.Request, body: bytes, *, status: int = 200) -> responses.Response:

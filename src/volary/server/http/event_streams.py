@@ -125,8 +125,8 @@ class EventStream(responses.Response):
         yield b"retry: 2000\n\n"
         while not self._here.stopping.is_set() and loop.time() < end:
             pieces, last = await self._next()
-            for each in pieces:
-                yield _write(each.event, each.data, each.id)
+            for piece in pieces:
+                yield _write(piece.event, piece.data, piece.id)
             if last:
                 return
             if pieces:
@@ -144,7 +144,7 @@ class EventStream(responses.Response):
         except errors.TemporaryError:
             # The store is away; the reader sees heartbeats until it is back.
             return [], False
-        return pieces, any(each.is_last for each in pieces)
+        return pieces, any(piece.is_last for piece in pieces)
 
     async def _rest(self, seconds: float) -> None:
         """Wait for a change, or for the server's stop."""
@@ -154,8 +154,8 @@ class EventStream(responses.Response):
                 group.create_task(self._here.stopping.wait()),
             ]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            for each in waits:
-                each.cancel()
+            for wait in waits:
+                wait.cancel()
 
 
 async def _disconnected(receive: types.Receive) -> None:

@@ -70,8 +70,8 @@ async def refused(_: requests.Request, error: Exception) -> responses.Response:
 
 def _of_user(status: HTTPStatus, error: errors.UserError) -> responses.Response:
     found = [
-        {"message": each.message, "where": str(each.where), "hint": each.hint}
-        for each in error.problems
+        {"message": problem.message, "where": str(problem.where), "hint": problem.hint}
+        for problem in error.problems
     ]
     first = error.problems[0] if error.problems else None
     return problem(

@@ -51,7 +51,7 @@ async def list_applications(
         page = await service.applications(wanted, cursor=cursor, limit=limit)
         items = page.items
         if not seen.is_unrestricted:
-            items = tuple(each for each in items if seen.person.may(seen.permission, each.labels))
+            items = tuple(item for item in items if seen.person.may(seen.permission, item.labels))
         cursor = page.cursor
         if items or not cursor:
             return encoding.many(request, items, cursor)

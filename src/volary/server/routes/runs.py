@@ -184,7 +184,7 @@ async def list_pending_approvals(
     )
     while True:
         page = await service.runs(wanted, cursor=cursor, limit=limit)
-        found = [await service.run(each.id) for each in page.items]
+        found = [await service.run(item.id) for item in page.items]
         waiting = tuple(each for each in found if each.pending_approval)
         cursor = page.cursor
         if waiting or not cursor:

@@ -30,12 +30,12 @@ async def stream_run(
         events = await service.events(run, at, limit=limit)
         pieces = [
             event_streams.StreamEvent(
-                each.number,
-                each.event,
-                {"number": each.number, **each.document},
-                is_last=each.event == _LAST,
+                event.number,
+                event.event,
+                {"number": event.number, **event.document},
+                is_last=event.event == _LAST,
             )
-            for each in events
+            for event in events
         ]
         return pieces, events[-1].number if events else at
 
@@ -54,9 +54,9 @@ async def stream_all(
     async def fetch(at: int, limit: int) -> tuple[list[event_streams.StreamEvent], int]:
         events = await service.all_events(at, application=application, limit=limit)
         pieces = [
-            event_streams.StreamEvent(each.position, each.event, encoding.to_struct(each))
-            for each in events
-            if await seen.can_see(each.application)
+            event_streams.StreamEvent(event.position, event.event, encoding.to_struct(event))
+            for event in events
+            if await seen.can_see(event.application)
         ]
         return pieces, events[-1].position if events else at
 
@@ -81,7 +81,7 @@ async def stream_logs(
         # Asked before the lines: what a run that has ended said is all there then.
         ended = (await service.run(run)).summary.finished
         lines = await service.logs(run, stage=stage, target=cluster, after=at, limit=limit)
-        pieces = [_line(each) for each in lines]
+        pieces = [_line(line) for line in lines]
         at = lines[-1].position if lines else at
         if ended and len(lines) < limit:
             pieces.append(

@@ -145,7 +145,7 @@ class Mirror:
     def _branches(self) -> list[str]:
         names = self._opened.references
         return [
-            each.removeprefix(git_hosts.HEADS) for each in names if each.startswith(git_hosts.HEADS)
+            name.removeprefix(git_hosts.HEADS) for name in names if name.startswith(git_hosts.HEADS)
         ]
 
     def _forget(self, branch: str) -> None:
@@ -189,7 +189,7 @@ class _DeepeningRepository(repositories.Repository):
         try:
             return await read()
         except errors.UserError:
-            if not all(_HASH.fullmatch(each) for each in commits):
+            if not all(_HASH.fullmatch(commit) for commit in commits):
                 raise
         for each in commits:
             await self._mirror.ensure(each)

@@ -153,8 +153,8 @@ def prepare(
         namespace=described.input.namespace,
         options=options,
         value_files=tuple(
-            chart_input_file(files, directory, each, what="value file")
-            for each in options.value_files
+            chart_input_file(files, directory, value_file, what="value file")
+            for value_file in options.value_files
         ),
         set_files=tuple(
             (key, chart_input_file(files, directory, each, what="set file"))

@@ -52,7 +52,7 @@ def flags(options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _refused(name: str, value: str) -> errors.Problem:
-    allowed = ", ".join(f"{flag}={each}" for flag, values in ALLOWED.items() for each in values)
+    allowed = ", ".join(f"{flag}={value}" for flag, values in ALLOWED.items() for value in values)
     return errors.Problem(
         f"the kustomize option {name}={value} is not allowed"
         if value

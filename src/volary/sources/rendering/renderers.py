@@ -219,7 +219,10 @@ class _Wanted:
     @classmethod
     def choose(cls, described: applications.Application, target: str) -> "_Wanted":
         given = described.input
-        entry = next((each for each in given.multi_targets if each.target == target), None)
+        entry = next(
+            (multi_target for multi_target in given.multi_targets if multi_target.target == target),
+            None,
+        )
         if entry is None:
             entry = applications.TargetInput(target)
         options = entry.kustomize_options or given.kustomize_options
@@ -279,7 +282,7 @@ def _for_cluster(
 ) -> Rendered:
     """Return the manifests as one cluster of the application's gets them."""
     clusters = fleet_checks.deployment_targets(described, members) if members else ()
-    cluster = next((each for each in clusters if each.name == target), None)
+    cluster = next((cluster for cluster in clusters if cluster.name == target), None)
     if cluster is None:
         raise errors.user_error(
             f"what {target} has different cannot be told: no fleet is known that it belongs to",
@@ -310,5 +313,7 @@ def _without_settings(
 
 
 def _digest(manifests: list[manifest.Manifest]) -> str:
-    text = json.dumps([each.body for each in manifests], sort_keys=True, separators=(",", ":"))
+    text = json.dumps(
+        [manifest.body for manifest in manifests], sort_keys=True, separators=(",", ":")
+    )
     return hashlib.sha256(text.encode()).hexdigest()

@@ -39,7 +39,7 @@ class AnalysisRun:
         into a time when nothing was running are not made up for.
         """
         async with asyncio.TaskGroup() as group:
-            pending = {group.create_task(self._follow(each)) for each in self.judge.rules}
+            pending = {group.create_task(self._follow(rule)) for rule in self.judge.rules}
             while pending:
                 done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
                 failed = cluster_judges.first_failure([each.result() for each in done])
@@ -132,7 +132,7 @@ class _BackgroundAnalysis:
     def _conclude(self, ended: statuses.Outcome) -> statuses.Outcome:
         found = self.analysis_run.verdicts.values()
         lines = [f"{each.result.value}: {each.sentence}" for each in found]
-        silent = {each.name for each in self.analysis_run.judge.rules} - set(
+        silent = {rule.name for rule in self.analysis_run.judge.rules} - set(
             self.analysis_run.verdicts
         )
         lines += [f"{name} was not measured before the stage ended" for name in sorted(silent)]

@@ -124,7 +124,7 @@ _Basis = Mapping[str, tuple[int, datetime, bool, bool]]
 def _basis(known: Mapping[str, analysis.Series], at: datetime) -> _Basis:
     return {
         target: (
-            sum(each.time <= at for each in series.measurements),
+            sum(measurement.time <= at for measurement in series.measurements),
             series.started,
             at >= series.ends,
             at >= series.deadline,
@@ -151,8 +151,8 @@ class Judge:
 
     def restore(self, documents: Iterable[json.JsonObject]) -> None:
         """Take up what was measured before a restart."""
-        for each in documents:
-            found = findings.to_measurement(each)
+        for document in documents:
+            found = findings.to_measurement(document)
             self._kept.setdefault(found.metric, []).append(found)
 
     def series(self, rule: analysis.Rule) -> analysis.Series:
@@ -273,7 +273,7 @@ class Judge:
                 others = self.context.not_updated or ("",)
                 return [
                     Side(primary, judged, here),
-                    *(Side(primary, reference, each) for each in others),
+                    *(Side(primary, reference, other) for other in others),
                 ]
             case analysis.Strategy.THRESHOLD:
                 return [Side(new_version(self.context), judged, here)]
@@ -369,5 +369,5 @@ def first_failure(
     verdicts: Sequence[analysis.Verdict],
 ) -> analysis.Verdict | None:
     """Return the first verdict that fails the release; None: none does."""
-    failed = (each for each in verdicts if each.result is analysis.Result.FAIL)
+    failed = (verdict for verdict in verdicts if verdict.result is analysis.Result.FAIL)
     return next((each for each in failed if not each.dry_run), None)

@@ -164,7 +164,7 @@ def of_series(rule: analysis.Rule, series: Sequence[analysis.Series]) -> analysi
     """Return the newest look of a rule over one cluster or many, judged."""
     found = samples.gather(rule, [_recent(rule, each) for each in series])
     if not found:
-        times = [each.time for one in series for each in one.measurements]
+        times = [measurement.time for one in series for measurement in one.measurements]
         at = max(times, default=series[0].started)
         return analysis.Check(analysis.Result.INCONCLUSIVE, "still warming up", at)
     return checks.of_look(rule, found[-1], found[:-1])
@@ -222,7 +222,7 @@ async def open_checker(
         raise TypeError(f"{context.stage.name} needs a clock to measure by")
     ends = max(started, context.clock.now()) + work.remaining
     tolerant = tuple(
-        replace(each, failure_limit=max(each.failure_limit, threshold - 1)) for each in rules
+        replace(rule, failure_limit=max(rule.failure_limit, threshold - 1)) for rule in rules
     )
     judge = await cluster_judges.open_judge(
         context,

@@ -121,7 +121,7 @@ class Trial:
                     _TrialReport(name, target, found),
                     self.meter,
                     self.clock,
-                    not_updated=tuple(each for each in self.names if each != target)[:1],
+                    not_updated=tuple(name for name in self.names if name != target)[:1],
                 ),
                 period=period,
                 rules=(rule,),

@@ -103,7 +103,7 @@ def _failure(
     failed: analysis.Verdict, rules: Iterable[analysis.Rule]
 ) -> execution.StageFailedError:
     """Return what fails the stage: a verdict over all clusters is not one cluster's failure."""
-    deciders = (each.decider for each in rules if each.name == failed.metric)
+    deciders = (rule.decider for rule in rules if rule.name == failed.metric)
     pooled = not failed.target or next(deciders, None) is analysis.Decider.POOLED
     return (execution.RefusedError if pooled else execution.StageFailedError)(failed.sentence)
 
@@ -119,4 +119,4 @@ def note(work: execution.Work, found: analysis.Verdict) -> None:
 
 
 def _names(rules: Iterable[analysis.Rule]) -> str:
-    return ", ".join(each.name for each in rules)
+    return ", ".join(rule.name for rule in rules)

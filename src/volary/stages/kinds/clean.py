@@ -45,16 +45,16 @@ async def drain(
     application = work.context.application
     router = interface.choose(application)
     route_objects = await live_routes.read(work, live_routes.candidates(source, application))
-    for each in route_objects:
-        if each.live is None:
+    for route_object in route_objects:
+        if route_object.live is None:
             continue
 
         def plan(now: live_routes.RouteObject) -> weights.Change:
             live = manifest.Manifest(now.live or {}, now.item.origin)
             return router.drained(live, which, application)
 
-        if plan(each).lines:
-            await routes.move(work, each, plan, source)
+        if plan(route_object).lines:
+            await routes.move(work, route_object, plan, source)
 
 
 async def remove(work: execution.Work, which: variant.Variant) -> str:

@@ -63,8 +63,8 @@ def plan(
     ways = [top]
     if options.mirror:
         ways.append(traffic_steps.Position(mirrored=True))
-    for each in ways:
-        wanted = divided(options, each)
+    for way in ways:
+        wanted = divided(options, way)
         router.check(wanted, application)
         for which in wanted.needed:
             variant_pods.labels(source, application, which)
@@ -229,11 +229,11 @@ class CanaryProgression:
     async def _round(self) -> traffic_steps.Tick:
         """Look, check, decide, and move the traffic if that is what follows."""
         reports = await self.barrier.share(await self._report())
-        position = traffic_steps.slowest_position([each.position for each in reports.values()])
+        position = traffic_steps.slowest_position([report.position for report in reports.values()])
         self.reason = _objections(reports) or self.reason
-        if not all(each.is_ready for each in reports.values()):
+        if not all(report.is_ready for report in reports.values()):
             return await self._stay(replace(position, weight=self.position.weight), self.reason)
-        answers = traffic_steps.combined_answers([each.answers for each in reports.values()])
+        answers = traffic_steps.combined_answers([report.answers for report in reports.values()])
         if answers == traffic_steps.Answers() and not traffic_steps.has_failed(
             self.options, position
         ):

@@ -80,15 +80,15 @@ async def undo(work: execution.Work, stages: contexts.Stages) -> list[str]:
         What went wrong, a sentence each; one that fails keeps no other from being run.
     """
     problems = []
-    for each in reversed(stages):
-        options = each.options
+    for stage in reversed(stages):
+        options = stage.options
         if not isinstance(options, pipelines.ScriptOptions) or not options.on_rollback:
             continue
-        key = f"{work.context.task.stage_id} {each.index}"
+        key = f"{work.context.task.stage_id} {stage.index}"
         try:
             work.note(await carry_out(work, options, options.on_rollback, key=key, undoing=True))
         except execution.StageFailedError as error:
-            problems.append(f"onRollback of stage {each.index + 1}: {error}")
+            problems.append(f"onRollback of stage {stage.index + 1}: {error}")
             work.caution(problems[-1])
     return problems
 

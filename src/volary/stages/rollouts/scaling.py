@@ -128,8 +128,8 @@ def is_scaled_by_others(item: manifest.Manifest, source: Sequence[manifest.Manif
         if each.kind in _SCALERS
     )
     return any(
-        (each.get("kind") or workloads.DEPLOYMENT, each.get("name")) == (item.kind, item.name)
-        for each in targets
+        (target.get("kind") or workloads.DEPLOYMENT, target.get("name")) == (item.kind, item.name)
+        for target in targets
     )
 
 

@@ -37,8 +37,8 @@ class Barrier:
         """Take a place; called once, before anything is said."""
         rendezvous = self.work.context.rendezvous
         said = rendezvous.said(_ROUND)
-        others = (said.get(each) for each in rendezvous.members)
-        reached = max((each for each in others if isinstance(each, int)), default=0)
+        others = (said.get(member) for member in rendezvous.members)
+        reached = max((other for other in others if isinstance(other, int)), default=0)
         self.round = max(0, reached - 1)
 
     async def share(self, value: T) -> Mapping[str, T]:

@@ -320,8 +320,8 @@ def _failed(work: Work, error: errors.VolaryError) -> statuses.Outcome:
     if gone is not None:
         return _outcome(work, statuses.TaskStatus.UNREACHABLE, str(gone))
     problems = error.problems if isinstance(error, errors.UserError | applier.ApplyError) else ()
-    for each in problems:
-        work.lines.extend(_lines(each, alone=len(problems) == 1))
+    for problem in problems:
+        work.lines.extend(_lines(problem, alone=len(problems) == 1))
     failed = _outcome(work, statuses.TaskStatus.FAILED, _reason(error, problems))
     return replace(failed, refused=isinstance(error, RefusedError))
 
@@ -365,7 +365,11 @@ async def in_background(background: Coroutine[object, object, None]) -> AsyncIte
             finally:
                 task.cancel()
     except BaseExceptionGroup as several:
-        known = (each for each in several.exceptions if isinstance(each, errors.VolaryError))
+        known = (
+            exception
+            for exception in several.exceptions
+            if isinstance(exception, errors.VolaryError)
+        )
         failure = failure or next(known, None)
         if failure is None:
             raise

@@ -71,7 +71,7 @@ class StageWebhooks:
 
     def of(self, kind: webhook.WebhookType) -> list[webhook.Webhook]:
         """Return the webhooks of a type, in their order."""
-        return [each for each in self.hooks if each.type is kind]
+        return [hook for hook in self.hooks if hook.type is kind]
 
     def describe(self, *, phase: str, **details: object) -> None:
         """Remember where the rollout is, for the questions that follow."""

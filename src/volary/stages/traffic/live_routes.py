@@ -88,15 +88,16 @@ def diverted(
     """Return the carriers whose live routes send traffic to another variant than primary."""
     router = interface.choose(application)
     return [
-        each
-        for each in route_objects
-        if each.live is not None and _is_diverted(router.read(each.live, application))
+        route_object
+        for route_object in route_objects
+        if route_object.live is not None
+        and _is_diverted(router.read(route_object.live, application))
     ]
 
 
 def _is_diverted(routes: Sequence[weights.RouteWeights]) -> bool:
     away = weights.receiving(routes) - {variant.Variant.PRIMARY}
-    return bool(away) or any(each.is_made for each in routes)
+    return bool(away) or any(route.is_made for route in routes)
 
 
 def keep_live(
@@ -107,9 +108,9 @@ def keep_live(
     """Return `manifests` with the live routes in place of Git's, so that no traffic moves."""
     router = interface.choose(application)
     held = {
-        (each.item.kind, each.item.name): each.live
-        for each in route_objects
-        if each.live is not None
+        (route_object.item.kind, route_object.item.name): route_object.live
+        for route_object in route_objects
+        if route_object.live is not None
     }
     return [
         _with_live_routes(router, item, live, application)
@@ -143,9 +144,9 @@ def split_new(
     A route that is made by us and not there yet would lead to pods that are not ready.
     """
     new = {
-        (each.item.kind, each.item.name)
-        for each in route_objects
-        if each.live is None and generated_routes.is_generated(each.item)
+        (route_object.item.kind, route_object.item.name)
+        for route_object in route_objects
+        if route_object.live is None and generated_routes.is_generated(route_object.item)
     }
     late = [item for item in manifests if (item.kind, item.name) in new]
     return [item for item in manifests if (item.kind, item.name) not in new], late

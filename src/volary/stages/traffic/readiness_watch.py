@@ -129,7 +129,7 @@ class ReadinessWatch:
             return await self._look_behind()
         live = await self._workloads()
         counts = [workload_health.pod_counts(each) for each in live]
-        ready, total = sum(each[0] for each in counts), sum(each[1] for each in counts)
+        ready, total = sum(count[0] for count in counts), sum(count[1] for count in counts)
         rules = self.work.context.application.health
         judged = (assessment.assess(each, rules) for each in live)
         permanent_failure = next((each for each in judged if each.permanent), None)
@@ -149,7 +149,7 @@ class ReadinessWatch:
             namespace=self.namespace,
             label_selector=label_selectors.exact(self._labels),
         )
-        live = [each for each in listed.items if _counts(each)]
+        live = [item for item in listed.items if _counts(item)]
         ready = sum(readiness.is_ready_pod(each) for each in live)
         enough = bool(live) and ready > 0 and ready * 100 >= len(live) * self.threshold
         sentence = f"{ready} of {len(live)} pods behind canary ready"
@@ -227,7 +227,7 @@ class ReadinessWatch:
 
     @property
     def _ready(self) -> int:
-        return sum(readiness.is_ready_pod(each) for each in self._pods.values())
+        return sum(readiness.is_ready_pod(pod) for pod in self._pods.values())
 
     async def _watch(self) -> None:
         client = self.work.context.client
@@ -266,7 +266,11 @@ class ReadinessWatch:
         label = application.variant_label
         name = tracking.label_value(application.name)
         wanted = label_selectors.exact({tracking.APPLICATION: name, label.key: label.canary_value})
-        kinds = {(each.group, each.kind) for each in self._originals if each.group == "apps"}
+        kinds = {
+            (original.group, original.kind)
+            for original in self._originals
+            if original.group == "apps"
+        }
         found: list[json.JsonObject] = []
         for group, kind in sorted(kinds):
             listed = await self.work.context.client.list(

@@ -61,12 +61,14 @@ def rising(
 
 def observed(routes: Sequence[RouteWeights]) -> division.Observed:
     """Return what the routes do together: the first that may be changed speaks for all."""
-    own = next((each for each in routes if each.is_editable and not each.is_made), None)
+    own = next((route for route in routes if route.is_editable and not route.is_made), None)
     shares = own.shares if own else {}
     return division.Observed(
         shares.get(variant.Variant.PRIMARY, 0),
         shares.get(variant.Variant.CANARY, 0),
         shares.get(variant.Variant.BASELINE, 0),
-        is_matched=any(each.is_made and variant.Variant.CANARY in each.shares for each in routes),
+        is_matched=any(
+            route.is_made and variant.Variant.CANARY in route.shares for route in routes
+        ),
         mirror=own.copies if own else 0,
     )

@@ -18,7 +18,7 @@ class Clusters:
     ) -> None:
         """Keep clusters, new or changed, all of them or none."""
         self._shelf.check_fence(fence)
-        self._shelf.clusters.update({each.name: shelves.own(each) for each in clusters})
+        self._shelf.clusters.update({cluster.name: shelves.own(cluster) for cluster in clusters})
 
     async def list(self) -> tuple[records.ClusterRecord, ...]:
         """Return all that are known, by name."""

@@ -19,7 +19,7 @@ class Events:
         """Return a run's events after the one with `number`, in order."""
         run = self._shelf.runs.get(run_id)
         return self._some(
-            (each for each in run.events if each.number > number) if run else (), limit
+            (event for event in run.events if event.number > number) if run else (), limit
         )
 
     async def all_after(

@@ -25,7 +25,7 @@ class Requests:
 
     async def unanswered(self, *, limit: int = 100) -> tuple[records.RequestRecord, ...]:
         """Return requests that wait for an answer, the oldest first."""
-        waiting = [each for each in self._shelf.requests.values() if each.answered is None]
+        waiting = [request for request in self._shelf.requests.values() if request.answered is None]
         waiting.sort(key=lambda each: (each.at, each.id))
         return shelves.own(tuple(waiting[: pagination.bounded(limit, self._limits.page)]))
 

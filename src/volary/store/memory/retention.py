@@ -82,9 +82,9 @@ def _prune_commits(shelf: shelves.Shelves, rule: records.Retention) -> int:
 
 def _prune_requests(shelf: shelves.Shelves, rule: records.Retention) -> int:
     old = [
-        each.id
-        for each in shelf.requests.values()
-        if each.answered is not None and each.answered < rule.before
+        request.id
+        for request in shelf.requests.values()
+        if request.answered is not None and request.answered < rule.before
     ]
     for request in old:
         del shelf.requests[request]

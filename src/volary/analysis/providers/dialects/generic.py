@@ -63,7 +63,7 @@ class Generic:
                 kind = "a list: add [*]" if isinstance(each, list) else "an object: name a field"
                 raise dialect.AnswerError(f"has, where the path leads, {kind}")
             values.append(dialect.number(each))
-        return [dialect.Points((each,)) for each in values]
+        return [dialect.Points((value,)) for value in values]
 
     def explain(self, body: bytes) -> str:
         """See `dialect.Dialect.explain`."""
@@ -71,5 +71,5 @@ class Generic:
 
 
 def _refuse(faults: Iterable[http_queries.Fault]) -> None:
-    for each in faults:
-        raise dialect.AnswerError(f"is not asked: {each.message}")
+    for fault in faults:
+        raise dialect.AnswerError(f"is not asked: {fault.message}")

@@ -72,13 +72,13 @@ def _insights(answer: dict[str, object]) -> list[dialect.Points]:
     for name in ("results", "timeSeries", "facets"):
         if name in answer:
             rows = dialect.items(answer[name])
-            inner = [dialect.items(dialect.mapping(each).get("results")) for each in rows]
+            inner = [dialect.items(dialect.mapping(row).get("results")) for row in rows]
             if name == "results":
                 return _rows(rows)
             lines = [tuple(_numbers(each)) for each in inner]
             if name == "facets":
-                return [dialect.Points(each) for each in lines]
-            return [dialect.Points(tuple(value for each in lines for value in each))]
+                return [dialect.Points(line) for line in lines]
+            return [dialect.Points(tuple(value for line in lines for value in line))]
     raise dialect.AnswerError("answered with something that is not New Relic's")
 
 

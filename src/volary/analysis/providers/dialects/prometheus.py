@@ -81,7 +81,7 @@ def _series(series: dict[str, object]) -> dialect.Points:
             "answered with a native histogram: put histogram_quantile(…) or the like around it"
         )
     samples = dialect.items(series["values"]) if "values" in series else [series.get("value")]
-    return dialect.Points(tuple(_sample(each) for each in samples))
+    return dialect.Points(tuple(_sample(sample) for sample in samples))
 
 
 def _sample(sample: object) -> float:

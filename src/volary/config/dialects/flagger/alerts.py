@@ -40,7 +40,7 @@ def translate(read: source.Source) -> None:
             read.reading.warn((*at, "providerRef"), message, hint)
             continue
         receivers[name] = _receiver(read, provider.spec, name, i)
-    if made := [each for each in receivers.values() if each]:
+    if made := [receiver for receiver in receivers.values() if receiver]:
         read.settings["notifications"] = {"receivers": made}
 
 

@@ -23,7 +23,7 @@ _PLACEHOLDER = re.compile(r"\{\{.*?\}\}")
 def translate(read: source.Source, step: steps.Step) -> None:
     """Write the checks of a stage, and name what has to be in the settings for them."""
     assert read.analysis is not None
-    types = [_type(read, each) for each in read.analysis.metrics]
+    types = [_type(read, metric) for metric in read.analysis.metrics]
     seen: set[str] = set()
     count = 0
     for i, each in enumerate(read.analysis.metrics):

@@ -77,16 +77,16 @@ class Source:
     def note(self, problems: Sequence[errors.Problem]) -> None:
         """Add problems of a neighbour, once each."""
         known = self.reading.problems
-        known += [each for each in problems if each not in known]
+        known += [problem for problem in problems if problem not in known]
 
     def find(self, kind: str, name: str) -> yaml.Document | None:
         """Return the neighbour of that kind and name; None when there is none."""
-        for each in self.neighbours:
-            value = each.value
+        for neighbour in self.neighbours:
+            value = neighbour.value
             if not isinstance(value, dict) or value.get("kind") != kind:
                 continue
             if text(value.get("metadata"), "name") == name:
-                return each
+                return neighbour
         return None
 
 

@@ -29,7 +29,7 @@ class Translation:
     @property
     def has_errors(self) -> bool:
         """Something has to be mended first."""
-        return any(each.severity is errors.Severity.ERROR for each in self.problems)
+        return any(problem.severity is errors.Severity.ERROR for problem in self.problems)
 
 
 def translate(
@@ -77,7 +77,7 @@ def _not_one(reading: readings.Reading, canaries: Sequence[yaml.Document]) -> No
         message = "there is no Canary: MetricTemplates and AlertProviders describe no application"
         reading.error((), message, "name the file with the Canary")
         return
-    places = ", ".join(str(each.where(())) for each in canaries)
+    places = ", ".join(str(canary.where(())) for canary in canaries)
     reading.error(
         (),
         f"{len(canaries)} Canaries in one directory: {places}",
@@ -127,7 +127,7 @@ def to_yaml(made: Translation, problems: Iterable[errors.Problem]) -> Converted:
     value = made.draft.value
     spec = {name: value["spec"][name] for name in _ORDER if name in value["spec"]}
     rest = {name: each for name, each in value["spec"].items() if name not in spec}
-    remarks = [f"{each.where}: {each.message}" for each in problems]
+    remarks = [f"{problem.where}: {problem.message}" for problem in problems]
     return Converted({**value, "spec": {**spec, **rest}}, tuple(remarks), made.settings)
 
 

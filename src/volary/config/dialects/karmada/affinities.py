@@ -28,8 +28,12 @@ def clusters(read: schema.ClusterAffinity | None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "names": list(read.cluster_names),
         "matchLabels": dict(labels.match_labels),
-        "matchExpressions": [requirement(each) for each in labels.match_expressions],
-        "matchFields": [requirement(each) for each in fields.match_expressions],
+        "matchExpressions": [
+            requirement(match_expression) for match_expression in labels.match_expressions
+        ],
+        "matchFields": [
+            requirement(match_expression) for match_expression in fields.match_expressions
+        ],
         "exclude": list(read.exclude),
     }
     return {key: value for key, value in found.items() if value}
@@ -76,8 +80,10 @@ def _labelled(read: schema.LabelSelector, metadata: Mapping[str, Any]) -> bool:
         return False
     return all(
         selectors.is_met(
-            rollouts.Requirement(each.key, each.operator, tuple(each.values)),
-            {labels[each.key]} if each.key in labels else None,
+            rollouts.Requirement(
+                match_expression.key, match_expression.operator, tuple(match_expression.values)
+            ),
+            {labels[match_expression.key]} if match_expression.key in labels else None,
         )
-        for each in read.match_expressions
+        for match_expression in read.match_expressions
     )

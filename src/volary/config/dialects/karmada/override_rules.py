@@ -58,8 +58,8 @@ def compare(found: Sequence[Override], objects: Sequence[yaml.Document]) -> None
     for policy in found:
         selectors = policy.read.spec.resource_selectors
         takes = any(
-            affinities.selects(each, document.value, policy.namespace)
-            for each in selectors
+            affinities.selects(selector, document.value, policy.namespace)
+            for selector in selectors
             for document in objects
         )
         if selectors and not takes:
@@ -92,14 +92,14 @@ def _resources(part: _Part, *, several_namespaces: bool) -> Iterator[dict[str, A
     own = part.policy.namespace
     if not part.selectors and own and several_namespaces:
         yield {"namespace": own}
-    for each in part.selectors:
-        labels = each.label_selector if not each.name else None
-        namespace = (each.namespace or own) if several_namespaces else ""
+    for selector in part.selectors:
+        labels = selector.label_selector if not selector.name else None
+        namespace = (selector.namespace or own) if several_namespaces else ""
         found: dict[str, Any] = {
-            "apiVersion": each.api_version,
-            "kind": each.kind,
+            "apiVersion": selector.api_version,
+            "kind": selector.kind,
             "namespace": namespace,
-            "name": each.name,
+            "name": selector.name,
             "matchLabels": dict(labels.match_labels) if labels else {},
             "matchExpressions": [affinities.requirement(one) for one in labels.match_expressions]
             if labels

@@ -104,7 +104,7 @@ def unreadable(files: Mapping[str, str]) -> tuple[errors.Problem, ...]:
 
 def expand_lists(documents: Iterable[yaml.Document]) -> list[yaml.Document]:
     """Return the documents with the items of Lists in place of the Lists."""
-    return [item for each in documents for item in _items(each)]
+    return [item for document in documents for item in _items(document)]
 
 
 def _items(document: yaml.Document) -> Iterable[yaml.Document]:

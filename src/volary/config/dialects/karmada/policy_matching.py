@@ -40,13 +40,13 @@ def manifests(documents: Iterable[yaml.Document], directory: str) -> list[yaml.D
     None when files are not what is deployed, but something is built from them.
     """
     found = []
-    for each in documents:
-        if posixpath.basename(each.file) in _KUSTOMIZATIONS:
+    for document in documents:
+        if posixpath.basename(document.file) in _KUSTOMIZATIONS:
             return None
-        if posixpath.basename(each.file) == "Chart.yaml":
+        if posixpath.basename(document.file) == "Chart.yaml":
             return None
-        if posixpath.dirname(each.file) == directory and _is_object(each):
-            found.append(each)
+        if posixpath.dirname(document.file) == directory and _is_object(document):
+            found.append(document)
     return found
 
 
@@ -80,8 +80,8 @@ def match_policies(objects: Sequence[yaml.Document], found: Sequence[Propagation
 
 def _strength(policy: Propagation, body: Mapping[str, Any]) -> affinities.Strength:
     return max(
-        affinities.selects(each, body, policy.namespace)
-        for each in policy.read.spec.resource_selectors
+        affinities.selects(resource_selector, body, policy.namespace)
+        for resource_selector in policy.read.spec.resource_selectors
     )
 
 

@@ -41,7 +41,10 @@ def translate(made: drafts.Draft, found: Sequence[policy_matching.Propagation]) 
 def _spread(policy: policy_matching.Propagation) -> list[dict[str, Any]]:
     if _is_by_static_weight(policy):
         return []
-    return [_constraint(each) for each in policy.read.spec.placement.spread_constraints]
+    return [
+        _constraint(spread_constraint)
+        for spread_constraint in policy.read.spec.placement.spread_constraints
+    ]
 
 
 def _constraint(read: schema.SpreadConstraint) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Translation:
     @property
     def has_errors(self) -> bool:
         """Something has to be mended first."""
-        return any(each.severity is errors.Severity.ERROR for each in self.problems)
+        return any(problem.severity is errors.Severity.ERROR for problem in self.problems)
 
 
 def translate(
@@ -58,7 +58,7 @@ def translate(
         own: What the application file beside them says.
     """
     own = own or OwnSections()
-    first = next(each for each in documents if policies.is_policy(each))
+    first = next(document for document in documents if policies.is_policy(document))
     made = drafts.Draft(first.where(()))
     found = policies.read(documents)
     made.put(("apiVersion",), applications.Dialect.VOLARY.value)
@@ -76,7 +76,7 @@ def translate(
         *(each.reading for each in found.override),
         *found.others,
     ]
-    problems = tuple(each for reading in readings for each in reading.problems)
+    problems = tuple(problem for reading in readings for problem in reading.problems)
     return Translation(made, problems)
 
 
@@ -215,7 +215,7 @@ class MergedDocument(yaml.Document):
             if place < self.overrides:
                 return self.policies.where(path)
             return super(MergedDocument, self).where((*_OVERRIDES, place - self.overrides, *rest))
-        taken = any(path[: len(each)] == each for each in self.sections)
+        taken = any(path[: len(section)] == section for section in self.sections)
         return self.policies.where(path) if taken else super(MergedDocument, self).where(path)
 
 

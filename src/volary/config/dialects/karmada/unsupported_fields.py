@@ -40,10 +40,12 @@ def _check_affinities(policy: policy_matching.Propagation) -> None:
     if placed.cluster_affinity is not None:
         reading.error(at, "clusterAffinity and clusterAffinities are both given", "keep one")
     if len(placed.cluster_affinities) > 1:
-        names = ", ".join(each.affinity_name for each in placed.cluster_affinities[1:])
+        names = ", ".join(
+            cluster_affinity.affinity_name for cluster_affinity in placed.cluster_affinities[1:]
+        )
         message = f"falling back to {names} is not carried out"
         reading.error(at, message, "write the first one as clusterAffinity")
-    if any(each.overflow_affinities for each in placed.cluster_affinities):
+    if any(cluster_affinity.overflow_affinities for cluster_affinity in placed.cluster_affinities):
         message = "overflowAffinities are not carried out: tiers are not filled one after another"
         reading.error((*at, 0, "overflowAffinities"), message, "write one clusterAffinity")
 

@@ -70,9 +70,9 @@ def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> pla
 
 
 def _add(plan: plans.Plan, read: Stage, path: yaml.Path) -> None:
-    if any(each.type == "Approval" for each in read.before_stage_tasks):
+    if any(before_stage_task.type == "Approval" for before_stage_task in read.before_stage_tasks):
         plan.approve_before(read.name, (*path, "beforeStageTasks"))
-    if any(each.type == "TimedWait" for each in read.before_stage_tasks):
+    if any(before_stage_task.type == "TimedWait" for before_stage_task in read.before_stage_tasks):
         at = (*path, "beforeStageTasks")
         plan.reading.error(at, "only an Approval can be before a stage", "remove the TimedWait")
     for place, each in enumerate(read.after_stage_tasks):
@@ -81,19 +81,23 @@ def _add(plan: plans.Plan, read: Stage, path: yaml.Path) -> None:
             plan.reading.error(at, "a TimedWait needs a waitTime", "write waitTime: 1h")
         if each.type == "Approval" and each.wait_time:
             plan.reading.error(at, "an Approval has no waitTime", "add a TimedWait")
-    waits = [each.wait_time for each in read.after_stage_tasks if each.type == "TimedWait"]
+    waits = [
+        after_stage_task.wait_time
+        for after_stage_task in read.after_stage_tasks
+        if after_stage_task.type == "TimedWait"
+    ]
     plan.add(
         read.name,
         targets=plans.labels(read.label_selector),
         maxConcurrency=read.max_concurrency,
         orderBy=read.sorting_label_key or None,
-        soak=next((each for each in waits if each), None),
+        soak=next((wait for wait in waits if wait), None),
         onFailure="stop",
     )
     if read.sorting_label_key:
         message = "a cluster without this label, or with a text in it, comes last here"
         plan.reading.warn((*path, "sortingLabelKey"), message)
-    if any(each.type == "Approval" for each in read.after_stage_tasks):
+    if any(after_stage_task.type == "Approval" for after_stage_task in read.after_stage_tasks):
         plan.approve_after((*path, "afterStageTasks"))
         if waits:
             message = "it is waited first, and asked then; there both at the same time"

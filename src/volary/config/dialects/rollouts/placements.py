@@ -80,12 +80,12 @@ class Placement(base_sections.Section):
 
 def find(plan: plans.Plan, documents: Sequence[yaml.Document], name: str) -> Placement | None:
     """Return the Placement of that name; None when it is not in the file. Problems are noted."""
-    for each in documents:
-        value = each.value
+    for document in documents:
+        value = document.value
         if not isinstance(value, dict) or value.get("kind") != "Placement":
             continue
         if policies.text(value.get("metadata"), "name") == name:
-            reading = readings.Reading(each, applications.Dialect.VOLARY)
+            reading = readings.Reading(document, applications.Dialect.VOLARY)
             found = reading.read(Placement, value, ())
             if found is not None:
                 _refuse(reading, found.spec)
@@ -109,8 +109,8 @@ def _refuse(reading: readings.Reading, read: Spec) -> None:
         message = "any of several predicates is not carried over"
         reading.error(("spec", "predicates"), message, "give the clusters a label of their own")
     groups = read.groups.decision_groups
-    chosen = [each.required_cluster_selector for each in read.predicates]
-    chosen += [each.group_cluster_selector for each in groups if each.group_cluster_selector]
+    chosen = [predicate.required_cluster_selector for predicate in read.predicates]
+    chosen += [group.group_cluster_selector for group in groups if group.group_cluster_selector]
     if any(each.claim_selector or each.cel_selector for each in chosen):
         message = "clusters by claims or expressions are not carried over"
         reading.error(("spec",), message, "give the clusters a label of their own")

@@ -57,7 +57,7 @@ class Plan:
         Raises:
             UserError: Something cannot be converted.
         """
-        wrong = [each for each in self.reading.problems if is_error(each)]
+        wrong = [problem for problem in self.reading.problems if is_error(problem)]
         if wrong:
             raise errors.UserError(*wrong)
         spec: dict[str, Any] = {"targets": self.targets} if self.targets else {}
@@ -88,9 +88,9 @@ def only(documents: Iterable[yaml.Document], kinds: Sequence[str]) -> yaml.Docum
         UserError: There is none, or several.
     """
     found = [
-        each
-        for each in documents
-        if isinstance(each.value, dict) and each.value.get("kind") in kinds
+        document
+        for document in documents
+        if isinstance(document.value, dict) and document.value.get("kind") in kinds
     ]
     if len(found) != 1:
         names = " or ".join(kinds)

@@ -42,31 +42,31 @@ class Entries:
     def shares(self) -> dict[variant.Variant, int]:
         """Percent of what the application gets, by variant; empty when it gets nothing."""
         found: dict[variant.Variant, int] = {}
-        for each in self.items:
-            which = self._variant(each)
-            if which is not None and self.kind.weight(each) > 0:
-                found[which] = found.get(which, 0) + self.kind.weight(each)
+        for item in self.items:
+            which = self._variant(item)
+            if which is not None and self.kind.weight(item) > 0:
+                found[which] = found.get(which, 0) + self.kind.weight(item)
         total = sum(found.values())
         return {which: round(weight * _ALL / total) for which, weight in found.items()}
 
     @property
     def is_ours(self) -> bool:
         """An entry leads to the application."""
-        return any(self._variant(each) is not None for each in self.items)
+        return any(self._variant(item) is not None for item in self.items)
 
     @property
     def services(self) -> dict[variant.Variant, str]:
         """The Service by which each variant is reached."""
         found: dict[variant.Variant, str] = {}
-        for each in self.items:
-            which = self._variant(each)
+        for item in self.items:
+            which = self._variant(item)
             if which is not None:
-                found.setdefault(which, self.kind.name(each))
+                found.setdefault(which, self.kind.name(item))
         return found
 
     def single(self, which: variant.Variant) -> json.JsonObject:
         """Return an entry that sends everything to one variant."""
-        ours = [each for each in self.items if self._variant(each) is not None]
+        ours = [item for item in self.items if self._variant(item) is not None]
         return self._entry(ours, which, _ALL * self.kind.unit)
 
     def divided(self, shares: Mapping[variant.Variant, int]) -> list[json.JsonObject]:
@@ -79,8 +79,8 @@ class Entries:
         Raises:
             UserError: when the weights would grow beyond what routers accept.
         """
-        ours = [each for each in self.items if self._variant(each) is not None]
-        others = sum(self.kind.weight(each) for each in self.items) - self._total(ours)
+        ours = [item for item in self.items if self._variant(item) is not None]
+        others = sum(self.kind.weight(item) for item in self.items) - self._total(ours)
         whole, factor = (_ALL * self.kind.unit, 1) if others <= 0 else self._scaled(ours)
         if max(others * factor, whole) > _MOST * self.kind.unit:
             raise errors.user_error(
@@ -101,15 +101,15 @@ class Entries:
         return total * factor, factor
 
     def _total(self, items: Sequence[json.JsonObject]) -> int:
-        return sum(self.kind.weight(each) for each in items)
+        return sum(self.kind.weight(item) for item in items)
 
     def _placed(self, block: Sequence[json.JsonObject], factor: int) -> list[json.JsonObject]:
         """Return our block where our first entry was, and the others around it."""
         result: list[json.JsonObject] = []
         waiting = list(block)
-        for each in self.items:
-            if self._variant(each) is None:
-                result.append(each if factor == 1 else self._times(each, factor))
+        for item in self.items:
+            if self._variant(item) is None:
+                result.append(item if factor == 1 else self._times(item, factor))
                 continue
             result += waiting
             waiting = []
@@ -122,7 +122,7 @@ class Entries:
         self, ours: Sequence[json.JsonObject], which: variant.Variant, weight: int
     ) -> json.JsonObject:
         """Return an entry like the variant's own before, else like primary's, else the first."""
-        by_variant = {self._variant(each): each for each in reversed(ours)}
+        by_variant = {self._variant(our): our for our in reversed(ours)}
         own = by_variant.get(which)
         if own is not None:
             return self.kind.made(own, self.kind.name(own), weight)

@@ -122,7 +122,7 @@ def routed(
     rules: list[json.JsonObject] = []
     added: list[json.JsonObject] = []
     lines: list[str] = []
-    plain = [each for each in before.items if not before.is_added(each)]
+    plain = [item for item in before.items if not before.is_added(item)]
     for position, rule in enumerate(plain):
         if not _is_ours(rule, known) or not _is_editable(rule, position, application):
             rules.append(rule)
@@ -180,7 +180,7 @@ def drained(
         rules.append(changed)
         lines += [f"{live.kind} {live.name}, {_title(rule, position)}: {each}" for each in said]
         position += 1
-    kept = [] if leaving is _CANARY else [each for each in rules if before.is_added(each)]
+    kept = [] if leaving is _CANARY else [rule for rule in rules if before.is_added(rule)]
     return weights.Change(_with(live, rules, kept) if lines else live, tuple(lines))
 
 
@@ -313,7 +313,7 @@ def _is_editable(
 
 def _check_names(item: manifest.Manifest, application: applications.Application) -> None:
     rules = gateway_rules.of(item.body)
-    plain = [each for each in rules.items if not rules.is_added(each)]
+    plain = [item for item in rules.items if not rules.is_added(item)]
     names = [objects.text(each, "name") for each in plain]
     numbers = [f"#{position + 1}" for position in range(len(plain))]
     editable = application.traffic_routing.gateway_api.editable_routes

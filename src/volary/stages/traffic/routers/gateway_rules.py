@@ -102,7 +102,7 @@ def stripped(rule: json.JsonObject, known: backends.Backends) -> json.JsonObject
     kept = [each for each in filters if not _is_our_mirror(each, known)]
     result = _with(rule, "filters", filters, kept)
     references = objects.sequence(rule, "backendRefs")
-    plain = [_without_cookies(each) for each in references]
+    plain = [_without_cookies(reference) for reference in references]
     return {**result, "backendRefs": plain} if plain != references else result
 
 
@@ -191,7 +191,7 @@ def _narrowed(
     found = {key: value for key, value in rule.items() if key != "name"}
     return {
         **found,
-        "matches": [_match(each, looks, paths=paths) for each in matches],
+        "matches": [_match(match, looks, paths=paths) for match in matches],
         "backendRefs": [backends_of(rule, known).single(which)],
     }
 

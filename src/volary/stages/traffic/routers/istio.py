@@ -218,18 +218,18 @@ def _moved(
     """Return the route with the leaving variant's entries merged into primary's, which is first."""
     gone, primary = how.label.value(leaving), how.label.primary_value
     entries = list(objects.mappings(route, "route"))
-    taken = [each for each in entries if istio_rules.subset(each, how) in (gone, primary)]
+    taken = [entry for entry in entries if istio_rules.subset(entry, how) in (gone, primary)]
     model = next((each for each in taken if istio_rules.subset(each, how) == primary), taken[0])
     weight = sum(_weight_of(each, entries) for each in taken)
     destination = {**objects.mapping(model, "destination"), "subset": primary}
     first = {**model, "destination": destination, "weight": weight}
-    return {**route, "route": [first, *(each for each in entries if each not in taken)]}
+    return {**route, "route": [first, *(entry for entry in entries if entry not in taken)]}
 
 
 def _weight(route: json.JsonObject, wanted: str, how: virtual_services.Routing) -> int:
     entries = list(objects.mappings(route, "route"))
     return sum(
-        _weight_of(each, entries) for each in entries if istio_rules.subset(each, how) == wanted
+        _weight_of(entry, entries) for entry in entries if istio_rules.subset(entry, how) == wanted
     )
 
 

@@ -38,7 +38,7 @@ def stripped(route: json.JsonObject, how: virtual_services.Routing) -> json.Json
         result.pop("mirror", None)
         result.pop("mirrorPercentage", None)
     entries = objects.sequence(route, "route")
-    plain = [_without_cookie(each) for each in entries]
+    plain = [_without_cookie(entry) for entry in entries]
     return {**result, "route": plain} if plain != entries else result
 
 
@@ -110,7 +110,7 @@ def _narrowed(
     return {
         **route,
         "name": name,
-        "match": [_match(each, match) for each in models],
+        "match": [_match(model, match) for model in models],
         "route": [_single(route, how, which)],
     }
 
@@ -142,7 +142,7 @@ def _single(
     """Return an entry that sends everything to one variant, like those that are there."""
     ours = [each for each in objects.mappings(route, "route") if _is_host(each, how)]
     value = how.label.value(which)
-    model = next((each for each in ours if subset(each, how) == value), None)
+    model = next((our for our in ours if subset(our, how) == value), None)
     model = model or (ours[0] if ours else {})
     destination = {"host": how.host, **objects.mapping(model, "destination"), "subset": value}
     return {**model, "destination": destination, "weight": _ALL}

@@ -36,8 +36,8 @@ class Applications:
 
     async def _keep_all(self, writes: Sequence[_Write]) -> list[int | Exception]:
         async with self._base.writing() as connection:
-            refused = await fences.refusals(connection, [each.fence for each in writes])
-            known = await _known(connection, [each.item.name for each in writes])
+            refused = await fences.refusals(connection, [write.fence for write in writes])
+            known = await _known(connection, [write.item.name for write in writes])
             results: list[int | Exception] = []
             changed: list[records.ApplicationRecord] = []
             for write, refusal in zip(writes, refused, strict=True):

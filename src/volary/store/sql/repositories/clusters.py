@@ -24,7 +24,7 @@ class Clusters:
         self, clusters: Sequence[records.ClusterRecord], *, fence: run_records.Fence | None
     ) -> None:
         """Keep clusters, new or changed, all of them or none."""
-        unique = {each.name: each for each in clusters}
+        unique = {cluster.name: cluster for cluster in clusters}
         values = [
             {
                 "name": each.name,

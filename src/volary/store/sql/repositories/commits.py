@@ -30,7 +30,7 @@ class Commits:
         self, writes: Sequence[fences.Fenced[records.CommitRecord]]
     ) -> list[Exception | None]:
         async with self._base.writing() as connection:
-            refused = await fences.refusals(connection, [each.fence for each in writes])
+            refused = await fences.refusals(connection, [write.fence for write in writes])
             values = [
                 _values(each.item)
                 for each, refusal in zip(writes, refused, strict=True)

@@ -30,7 +30,7 @@ class Findings:
         self, writes: Sequence[fences.Fenced[Sequence[records.Finding]]]
     ) -> list[Exception | None]:
         async with self._base.writing() as connection:
-            refused = await fences.refusals(connection, [each.fence for each in writes])
+            refused = await fences.refusals(connection, [write.fence for write in writes])
             rows = [
                 _values(each)
                 for write, refusal in zip(writes, refused, strict=True)

@@ -30,7 +30,7 @@ class Logs:
         self, writes: Sequence[fences.Fenced[Sequence[records.LogLine]]]
     ) -> list[Exception | None]:
         async with self._base.writing() as connection:
-            refused = await fences.refusals(connection, [each.fence for each in writes])
+            refused = await fences.refusals(connection, [write.fence for write in writes])
             rows = [
                 self._values(line)
                 for write, refusal in zip(writes, refused, strict=True)

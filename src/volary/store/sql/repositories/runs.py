@@ -112,7 +112,7 @@ def _conditions(wanted: records.RunFilter) -> Sequence[sa.ColumnElement[bool]]:
     if wanted.applications is not None:
         found.append(runs.application.in_(sorted(wanted.applications)))
     if wanted.statuses:
-        found.append(runs.status.in_(sorted(each.value for each in wanted.statuses)))
+        found.append(runs.status.in_(sorted(status.value for status in wanted.statuses)))
     if wanted.commit:
         found.append(runs.commit_hash == wanted.commit)
     return found

@@ -90,23 +90,32 @@ async def _write(
     await _many(
         connection,
         _replace(connection, tables.stages),
-        [rows.of_stage(each.head.id, stage) for each in transitions for stage in each.stages],
+        [
+            rows.of_stage(transition.head.id, stage)
+            for transition in transitions
+            for stage in transition.stages
+        ],
     )
     await _many(
         connection,
         _replace(connection, tables.tasks),
-        [rows.of_task(each.head.id, task) for each in transitions for task in each.tasks],
+        [
+            rows.of_task(transition.head.id, task)
+            for transition in transitions
+            for task in transition.tasks
+        ],
     )
     await forget_commands(
-        connection, [(each.head.id, key) for each in transitions for key in each.settled]
+        connection,
+        [(transition.head.id, key) for transition in transitions for key in transition.settled],
     )
     await _many(
         connection,
         _replace(connection, tables.commands),
         [
-            {"run_id": each.head.id, "command_key": one.key, "document": one.document}
-            for each in transitions
-            for one in each.commands
+            {"run_id": transition.head.id, "command_key": one.key, "document": one.document}
+            for transition in transitions
+            for one in transition.commands
         ],
     )
     await _write_history(connection, accepted)
@@ -153,13 +162,13 @@ async def _write_history(
         sa.insert(tables.transitions),
         [
             {
-                "run_id": each.head.id,
+                "run_id": transition.head.id,
                 "version": version,
-                "at": each.at,
+                "at": transition.at,
                 "event": event,
             }
-            for each in transitions
-            for version, event in enumerate(each.events, each.expected_version + 1)
+            for transition in transitions
+            for version, event in enumerate(transition.events, transition.expected_version + 1)
         ],
     )
     await _many(
@@ -174,7 +183,11 @@ async def _write_history(
     await _many(
         connection,
         sa.insert(tables.approvals),
-        [rows.of_approval(each.head.id, one) for each in transitions for one in each.approvals],
+        [
+            rows.of_approval(transition.head.id, one)
+            for transition in transitions
+            for one in transition.approvals
+        ],
     )
 
 
