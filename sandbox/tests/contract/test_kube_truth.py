@@ -1,6 +1,6 @@
 """The sandbox against recorded answers of a real kube-apiserver.
 
-The recordings lie beside the repository, where they are at hand. Known deviations
+The recordings lie in ``tests/truth/recorded``, a file for each case. Known deviations
 stand in ``docs/conformance.md``.
 """
 
@@ -14,13 +14,8 @@ import pytest
 from kube_sandbox import fleet
 from truth import compare, deviations, replay
 
-RECORDED = Path(__file__).parents[4] / "shared" / "kube-truth"
-pytestmark = [
-    pytest.mark.timeout(120),
-    pytest.mark.skipif(
-        not RECORDED.is_dir(), reason="the recorded answers (../shared/kube-truth) are not here"
-    ),
-]
+RECORDED = Path(__file__).parents[1] / "truth" / "recorded"
+pytestmark = pytest.mark.timeout(120)
 
 CASES = (
     "crud",
@@ -35,9 +30,10 @@ CASES = (
     "rollout",
     "defaults",
     "validation",
+    "ownership-upgrade",
 )
 #: Cases about who owns what.
-MANAGED = ("ssa-basics", "ssa-deployment")
+MANAGED = ("ssa-basics", "ssa-deployment", "ownership-upgrade")
 #: Cases in which controllers race with the recorded requests.
 RACING = ("patches", "ssa-deployment", "deletion")
 #: How much faster than recorded the sandbox runs.
@@ -196,7 +192,7 @@ async def test_legacy_lists_of_kinds_agree(player: replay.Player, path: str) -> 
         assert not compare.differences(recorded[each["name"]], each)
 
 
-ROLLOUT = _load("rollout-watch") if RECORDED.is_dir() else []
+ROLLOUT = _load("rollout-watch")
 
 
 @pytest.mark.parametrize("number", range(len(ROLLOUT)))

@@ -63,6 +63,9 @@ class Player:
         found = {"User-Agent": _AGENT, "Accept": request.get("accept", "application/json")}
         if request.get("authenticated", True):
             found["Authorization"] = f"Bearer {self._token}"
+        headers = request.get("headers") or {}
+        for name, value in headers.items():
+            found[name] = str(value).replace("{ns}", self.namespace)
         if "contentType" in request:
             found["Content-Type"] = request["contentType"]
         return found
@@ -141,7 +144,7 @@ class Player:
 
 
 def _is_watch(request: Json) -> bool:
-    return (request.get("query") or {}).get("watch") == "1"
+    return (request.get("query") or {}).get("watch") in ("1", "True", "true")
 
 
 def _is_furniture(event: Json) -> bool:
