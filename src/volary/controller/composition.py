@@ -25,7 +25,7 @@ from volary.controller.api import (
 from volary.controller.fleet import cluster_registry, surveys
 from volary.controller.leadership import election
 from volary.controller.persistence import change_signal, notification_outbox, redaction, retention
-from volary.controller.runs import releases
+from volary.controller.runs import ready_runs
 from volary.model import clocks, metric_providers, server_settings
 from volary.model.fleet import fleets
 from volary.model.runs import run_records
@@ -91,7 +91,7 @@ class Controller:
         self._store = store
         self._post = post
         kept, asked = change_signal.ChangeSignal(), change_signal.ChangeSignal()
-        dependencies = releases.Dependencies(
+        dependencies = ready_runs.Dependencies(
             parts.repositories,
             clusters,
             parts.clock,

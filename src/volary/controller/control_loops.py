@@ -16,7 +16,7 @@ from volary.controller.fleet import cluster_registry, health_probe
 from volary.controller.leadership import context
 from volary.controller.persistence import change_signal
 from volary.controller.placement import backfill_loop, failover_loop, probe_rounds
-from volary.controller.runs import releases
+from volary.controller.runs import ready_runs
 from volary.model.fleet import cluster_health
 from volary.model.runs import run_records
 from volary.notifying import notifier as notifiers
@@ -44,7 +44,7 @@ class ControlLoops:
     def __init__(
         self,
         store: protocol.Store,
-        dependencies: releases.Dependencies,
+        dependencies: ready_runs.Dependencies,
         rules: inputs.Rules,
         watch: inputs.Watch,
         known: cluster_registry.ClusterRegistry,

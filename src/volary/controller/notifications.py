@@ -5,7 +5,7 @@ Texts are redacted here or come redacted: a notification leaves the system.
 
 from datetime import datetime
 
-from volary.controller.runs import releases
+from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses, run_requests
 from volary.engine.observers import feed
 from volary.manifests import redaction
@@ -18,7 +18,7 @@ _Event = notices.Event
 
 
 def observer(
-    to: notifier.Notifier, release: releases.Release, known: records.ApplicationRecord
+    to: notifier.Notifier, release: ready_runs.ReadyRun, known: records.ApplicationRecord
 ) -> feed.Observer:
     """Return the observer of a run; it has to be given masked events."""
     return to.observer(_subject(release, known))
@@ -26,7 +26,7 @@ def observer(
 
 def planned(
     to: notifier.Notifier,
-    release: releases.Release,
+    release: ready_runs.ReadyRun,
     known: records.ApplicationRecord,
     at: datetime,
 ) -> None:
@@ -75,7 +75,7 @@ def settled(
     to.update(notices.Notice(_Event.DEPLOYMENT_CANCELLED, at, subject, progress))
 
 
-def _subject(release: releases.Release, known: records.ApplicationRecord) -> notices.Subject:
+def _subject(release: ready_runs.ReadyRun, known: records.ApplicationRecord) -> notices.Subject:
     run, origin = release.run, release.origin
     application_status = application_statuses.from_document(known.document)
     return notices.Subject(

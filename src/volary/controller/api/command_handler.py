@@ -14,7 +14,7 @@ from volary.controller.fleet import taint_commands
 from volary.controller.leadership import context
 from volary.controller.persistence import change_signal, retry
 from volary.controller.placement import rebalancing
-from volary.controller.runs import releases, rollbacks
+from volary.controller.runs import ready_runs, releases, rollbacks
 from volary.controller.status import run_admission, run_requests
 from volary.engine.persistence import codec
 from volary.engine.runs import state
@@ -175,7 +175,7 @@ class CommandHandler:
             or reconciler.application_status.head
             or reconciler.record.branch
         )
-        project = await releases.open_application(
+        project = await ready_runs.open_application(
             self._leader.dependencies, reconciler.place, commit
         )
         decision = triggers.on_command(project.application.triggers, request.by)
@@ -210,7 +210,7 @@ class CommandHandler:
             )
             return ""
         commit = await self._commit_of(reconciler, to)
-        project = await releases.open_application(
+        project = await ready_runs.open_application(
             self._leader.dependencies, reconciler.place, commit
         )
         await reconciler.submit(

@@ -8,7 +8,7 @@ from volary.controller import refusals
 from volary.controller.api import command_client, representations
 from volary.controller.fleet import cluster_registry
 from volary.controller.placement import rebalancing
-from volary.controller.runs import releases
+from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses
 from volary.model.placement import failover_rules
 from volary.placement.failover import decisions, eviction_limits
@@ -91,7 +91,7 @@ class PlacementService:
     """See the module."""
 
     store: protocol.Store
-    dependencies: releases.Dependencies
+    dependencies: ready_runs.Dependencies
     register: cluster_registry.ClusterRegistry
     asker: command_client.CommandClient
     audit_trail: command_client.AuditLog
@@ -169,7 +169,7 @@ class PlacementService:
         if not self.register.is_leader:
             await self.register.load()
         application_status = application_statuses.from_document(known.document)
-        place = releases.ApplicationSource(
+        place = ready_runs.ApplicationSource(
             known.name, known.repository, known.path, known.branch, application_status.targets
         )
         seen = rebalancing.KnownClusters(self.register.known, self.register.rules)

@@ -19,7 +19,7 @@ from volary.controller.api import (
 )
 from volary.controller.persistence import change_signal
 from volary.controller.preview import previews
-from volary.controller.runs import releases
+from volary.controller.runs import ready_runs, releases
 from volary.controller.status import application_statuses, run_requests
 from volary.model import json
 from volary.model.runs import run_plans, run_records
@@ -35,7 +35,7 @@ class Service:
     """See the module; made by `server_loop.open_controller`."""
 
     store: protocol.Store
-    dependencies: releases.Dependencies
+    dependencies: ready_runs.Dependencies
     asker: command_client.CommandClient
     audit_trail: command_client.AuditLog
     kept: change_signal.ChangeSignal
@@ -375,7 +375,7 @@ class Service:
         self, known: records.ApplicationRecord, commit: str, strategy: run_plans.Strategy | None
     ) -> representations.PlanView:
         application_status = application_statuses.from_document(known.document)
-        place = releases.ApplicationSource(
+        place = ready_runs.ApplicationSource(
             known.name, known.repository, known.path, known.branch, application_status.targets
         )
         run_request = run_requests.RunRequest(

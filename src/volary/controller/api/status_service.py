@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from volary.controller import refusals
 from volary.controller.api import conversions, status_representations
 from volary.controller.fleet import cluster_registry, surveys
-from volary.controller.runs import releases
+from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses, run_origins
 from volary.manifests import redaction
 from volary.manifests.health import fleet_status
@@ -24,7 +24,7 @@ class StatusService:
     """See the module."""
 
     store: protocol.Store
-    dependencies: releases.Dependencies
+    dependencies: ready_runs.Dependencies
     surveyor: surveys.Surveyor
     register: cluster_registry.ClusterRegistry
     _masker: redaction.Masker = field(init=False)
@@ -82,12 +82,12 @@ class StatusService:
         commit = known.running_commit or application_status.head or known.branch
         if last is not None and application_status.under_way:
             commit = last.head.commit
-        place = releases.ApplicationSource(
+        place = ready_runs.ApplicationSource(
             known.name, known.repository, known.path, known.branch, application_status.targets
         )
         self._problems.pop(known.name, None)
         try:
-            project = await releases.open_application(self.dependencies, place, commit)
+            project = await ready_runs.open_application(self.dependencies, place, commit)
         except (errors.UserError, errors.TemporaryError) as error:
             self._problems[known.name] = f"its file cannot be read: {error}"
             return surveys.Subject(

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from volary.controller import notifications, refusals
 from volary.controller.applications import run_session, state_writer
 from volary.controller.leadership import context
-from volary.controller.runs import backfills, moves, releases, rollbacks
+from volary.controller.runs import backfills, moves, ready_runs, releases, rollbacks
 from volary.controller.status import (
     application_identity,
     application_statuses,
@@ -80,10 +80,10 @@ class ApplicationReconciler:
         return self._state_writer.application_status
 
     @property
-    def place(self) -> releases.ApplicationSource:
+    def place(self) -> ready_runs.ApplicationSource:
         """Where the application lives."""
         known = self.record
-        return releases.ApplicationSource(
+        return ready_runs.ApplicationSource(
             known.name, known.repository, known.path, known.branch, self.application_status.targets
         )
 
@@ -215,7 +215,7 @@ class ApplicationReconciler:
             await self._state_writer.keep_commit(old.commit, "superseded", reason, run_request=old)
             self._settle(old, reason)
         dependencies = self._leader.dependencies
-        masker = releases.masker(dependencies)
+        masker = ready_runs.masker(dependencies)
         notifications.triggered(
             self._leader.notifier, run_request, self.record, dependencies.clock.now(), masker
         )
@@ -229,7 +229,7 @@ class ApplicationReconciler:
             run_request,
             self.record,
             dependencies.clock.now(),
-            releases.masker(dependencies),
+            ready_runs.masker(dependencies),
             reason,
         )
 
@@ -340,7 +340,7 @@ class ApplicationReconciler:
             self.place,
             self.application_status,
         )
-        masker, running = releases.masker(dependencies), self.record.running_commit
+        masker, running = ready_runs.masker(dependencies), self.record.running_commit
         try:
             async with self._leader.planners:
                 if run_request.kind is run_requests.RunKind.PLACEMENT:
@@ -360,7 +360,7 @@ class ApplicationReconciler:
                     prepared = await releases.prepare(
                         dependencies, place, run_request, running, application_status
                     )
-                    masker = releases.masker(
+                    masker = ready_runs.masker(
                         dependencies, prepared.manifests, prepared.old_manifests
                     )
                     release = await releases.release(dependencies, place, run_request, prepared)
@@ -375,7 +375,7 @@ class ApplicationReconciler:
         return ""
 
     async def _start(
-        self, run_request: run_requests.RunRequest, release: releases.Release
+        self, run_request: run_requests.RunRequest, release: ready_runs.ReadyRun
     ) -> run_session.RunSession | None:
         """Keep the new run and return it; None when something newer is wanted by now."""
         async with self._lock:
@@ -402,7 +402,9 @@ class ApplicationReconciler:
                 origin, self.record, self._leader.dependencies.addresses
             )
             async with self._leader.planners:
-                release = await releases.take_up(self._leader.dependencies, self.name, run, origin)
+                release = await ready_runs.take_up(
+                    self._leader.dependencies, self.name, run, origin
+                )
         except errors.VolaryError as error:
             return str(error)
         async with self._lock:
@@ -441,5 +443,5 @@ class ApplicationReconciler:
         if run_request.kind is run_requests.RunKind.BACKFILL:
             return
         dependencies, to = self._leader.dependencies, self._leader.notifier
-        now, masker = dependencies.clock.now(), releases.masker(dependencies)
+        now, masker = dependencies.clock.now(), ready_runs.masker(dependencies)
         notifications.refused(to, run_request, self.record, now, masker, masker.clean(reason))

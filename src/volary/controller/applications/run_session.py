@@ -11,7 +11,7 @@ from volary.controller.persistence import (
     redaction,
     task_state,
 )
-from volary.controller.runs import releases
+from volary.controller.runs import ready_runs
 from volary.engine.execution import runners
 from volary.store import records
 
@@ -28,7 +28,7 @@ class RunSession:
 def open_session(
     leader: context.LeaderContext,
     known: records.ApplicationRecord,
-    release: releases.Release,
+    release: ready_runs.ReadyRun,
     version: int,
 ) -> RunSession:
     """Return what carries a release out, and keeps each step from the stored `version` on."""

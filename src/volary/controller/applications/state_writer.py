@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from volary.controller.leadership import context
 from volary.controller.persistence import redaction, retry
-from volary.controller.runs import backfills, moves, releases, rollbacks
+from volary.controller.runs import backfills, moves, ready_runs, rollbacks
 from volary.controller.status import (
     application_statuses,
     release_coverage,
@@ -123,7 +123,7 @@ class ApplicationStateWriter:
             self.name, commit, self._leader.dependencies.clock.now()
         )
 
-    async def begin(self, release: releases.Release) -> int:
+    async def begin(self, release: ready_runs.ReadyRun) -> int:
         """Keep a new run, then that it is under way; returns its version."""
         leader, origin, clean = self._leader, release.origin, release.masker.clean
         document = run_origins.to_document(origin)
@@ -313,7 +313,7 @@ class ApplicationStateWriter:
         happened, step = machine.abandon(run, by, reason, leader.dependencies.clock.now())
         if happened:
             made = transitions.step_transition(run, happened, step, stored.version)
-            await self._keep_transition(made, releases.masker(leader.dependencies))
+            await self._keep_transition(made, ready_runs.masker(leader.dependencies))
 
     async def forget(self) -> None:
         """Forget the application; its runs and the audit stay, as history."""

@@ -8,7 +8,7 @@ import asyncio
 from collections import OrderedDict
 
 from volary.controller.planning import projects
-from volary.controller.runs import releases
+from volary.controller.runs import ready_runs
 
 #: Applications at commits; with more of them than that, some are read in every round.
 _MOST_APPLICATIONS = 2048
@@ -22,8 +22,8 @@ class ApplicationCache:
 
     async def open(
         self,
-        dependencies: releases.Dependencies,
-        place: releases.ApplicationSource,
+        dependencies: ready_runs.Dependencies,
+        place: ready_runs.ApplicationSource,
         commit: str,
         slots: asyncio.Semaphore,
     ) -> projects.Project:
@@ -41,7 +41,7 @@ class ApplicationCache:
         key = (repr(place), commit)
         if key not in self._known:
             async with slots:
-                self._known[key] = await releases.open_application(dependencies, place, commit)
+                self._known[key] = await ready_runs.open_application(dependencies, place, commit)
         self._known.move_to_end(key)
         while len(self._known) > _MOST_APPLICATIONS:
             self._known.popitem(last=False)

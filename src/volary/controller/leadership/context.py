@@ -9,7 +9,7 @@ from volary.controller import inputs
 from volary.controller.fleet import cluster_registry
 from volary.controller.leadership import application_cache
 from volary.controller.persistence import change_signal, retry
-from volary.controller.runs import releases
+from volary.controller.runs import ready_runs
 from volary.model import json
 from volary.model.runs import run_records
 from volary.notifying import notifier
@@ -49,7 +49,7 @@ class LeaderContext:
 
     store: protocol.Store
     fence: run_records.Fence | None
-    dependencies: releases.Dependencies
+    dependencies: ready_runs.Dependencies
     rules: inputs.Rules
     #: Beats whenever something was kept.
     change_signal: change_signal.ChangeSignal

@@ -9,7 +9,7 @@ from volary.controller import refusals
 from volary.controller.applications import reconcilers
 from volary.controller.leadership import context
 from volary.controller.planning import projects, replica_assignment
-from volary.controller.runs import moves, releases
+from volary.controller.runs import moves, ready_runs
 from volary.controller.status import application_statuses, run_requests
 from volary.model.fleet import cluster_health
 from volary.placement.failover import decisions, rebalance
@@ -27,7 +27,7 @@ class KnownClusters:
 
 
 def situation(
-    dependencies: releases.Dependencies,
+    dependencies: ready_runs.Dependencies,
     project: projects.Project,
     application_status: application_statuses.ApplicationStatus,
     known: KnownClusters,
@@ -49,8 +49,8 @@ def situation(
 
 
 async def plan(
-    dependencies: releases.Dependencies,
-    place: releases.ApplicationSource,
+    dependencies: ready_runs.Dependencies,
+    place: ready_runs.ApplicationSource,
     running_commit: str,
     application_status: application_statuses.ApplicationStatus,
     known: KnownClusters,
@@ -66,7 +66,7 @@ async def plan(
     if not running_commit:
         raise refusals.conflict("no release of it was completed yet: there is nothing to place")
     commit = moves.completed_commit(application_status, running_commit)
-    project = await releases.open_application(dependencies, place, commit)
+    project = await ready_runs.open_application(dependencies, place, commit)
     looked = situation(dependencies, project, application_status, known, dependencies.clock.now())
     choice = rebalance.choose(looked)
     if choice.failure or not choice.names:

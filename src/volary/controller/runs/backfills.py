@@ -8,7 +8,7 @@ application's status change: the release is everywhere then. All but `prepare` i
 from dataclasses import replace
 
 from volary.controller.planning import preparation, replica_assignment
-from volary.controller.runs import releases
+from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses, release_coverage, run_requests
 from volary.engine.runs import policies, run_builder, state
 from volary.model.pipeline import pipelines
@@ -83,12 +83,12 @@ _STOPS = "autoRollback is off"
 
 
 async def prepare(
-    dependencies: releases.Dependencies,
-    place: releases.ApplicationSource,
+    dependencies: ready_runs.Dependencies,
+    place: ready_runs.ApplicationSource,
     run_request: run_requests.RunRequest,
     remembered: str,
     application_status: application_statuses.ApplicationStatus,
-) -> releases.Release:
+) -> ready_runs.ReadyRun:
     """Return the new run of a wanted catch-up.
 
     `remembered` is the last commit that succeeded everywhere.
@@ -97,7 +97,7 @@ async def prepare(
         errors.UserError: Something has to be mended first.
         errors.TemporaryError: It may work later.
     """
-    project = await releases.open_application(dependencies, place, run_request.commit)
+    project = await ready_runs.open_application(dependencies, place, run_request.commit)
     application = project.application
     running = {
         name: _commit_on(application_status, name, remembered) for name in run_request.targets
@@ -131,13 +131,13 @@ async def prepare(
     )
     run = run_builder.new_run(run_request.id, made, dependencies.clock.now())
     origin = replace(
-        releases.origin_of(place, run_request, project, run_request.targets),
+        ready_runs.origin_of(place, run_request, project, run_request.targets),
         strategy=run_plans.Strategy.QUICK_SYNC.value,
         assigned=numbers.now,
         assigned_before=numbers.now,
         chosen=application_status.placed.chosen,
     )
-    return releases.of_plan(dependencies, application, again, run, origin)
+    return ready_runs.of_plan(dependencies, application, again, run, origin)
 
 
 def _commit_on(

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from volary.controller.planning import preparation, projects, replica_assignment
-from volary.controller.runs import releases
+from volary.controller.runs import ready_runs
 from volary.controller.status import (
     application_statuses,
     release_coverage,
@@ -329,12 +329,12 @@ _NO_ROLLBACK = "a move is not rolled back: what was there before stays until the
 
 
 async def prepare(
-    dependencies: releases.Dependencies,
-    place: releases.ApplicationSource,
+    dependencies: ready_runs.Dependencies,
+    place: ready_runs.ApplicationSource,
     run_request: run_requests.RunRequest,
     remembered: str,
     application_status: application_statuses.ApplicationStatus,
-) -> releases.Release:
+) -> ready_runs.ReadyRun:
     """Return the new run of a wanted move.
 
     Args:
@@ -349,7 +349,7 @@ async def prepare(
         errors.TemporaryError: It may work later.
     """
     shift = run_request.shift or move_plans.MovePlan()
-    project = await releases.open_application(dependencies, place, run_request.commit)
+    project = await ready_runs.open_application(dependencies, place, run_request.commit)
     numbers = await divide(dependencies, project, application_status, fresh=shift.fresh)
     running = {
         name: commit_on(application_status, name, run_request.commit, remembered)
@@ -367,12 +367,12 @@ async def prepare(
         run_request.id, _plan_of(project, shift, running, remembered), dependencies.clock.now()
     )
     origin = replace(
-        releases.origin_of(place, run_request, project, shift.clusters),
+        ready_runs.origin_of(place, run_request, project, shift.clusters),
         assigned=numbers.now,
         assigned_before=numbers.now,
         chosen=application_status.placed.chosen,
     )
-    return releases.of_plan(dependencies, project.application, again, run, origin)
+    return ready_runs.of_plan(dependencies, project.application, again, run, origin)
 
 
 def _plan_of(
@@ -397,7 +397,7 @@ def _plan_of(
 
 
 async def divide(
-    dependencies: releases.Dependencies,
+    dependencies: ready_runs.Dependencies,
     project: projects.Project,
     application_status: application_statuses.ApplicationStatus,
     *,

@@ -5,32 +5,22 @@ likely that the controller itself is cut off, so the release waits (`why_wait_fo
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
 
-from volary.analysis.metering import meters
-from volary.clusters.client import client_pool
 from volary.config.crosscheck import eligibility, fleet_checks
-from volary.controller import inputs
-from volary.controller.persistence import redaction
 from volary.controller.planning import (
     preflight,
     preparation,
-    projects,
-    replica_assignment,
     run_renderer,
 )
+from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses, run_origins, run_requests
 from volary.engine.runs import policies, run_builder, state, updates
-from volary.manifests import redaction as manifest_redaction
-from volary.model import applications, clocks, errors
+from volary.model import applications, errors
 from volary.model.fleet import fleets, taints
-from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.runs import run_plans
-from volary.sources.rendering import renderers
-from volary.stages import executor as stage_executor
-from volary.stages.runtime import contexts
 
 _LOST = (taints.NOT_READY, taints.UNREACHABLE)
 _NAMED = 5
@@ -61,63 +51,9 @@ class NotYetError(errors.TemporaryError):
     """The release cannot begin as things are; it may later."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationSource:
-    """Where an application lives."""
-
-    name: str
-    repository: str
-    #: Its file, relative to the root.
-    path: str
-    branch: str = ""
-    #: The clusters it is for, when whoever runs the controller says so.
-    targets: applications.TargetSelector | None = None
-
-
-@dataclass(slots=True)
-class Dependencies:
-    """What planning works with; one per process."""
-
-    repositories: inputs.Repositories
-    clusters: client_pool.ClientPool
-    clock: clocks.Clock
-    renderer: renderers.Renderer = field(default_factory=renderers.Renderer)
-    secrets: redaction.SecretValues = field(default_factory=redaction.SecretValues)
-    #: How long a cluster may take to answer while a run is prepared.
-    patience: timedelta = preflight.PATIENCE
-    executor_options: stage_executor.Options = field(default_factory=stage_executor.Options)
-    #: Where metrics are kept.
-    meter: meters.Meter = field(default_factory=meters.NoMeter)
-    #: Where repositories are, by name, as scripts may know it.
-    addresses: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """A run with everything that carries it out."""
-
-    run: state.Run
-    performer: stage_executor.ClusterExecutor
-    masker: manifest_redaction.Masker
-    origin: run_origins.Origin
-
-
-async def open_application(
-    dependencies: Dependencies, place: ApplicationSource, commit: str
-) -> projects.Project:
-    """Open an application at a commit.
-
-    Raises:
-        errors.UserError: The commit or the file is not there, or the file has errors.
-    """
-    repository = await dependencies.repositories.repository(place.repository)
-    opened = await projects.open_pinned(repository, place.path, commit, name=place.name)
-    return projects.with_targets(opened, place.targets)
-
-
 async def prepare(
-    dependencies: Dependencies,
-    place: ApplicationSource,
+    dependencies: ready_runs.Dependencies,
+    place: ready_runs.ApplicationSource,
     run_request: run_requests.RunRequest,
     remembered: str,
     application_status: application_statuses.ApplicationStatus,
@@ -131,7 +67,7 @@ async def prepare(
         errors.UserError: Something has to be mended first.
         errors.TemporaryError: It may work later.
     """
-    project = await open_application(dependencies, place, run_request.commit)
+    project = await ready_runs.open_application(dependencies, place, run_request.commit)
     away = why_wait_for_clusters(project.application, dependencies.clusters.fleet)
     if away and run_request.kind is not run_requests.RunKind.ROLLBACK:
         raise NotYetError(away)
@@ -173,7 +109,7 @@ def refuse_scripts(stages: Sequence[pipelines.Stage], *, allowed: bool) -> None:
 
 
 async def run_preflight(
-    dependencies: Dependencies, prepared: preparation.PreparedRun
+    dependencies: ready_runs.Dependencies, prepared: preparation.PreparedRun
 ) -> tuple[preflight.Trial, ...]:
     """Ask every cluster whether it would take all that is going to be applied.
 
@@ -196,11 +132,11 @@ async def run_preflight(
 
 
 async def release(
-    dependencies: Dependencies,
-    place: ApplicationSource,
+    dependencies: ready_runs.Dependencies,
+    place: ready_runs.ApplicationSource,
     run_request: run_requests.RunRequest,
     prepared: preparation.PreparedRun,
-) -> Release:
+) -> ready_runs.ReadyRun:
     """Return the new run of a prepared want.
 
     Raises:
@@ -213,91 +149,29 @@ async def release(
         if target not in prepared.waves.lenient:
             run = leave_unreachable(run, target, reason)
     both = (prepared.manifests, prepared.old_manifests)
-    return Release(
+    return ready_runs.ReadyRun(
         run,
-        performer(
+        ready_runs.performer(
             dependencies,
             prepared.project.application,
             prepared.rendering,
-            script_environment(
+            ready_runs.script_environment(
                 dependencies,
                 place.repository,
                 run_request.by or run_request.author,
                 prepared.plan.summary,
             ),
         ),
-        masker(dependencies, *both),
+        ready_runs.masker(dependencies, *both),
         await _origin(dependencies, place, run_request, prepared),
     )
 
 
-async def take_up(
-    dependencies: Dependencies, name: str, run: state.Run, origin: run_origins.Origin
-) -> Release:
-    """Return a stored run, ready to go on from where it was left.
-
-    Raises:
-        errors.UserError: What it is pinned to cannot be opened any more.
-        errors.TemporaryError: It may work later.
-    """
-    place = ApplicationSource(name, origin.repository, origin.path, origin.branch)
-    project = await open_application(dependencies, place, run.commit)
-    again = await preparation.reopen(
-        project,
-        {name: run.running_commit_of(name) for name in run.targets},
-        dependencies.renderer,
-        dependencies.clusters.fleet,
-        replica_assignment.ReplicaNumbers(origin.assigned, origin.assigned_before),
-    )
-    return of_plan(dependencies, project.application, again, run, origin)
-
-
-def of_plan(
-    dependencies: Dependencies,
-    application: applications.Application,
-    opened: preparation.ReopenedRun,
-    run: state.Run,
-    origin: run_origins.Origin,
-) -> Release:
-    """Return a run whose plan stands, with everything that carries it out."""
-    return Release(
-        run,
-        performer(
-            dependencies,
-            application,
-            opened.rendering,
-            script_environment(
-                dependencies, origin.repository, origin.by or origin.author, origin.summary
-            ),
-        ),
-        masker(dependencies, opened.manifests, opened.old_manifests),
-        origin,
-    )
-
-
-def origin_of(
-    place: ApplicationSource,
-    run_request: run_requests.RunRequest,
-    project: projects.Project,
-    targets: Sequence[str],
-) -> run_origins.Origin:
-    """Return why the run of a want exists, before what is particular to its kind."""
-    return run_origins.Origin(
-        repository=place.repository,
-        path=place.path,
-        branch=place.branch,
-        subject=project.subject,
-        author=run_request.author,
-        kind=run_request.kind.value,
-        reason=run_request.reason,
-        by=run_request.by,
-        summary=run_request.reason,
-        targets=tuple(targets),
-    )
-
-
 async def reverts(
-    dependencies: Dependencies, place: ApplicationSource, commit: str, run: state.Run
+    dependencies: ready_runs.Dependencies,
+    place: ready_runs.ApplicationSource,
+    commit: str,
+    run: state.Run,
 ) -> bool:
     """Say whether `commit` is, in content, what ran before `run`, and not what `run` brings.
 
@@ -317,28 +191,20 @@ async def reverts(
 
 
 async def _digests(
-    dependencies: Dependencies, place: ApplicationSource, commit: str, targets: Sequence[str]
+    dependencies: ready_runs.Dependencies,
+    place: ready_runs.ApplicationSource,
+    commit: str,
+    targets: Sequence[str],
 ) -> Mapping[str, str]:
     """Return what an application's manifests hash to at a commit, by target.
 
     Raises:
         errors.UserError: It cannot be rendered.
     """
-    project = await open_application(dependencies, place, commit)
+    project = await ready_runs.open_application(dependencies, place, commit)
     return await run_renderer.digests_by_target(
         dependencies.renderer, project, targets, dependencies.clusters.fleet
     )
-
-
-def masker(
-    dependencies: Dependencies, *sides: Mapping[str, Sequence[manifest.Manifest]]
-) -> manifest_redaction.Masker:
-    """Return a masker that knows the secrets of the manifests and of the controller."""
-    made = dependencies.secrets.masker()
-    for side in sides:
-        for manifests in side.values():
-            made.learn(manifests)
-    return made
 
 
 def plan_of(prepared: preparation.PreparedRun, *, can_hold: bool = True) -> run_builder.RunSpec:
@@ -401,41 +267,14 @@ def parse_strategy(word: str) -> run_plans.Strategy | None:
     return known[word]
 
 
-def script_environment(
-    dependencies: Dependencies, repository: str, commander: str, summary: str
-) -> contexts.RunEnvironment:
-    """Return what scripts are told about a run."""
-    address = dependencies.addresses.get(repository, repository)
-    return contexts.RunEnvironment(commander, address, summary)
-
-
-def performer(
-    dependencies: Dependencies,
-    application: applications.Application,
-    rendering: run_renderer.RunRenderer,
-    run: contexts.RunEnvironment,
-) -> stage_executor.ClusterExecutor:
-    """Return what carries out the stages of a run."""
-    return stage_executor.ClusterExecutor(
-        application,
-        dependencies.clusters,
-        rendering.render,
-        dependencies.clock,
-        dependencies.executor_options,
-        replace(run, checkout=rendering.checkout),
-        meter=dependencies.meter,
-        render_before=rendering.render_before,
-    )
-
-
 async def _origin(
-    dependencies: Dependencies,
-    place: ApplicationSource,
+    dependencies: ready_runs.Dependencies,
+    place: ready_runs.ApplicationSource,
     run_request: run_requests.RunRequest,
     made: preparation.PreparedRun,
 ) -> run_origins.Origin:
     return replace(
-        origin_of(place, run_request, made.project, made.plan.targets),
+        ready_runs.origin_of(place, run_request, made.project, made.plan.targets),
         reason=run_requests.reason_for_commit(run_request, made.project.subject),
         strategy=made.plan.strategy.value,
         summary=made.plan.summary,

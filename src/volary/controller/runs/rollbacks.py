@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from volary.controller import refusals
-from volary.controller.runs import releases
+from volary.controller.runs import ready_runs
 from volary.controller.status import (
     application_identity,
     application_statuses,
@@ -82,12 +82,12 @@ def choose_run(runs: Sequence[state.Run]) -> state.Run | None:
 
 
 async def prepare(
-    dependencies: releases.Dependencies,
+    dependencies: ready_runs.Dependencies,
     store: protocol.Store,
     known: records.ApplicationRecord,
     run_request: run_requests.RunRequest,
     application_status: application_statuses.ApplicationStatus,
-) -> releases.Release:
+) -> ready_runs.ReadyRun:
     """Return the new run that takes a stored one back.
 
     Raises:
@@ -119,7 +119,7 @@ async def prepare(
         summary=run_request.reason,
         targets=rollback.clusters_left(run),
     )
-    return await releases.take_up(dependencies, known.name, run, origin)
+    return await ready_runs.take_up(dependencies, known.name, run, origin)
 
 
 def concluded(
