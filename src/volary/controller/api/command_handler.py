@@ -185,7 +185,7 @@ class CommandHandler:
             run_requests.RunRequest(
                 id=request.id,
                 commit=project.commit,
-                kind=run_requests.RunKind.COMMAND,
+                kind=run_requests.KindName.RELEASE,
                 reason=decision.reason,
                 at=request.at,
                 by=request.by,
@@ -217,7 +217,7 @@ class CommandHandler:
             run_requests.RunRequest(
                 id=request.id,
                 commit=project.commit,
-                kind=run_requests.RunKind.ROLLBACK,
+                kind=run_requests.KindName.ROLLBACK_TO_COMMIT,
                 reason=f"{request.by} rolls back to {project.commit[:7]}",
                 at=request.at,
                 by=request.by,

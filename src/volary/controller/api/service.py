@@ -20,7 +20,7 @@ from volary.controller.api import (
 from volary.controller.persistence import change_signal
 from volary.controller.preview import previews
 from volary.controller.runs import ready_runs, releases
-from volary.controller.status import application_statuses, run_requests
+from volary.controller.status import application_state, application_statuses, run_requests
 from volary.model import json
 from volary.model.runs import run_plans, run_records
 from volary.store import protocol, records
@@ -375,19 +375,18 @@ class Service:
         self, known: records.ApplicationRecord, commit: str, strategy: run_plans.Strategy | None
     ) -> representations.PlanView:
         application_status = application_statuses.from_document(known.document)
-        place = ready_runs.ApplicationSource(
-            known.name, known.repository, known.path, known.branch, application_status.targets
-        )
         run_request = run_requests.RunRequest(
             id="plan",
             commit=commit or application_status.head or known.branch,
-            kind=run_requests.RunKind.COMMAND,
+            kind=run_requests.KindName.RELEASE,
             reason="plan",
             at=self.dependencies.clock.now(),
             strategy=strategy,
         )
-        prepared = await releases.prepare(
-            self.dependencies, place, run_request, known.running_commit, application_status
+        prepared = await releases.plan(
+            self.dependencies,
+            application_state.ApplicationState(known, application_status),
+            run_request,
         )
         shown = await previews.preview_run(
             prepared,

@@ -20,9 +20,10 @@ from types import MappingProxyType
 from volary.controller import notifications, refusals
 from volary.controller.applications import run_session, state_writer
 from volary.controller.leadership import context
-from volary.controller.runs import backfills, moves, ready_runs, releases, rollbacks
+from volary.controller.runs import kind_registry, ready_runs, releases, run_kinds
 from volary.controller.status import (
     application_identity,
+    application_state,
     application_statuses,
     run_admission,
     run_origins,
@@ -82,10 +83,7 @@ class ApplicationReconciler:
     @property
     def place(self) -> ready_runs.ApplicationSource:
         """Where the application lives."""
-        known = self.record
-        return ready_runs.ApplicationSource(
-            known.name, known.repository, known.path, known.branch, self.application_status.targets
-        )
+        return ready_runs.source_of(self._state_writer.state)
 
     @property
     def why_orphaned(self) -> str:
@@ -152,13 +150,19 @@ class ApplicationReconciler:
             return _BEING_RECOVERED
         return await self._ask(session.runner, event)
 
-    async def conclude(self, run: state.Run) -> None:
-        """Write down how a run ended, for the application and its commit."""
+    async def conclude(self, run: state.Run, kind: run_requests.KindName) -> None:
+        """Write down what the end of a run means for the application and its commit."""
         async with self._lock:
-            self._session, run_request = None, self.application_status.run_request
-            await self._state_writer.conclude(run)
-            if run_request is not None and self.application_status.run_request is None:
-                self._settle(run_request, self.record.reason)
+            self._session = None
+            change = kind_registry.kind_of(kind).concluded(
+                self._state_writer.state,
+                run,
+                self._leader.register.identity,
+                self._leader.dependencies.clock.now(),
+            )
+            await self._state_writer.write(change)
+            if change.settled is not None:
+                self._settle(change.settled, change.settled_reason)
 
     async def forget(self, by: str, reason: str) -> str:
         """Forget the application, nothing in any cluster; returns why not, or nothing.
@@ -181,26 +185,40 @@ class ApplicationReconciler:
         """The run that is being carried out."""
         return self._session.runner.run if self._session else None
 
+    @property
+    def kind_under_way(self) -> run_requests.KindName | None:
+        """The kind of the run under way, or of one left behind; None: there is none.
+
+        One that has ended counts until its end is written down.
+        """
+        if self._session is not None:
+            return self._session.kind
+        if self._left_behind is not None:
+            return run_origins.from_document(self._left_behind.origin).kind
+        return None
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether a run that moves the application between clusters is under way."""
+        return self.kind_under_way is run_requests.KindName.MOVE
+
     # How a want is taken.
 
     async def _submit(
         self, run_request: run_requests.RunRequest, noted: Mapping[str, object]
     ) -> None:
         session, old = self._session, self.application_status.run_request
-        if (
-            session
-            and run_request.kind is run_requests.RunKind.COMMIT
-            and not session.runner.run.is_final
-        ):
+        if session and run_request.is_from_commit and not session.runner.run.is_final:
             run = session.runner.run
             if await releases.reverts(
                 self._leader.dependencies, self.place, run_request.commit, run
             ):
-                run_request = replace(run_request, rollback_of=run.id)
+                run_request = replace(run_request, reverts=run.id)
         why = self._why_waiting(run_request)
-        await self._state_writer.keep_commit(
-            run_request.commit, "queued", why or run_request.reason, run_request=run_request
+        queued = application_state.CommitChange(
+            run_request.commit, "queued", why or run_request.reason, run_request
         )
+        await self._state_writer.keep_commit(queued)
         status = (
             self.record.status if self._is_busy else application_statuses.StatusWord.WAITING.value
         )
@@ -212,7 +230,8 @@ class ApplicationReconciler:
         )
         if old is not None and old.commit != run_request.commit:
             reason = f"superseded by {run_request.commit[:7]} before it began"
-            await self._state_writer.keep_commit(old.commit, "superseded", reason, run_request=old)
+            superseded = application_state.CommitChange(old.commit, "superseded", reason, old)
+            await self._state_writer.keep_commit(superseded)
             self._settle(old, reason)
         dependencies = self._leader.dependencies
         masker = ready_runs.masker(dependencies)
@@ -288,11 +307,17 @@ class ApplicationReconciler:
             self._changed.clear()
             if await self._is_pinned():
                 continue
-            trouble = await self._take_up() if self._left_behind else await self._begin()
+            next_request = self.application_status.next_request
+            if self._left_behind is not None:
+                trouble = await self._take_up()
+            elif next_request is not None:
+                trouble = await self._begin(next_request)
+            else:
+                continue
             if not trouble:
                 delay = self._leader.rules.first_delay
                 continue
-            await self._say(trouble, delay)
+            await self._delay(next_request, trouble, f"tried again within {delay:g} s")
             try:
                 async with asyncio.timeout(delay):
                     await self._changed.wait()
@@ -313,69 +338,40 @@ class ApplicationReconciler:
             await self._changed.wait()
         return bool(pinned)
 
-    async def _say(self, trouble: str, delay: float) -> None:
-        """Tell why nothing goes on."""
-        again = f"{trouble}; tried again within {delay:g} s"
+    async def _delay(
+        self, run_request: run_requests.RunRequest | None, trouble: str, retry: str
+    ) -> None:
+        """Write down why nothing goes on, and when it is tried again."""
         async with self._lock:
             if self._left_behind is not None:
-                what = f"run {self._left_behind.head.id} cannot go on: {again}"
+                what = f"run {self._left_behind.head.id} cannot go on: {trouble}; {retry}"
                 await self._state_writer.keep(self.application_status, reason=what)
-            elif self.application_status.move is not None:
-                await self._state_writer.keep(moves.delayed(self.application_status, again))
-            elif self.application_status.run_request is not None:
-                await self._state_writer.keep(
-                    replace(self.application_status, waiting_reason=again), reason=again
+            elif run_request is not None:
+                kind = kind_registry.kind_of(run_request.kind)
+                await self._state_writer.write(
+                    kind.delayed(self._state_writer.state, run_request, trouble, retry)
                 )
-            elif self.application_status.backfill is not None:
-                # Whoever wanted it looks again, with the patience of its own.
-                await self._state_writer.note_refused(self.application_status.backfill, trouble)
 
-    async def _begin(self) -> str:
-        """Make the want a run and carry it out; returns what keeps it from beginning."""
-        run_request = self.application_status.next_request
-        if run_request is None:
-            return ""
-        dependencies, place, application_status = (
-            self._leader.dependencies,
-            self.place,
-            self.application_status,
-        )
-        masker, running = ready_runs.masker(dependencies), self.record.running_commit
+    async def _begin(self, run_request: run_requests.RunRequest) -> str:
+        """Make a request a run and carry it out; returns what keeps it from beginning."""
+        dependencies = self._leader.dependencies
+        masker, kind = ready_runs.masker(dependencies), kind_registry.kind_of(run_request.kind)
+        planning = run_kinds.Planning(dependencies, self._leader.store, masker)
         try:
             async with self._leader.planners:
-                if run_request.kind is run_requests.RunKind.PLACEMENT:
-                    release = await moves.prepare(
-                        dependencies, place, run_request, running, application_status
-                    )
-                elif run_request.kind is run_requests.RunKind.BACKFILL:
-                    release = await backfills.prepare(
-                        dependencies, place, run_request, running, application_status
-                    )
-                elif run_request.takes_back:
-                    store, known = self._leader.store, self.record
-                    release = await rollbacks.prepare(
-                        dependencies, store, known, run_request, application_status
-                    )
-                else:
-                    prepared = await releases.prepare(
-                        dependencies, place, run_request, running, application_status
-                    )
-                    masker = ready_runs.masker(
-                        dependencies, prepared.manifests, prepared.old_manifests
-                    )
-                    release = await releases.release(dependencies, place, run_request, prepared)
+                ready = await kind.prepare(planning, self._state_writer.state, run_request)
         except errors.UserError as error:
             await self._refuse(run_request, masker.clean(refusals.sentence(error)))
             return ""
         except errors.TemporaryError as error:
             return masker.clean(str(error))
-        session = await self._start(run_request, release)
+        session = await self._start(run_request, ready)
         if session is not None:
             await self._carry_out(session)
         return ""
 
     async def _start(
-        self, run_request: run_requests.RunRequest, release: ready_runs.ReadyRun
+        self, run_request: run_requests.RunRequest, ready: ready_runs.ReadyRun
     ) -> run_session.RunSession | None:
         """Keep the new run and return it; None when something newer is wanted by now."""
         async with self._lock:
@@ -383,12 +379,18 @@ class ApplicationReconciler:
             is_other = next_request is None or next_request.id != run_request.id
             if is_other or run_admission.why_next_blocked(self.application_status):
                 return None
-            version = await self._state_writer.begin(release)
+            clean, origin = ready.masker.clean, ready.origin
+            shown = replace(origin, reason=clean(origin.reason), subject=clean(origin.subject))
+            version = await self._state_writer.begin(ready, self._begun(ready.run, shown))
             notifications.planned(
-                self._leader.notifier, release, self.record, self._leader.dependencies.clock.now()
+                self._leader.notifier, ready, self.record, self._leader.dependencies.clock.now()
             )
-            self._session = run_session.open_session(self._leader, self.record, release, version)
+            self._session = run_session.open_session(self._leader, self.record, ready, version)
             return self._session
+
+    def _begun(self, run: state.Run, origin: run_origins.Origin) -> application_state.StateChange:
+        kind = kind_registry.kind_of(origin.kind)
+        return kind.begun(self._state_writer.state, run, origin)
 
     async def _take_up(self) -> str:
         """Go on with the run left behind; returns what keeps it from going on."""
@@ -402,18 +404,16 @@ class ApplicationReconciler:
                 origin, self.record, self._leader.dependencies.addresses
             )
             async with self._leader.planners:
-                release = await ready_runs.take_up(
-                    self._leader.dependencies, self.name, run, origin
-                )
+                ready = await ready_runs.take_up(self._leader.dependencies, self.name, run, origin)
         except errors.VolaryError as error:
             return str(error)
         async with self._lock:
             self._left_behind = None
             self._session = session = run_session.open_session(
-                self._leader, self.record, release, stored.version
+                self._leader, self.record, ready, stored.version
             )
             self._taken_up.set()
-            await self._state_writer.note_running(run, origin.reason, origin)
+            await self._state_writer.write(self._begun(run, origin))
         await self._carry_out(session)
         return ""
 
@@ -430,17 +430,20 @@ class ApplicationReconciler:
             keeping.cancel()
         await log.flush()
         await analyses.flush()
-        await self.conclude(ended)
+        await self.conclude(ended, session.kind)
 
     async def _react_later(self) -> None:
         async with self._lock:
             await self._react()
 
     async def _refuse(self, run_request: run_requests.RunRequest, reason: str) -> None:
-        """Say that a want cannot become a run until somebody mends something."""
+        """Say that a request cannot become a run until somebody mends something."""
+        kind = kind_registry.kind_of(run_request.kind)
         async with self._lock:
-            await self._state_writer.note_refused(run_request, reason)
-        if run_request.kind is run_requests.RunKind.BACKFILL:
+            await self._state_writer.write(
+                kind.refused(self._state_writer.state, run_request, reason)
+            )
+        if not kind.announces_refusals:
             return
         dependencies, to = self._leader.dependencies, self._leader.notifier
         now, masker = dependencies.clock.now(), ready_runs.masker(dependencies)

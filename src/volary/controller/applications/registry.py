@@ -15,7 +15,7 @@ from typing import Any
 from volary.controller.applications import reconcilers, repository_events
 from volary.controller.leadership import context
 from volary.controller.persistence import retry
-from volary.controller.status import application_identity, application_statuses
+from volary.controller.status import application_identity, application_statuses, run_origins
 from volary.engine.persistence import codec
 from volary.gitops import application_names, repository_state
 from volary.model import errors
@@ -329,7 +329,8 @@ class ApplicationRegistry:
             return
         stored = await self._load_run(run_id)
         if stored is not None:
-            await reconciler.conclude(codec.read_run(stored))
+            origin = run_origins.from_document(stored.origin)
+            await reconciler.conclude(codec.read_run(stored), origin.kind)
 
 
 async def _mark_removed(reconciler: reconcilers.ApplicationReconciler, now: datetime) -> None:

@@ -103,11 +103,12 @@ async def _decide(
     return run_requests.RunRequest(
         id=leader.new_id(),
         commit=commit.id,
-        kind=run_requests.RunKind.COMMIT,
+        kind=run_requests.KindName.RELEASE,
         reason=decision.reason,
         at=leader.dependencies.clock.now(),
         by=commit.author,
         author=commit.author,
+        trigger=triggers.Kind.COMMIT,
     )
 
 

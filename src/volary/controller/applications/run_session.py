@@ -12,6 +12,7 @@ from volary.controller.persistence import (
     task_state,
 )
 from volary.controller.runs import ready_runs
+from volary.controller.status import run_requests
 from volary.engine.execution import runners
 from volary.store import records
 
@@ -20,6 +21,7 @@ from volary.store import records
 class RunSession:
     """A run under way."""
 
+    kind: run_requests.KindName
     runner: runners.Runner
     log: log_writer.LogWriter
     analyses: analysis_writer.AnalysisWriter
@@ -51,4 +53,4 @@ def open_session(
         keeper=keeper,
         observers=(redaction.RedactingObserver(release.masker, (log, analyses, told)),),
     )
-    return RunSession(runner, log, analyses)
+    return RunSession(release.origin.kind, runner, log, analyses)

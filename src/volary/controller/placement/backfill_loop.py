@@ -19,7 +19,6 @@ from volary.config.crosscheck import eligibility, fleet_checks
 from volary.controller.applications import reconcilers
 from volary.controller.leadership import context
 from volary.controller.placement import backfill_rules, probe_rounds
-from volary.controller.runs import moves
 from volary.controller.status import application_statuses, release_coverage, run_requests
 from volary.engine.state_machine import events
 from volary.model import applications, statuses
@@ -68,7 +67,7 @@ class BackfillLoop:
         self._seen = self._seen if seen == self._seen else seen
         everybody = list(self.all_reconcilers())
         await self._let_go(everybody)
-        busy = sum(_is_backfilling(each.application_status) for each in everybody)
+        busy = sum(_is_backfilling(reconciler) for reconciler in everybody)
         for reconciler in everybody:
             work = self._look_at(reconciler, known, may_begin=busy < _MOST_AT_ONCE)
             busy += await probe_rounds.isolate_errors(
@@ -110,7 +109,7 @@ class BackfillLoop:
         run = reconciler.run_under_way
         if run is None or run.is_final or run.rollback is not None:
             return
-        if moves.is_move(run):
+        if reconciler.is_moving:
             return  # what leaves a drained cluster is no new work there
         for cluster in run.clusters:
             found = known.get(cluster.name)
@@ -292,7 +291,7 @@ class BackfillLoop:
         run_request = run_requests.RunRequest(
             id=self.leader.new_id(),
             commit=commit,
-            kind=run_requests.RunKind.BACKFILL,
+            kind=run_requests.KindName.BACKFILL,
             reason=f"the last completed release, {commit[:7]}, for clusters that miss it ({told})",
             at=now,
             by=_BY,
@@ -324,12 +323,9 @@ class BackfillLoop:
         return project.application
 
 
-def _is_backfilling(application_status: application_statuses.ApplicationStatus) -> bool:
-    under_way = (
-        application_status.under_way
-        and application_status.coverage.run == application_status.run != ""
-    )
-    return under_way or application_status.backfill is not None
+def _is_backfilling(reconciler: reconcilers.ApplicationReconciler) -> bool:
+    under_way = reconciler.kind_under_way is run_requests.KindName.BACKFILL
+    return under_way or reconciler.application_status.backfill is not None
 
 
 def _with_request(

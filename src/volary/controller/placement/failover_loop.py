@@ -117,9 +117,7 @@ class FailoverLoop:
         self, reconciler: reconcilers.ApplicationReconciler, project: projects.Project, doubt: str
     ) -> None:
         before = reconciler.application_status.placed
-        if reconciler.application_status.move is not None or moves.is_moving(
-            reconciler.run_under_way
-        ):
+        if reconciler.application_status.move is not None or reconciler.is_moving:
             return
         situation = await self.situation(reconciler.application_status, project)
         allowance = self._allowance(reconciler, doubt)
@@ -150,7 +148,7 @@ class FailoverLoop:
             if (
                 application_status.placed != before
                 or application_status.move is not None
-                or moves.is_moving(reconciler.run_under_way)
+                or reconciler.is_moving
             ):
                 return application_status
             return replace(application_status, placed=placed, move=move)
@@ -225,7 +223,7 @@ class FailoverLoop:
         return run_requests.RunRequest(
             self.leader.new_id(),
             moves.completed_commit(reconciler.application_status, reconciler.record.running_commit),
-            run_requests.RunKind.PLACEMENT,
+            run_requests.KindName.MOVE,
             after.reason,
             now,
             by=_BY,
@@ -300,7 +298,7 @@ class FailoverLoop:
     ) -> None:
         """Interrupt a run that a move has waited for long enough."""
         run, move = reconciler.run_under_way, reconciler.application_status.move
-        if move is None or moves.is_moving(run):
+        if move is None or reconciler.is_moving:
             return
         patience = (app.failover or failover_rules.Failover()).patience
         answer = moves.decide_preemption(

@@ -91,7 +91,7 @@ async def carry_out(
         errors.TemporaryError: It cannot be told now.
     """
     before = reconciler.application_status
-    if before.move is not None or moves.is_moving(reconciler.run_under_way):
+    if before.move is not None or reconciler.is_moving:
         return "it is moving already; ask again when that has ended"
     known = KnownClusters(leader.register.known, leader.register.rules)
     made = await plan(
@@ -107,7 +107,7 @@ async def carry_out(
     move = run_requests.RunRequest(
         request.id,
         moves.completed_commit(before, reconciler.record.running_commit),
-        run_requests.RunKind.PLACEMENT,
+        run_requests.KindName.MOVE,
         made.reason,
         request.at,
         by=request.by,

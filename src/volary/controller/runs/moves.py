@@ -2,8 +2,8 @@
 
 A move brings no release: each cluster gets its part of the placement at the release that it
 runs, a new one the last completed release. It has no waves, gates or windows, and is not rolled
-back: when a replacement does not come up, the old copy stays. All but `prepare` and `divide` is
-pure.
+back: when a replacement does not come up, the old copy stays. All but `Move.prepare` and `divide`
+is pure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from volary.controller.planning import preparation, projects, replica_assignment
-from volary.controller.runs import ready_runs
+from volary.controller.runs import ready_runs, run_kinds
 from volary.controller.status import (
+    application_state,
     application_statuses,
     release_coverage,
     run_admission,
+    run_origins,
     run_requests,
 )
 from volary.engine import phrases
@@ -29,13 +31,7 @@ from volary.placement.failover import decisions, evictions, move_plans
 from volary.placement.replicas import assignment
 
 Names = tuple[str, ...]
-_STAGES = (pipelines.StageName.PLACEMENT_SYNC, pipelines.StageName.PLACEMENT_REMOVE)
 _DONE = statuses.TaskStatus.SUCCEEDED
-
-
-def is_move(run: state.Run) -> bool:
-    """Say whether a run moves an application between clusters and brings no release."""
-    return all(stage.stage.name in _STAGES for stage in run.stages)
 
 
 def is_urgent(application_status: application_statuses.ApplicationStatus) -> bool:
@@ -47,14 +43,6 @@ def is_urgent(application_status: application_statuses.ApplicationStatus) -> boo
     return any(
         each.cause in causes and not each.replaced for each in application_status.placed.leaving
     )
-
-
-def is_moving(run: state.Run | None) -> bool:
-    """Say whether the run that is carried out moves its application.
-
-    One that has ended, too: until its end is kept, what leaves is not known to be gone.
-    """
-    return run is not None and is_move(run)
 
 
 def completed_commit(
@@ -139,20 +127,11 @@ def request_resumption(
     return run_requests.RunRequest(
         id=new_id,
         commit=run.commit,
-        kind=run_requests.RunKind.COMMAND,
+        kind=run_requests.KindName.RELEASE,
         reason=f"goes on after run {run.id} was interrupted: {move.reason}",
         at=now,
         by="failover",
     )
-
-
-def begun(
-    application_status: application_statuses.ApplicationStatus, run_id: str
-) -> application_statuses.ApplicationStatus:
-    """Return the status once the move's run is kept."""
-    move = application_status.move
-    left = None if move is not None and move.id == run_id else move
-    return replace(application_status, move=left, run=run_id, under_way=True)
 
 
 def delayed(
@@ -219,10 +198,9 @@ def with_clusters(
     return replace(application_status, placed=replace(placed, chosen=chosen))
 
 
-def concluded(
+def _after_end(
     application_status: application_statuses.ApplicationStatus,
     run: state.Run,
-    shift: move_plans.MovePlan,
     identity: release_coverage.Identity,
 ) -> application_statuses.ApplicationStatus:
     """Return the status after the run of a move; what clusters run stays what it was.
@@ -233,7 +211,7 @@ def concluded(
     placed = application_status.placed
     kept = frozenset(_done(run, pipelines.StageName.PLACEMENT_SYNC))
     removed = frozenset(_done(run, pipelines.StageName.PLACEMENT_REMOVE))
-    leaving = evictions.after_run(placed.leaving, kept, removed, shift)
+    leaving = evictions.after_run(placed.leaving, kept, removed, shift_of_run(run))
     others = {
         name: commit for name, commit in application_status.kept.items() if name not in removed
     }
@@ -328,51 +306,100 @@ def after_release(
 _NO_ROLLBACK = "a move is not rolled back: what was there before stays until the new is healthy"
 
 
-async def prepare(
-    dependencies: ready_runs.Dependencies,
-    place: ready_runs.ApplicationSource,
-    run_request: run_requests.RunRequest,
-    remembered: str,
-    application_status: application_statuses.ApplicationStatus,
-) -> ready_runs.ReadyRun:
-    """Return the new run of a wanted move.
+class Move:
+    """The kind of run that moves an application between clusters."""
 
-    Args:
-        desk: What planning works with.
-        place: Where the application lives.
-        want: The move; its commit is the last completed release.
-        remembered: The last one that succeeded everywhere.
-        application_status: How the application stands; says where it will be.
+    name = run_requests.KindName.MOVE
+    announces_refusals = True
 
-    Raises:
-        errors.UserError: Something has to be mended first.
-        errors.TemporaryError: It may work later.
-    """
-    shift = run_request.shift or move_plans.MovePlan()
-    project = await ready_runs.open_application(dependencies, place, run_request.commit)
-    numbers = await divide(dependencies, project, application_status, fresh=shift.fresh)
-    running = {
-        name: commit_on(application_status, name, run_request.commit, remembered)
-        for name in shift.clusters
-    }
-    # Both sides with the new numbers: what a cluster runs already is brought its new part.
-    again = await preparation.reopen(
-        project,
-        running,
-        dependencies.renderer,
-        dependencies.clusters.fleet,
-        replace(numbers, before=numbers.now),
-    )
-    run = run_builder.new_run(
-        run_request.id, _plan_of(project, shift, running, remembered), dependencies.clock.now()
-    )
-    origin = replace(
-        ready_runs.origin_of(place, run_request, project, shift.clusters),
-        assigned=numbers.now,
-        assigned_before=numbers.now,
-        chosen=application_status.placed.chosen,
-    )
-    return ready_runs.of_plan(dependencies, project.application, again, run, origin)
+    async def prepare(
+        self,
+        planning: run_kinds.Planning,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+    ) -> ready_runs.ReadyRun:
+        """Return the new run: each cluster's part at the release that it runs."""
+        dependencies, status = planning.dependencies, application.status
+        remembered = application.record.running_commit
+        place = ready_runs.source_of(application)
+        shift = run_request.shift or move_plans.MovePlan()
+        project = await ready_runs.open_application(dependencies, place, run_request.commit)
+        numbers = await divide(dependencies, project, status, fresh=shift.fresh)
+        running = {
+            name: commit_on(status, name, run_request.commit, remembered) for name in shift.clusters
+        }
+        # Both sides with the new numbers: what a cluster runs already is brought its new part.
+        again = await preparation.reopen(
+            project,
+            running,
+            dependencies.renderer,
+            dependencies.clusters.fleet,
+            replace(numbers, before=numbers.now),
+        )
+        run = run_builder.new_run(
+            run_request.id, _plan_of(project, shift, running, remembered), dependencies.clock.now()
+        )
+        origin = replace(
+            ready_runs.origin_of(place, run_request, project, shift.clusters),
+            assigned=numbers.now,
+            assigned_before=numbers.now,
+            chosen=status.placed.chosen,
+        )
+        return ready_runs.of_plan(dependencies, project.application, again, run, origin)
+
+    def begun(
+        self,
+        application: application_state.ApplicationState,
+        run: state.Run,
+        origin: run_origins.Origin,
+    ) -> application_state.StateChange:
+        """Take the move as under way; how the last release stands stays said."""
+        move = application.status.move
+        left = None if move is not None and move.id == run.id else move
+        return application_state.StateChange(
+            replace(
+                application.status,
+                move=left,
+                run=run.id,
+                under_way=True,
+                pinned=origin.assigned,
+            )
+        )
+
+    def concluded(
+        self,
+        application: application_state.ApplicationState,
+        run: state.Run,
+        identity: release_coverage.Identity,
+        now: datetime,
+    ) -> application_state.StateChange:
+        """Say where the application is now; how a release failed stays said."""
+        synced = application.record.status == application_statuses.StatusWord.SYNCED.value
+        columns = {"reason": summary_of_end(application.status, run)} if synced else {}
+        after = _after_end(application.status, run, identity)
+        return application_state.StateChange(after, columns)
+
+    def refused(
+        self,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+        reason: str,
+    ) -> application_state.StateChange:
+        """Say with each cluster that is left why it is not; failover decides anew."""
+        status, move = application.status, application.status.move
+        if move is None or move.id != run_request.id:
+            return application_state.StateChange(status)
+        return application_state.StateChange(replace(delayed(status, reason), move=None))
+
+    def delayed(
+        self,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+        trouble: str,
+        retry: str,
+    ) -> application_state.StateChange:
+        """Say with each cluster that is left why it is not yet."""
+        return application_state.StateChange(delayed(application.status, f"{trouble}; {retry}"))
 
 
 def _plan_of(

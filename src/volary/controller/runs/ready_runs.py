@@ -15,7 +15,7 @@ from volary.controller.planning import (
     replica_assignment,
     run_renderer,
 )
-from volary.controller.status import run_origins, run_requests
+from volary.controller.status import application_state, run_origins, run_requests
 from volary.engine.runs import state
 from volary.manifests import redaction as manifest_redaction
 from volary.model import applications, clocks
@@ -136,7 +136,7 @@ def origin_of(
         branch=place.branch,
         subject=project.subject,
         author=run_request.author,
-        kind=run_request.kind.value,
+        kind=run_request.kind,
         reason=run_request.reason,
         by=run_request.by,
         summary=run_request.reason,
@@ -179,4 +179,12 @@ def performer(
         replace(run, checkout=rendering.checkout),
         meter=dependencies.meter,
         render_before=rendering.render_before,
+    )
+
+
+def source_of(application: application_state.ApplicationState) -> ApplicationSource:
+    """Return where an application lives."""
+    known = application.record
+    return ApplicationSource(
+        known.name, known.repository, known.path, known.branch, application.status.targets
     )

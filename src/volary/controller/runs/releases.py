@@ -6,7 +6,7 @@ likely that the controller itself is cut off, so the release waits (`why_wait_fo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from volary.config.crosscheck import eligibility, fleet_checks
 from volary.controller.planning import (
@@ -14,10 +14,16 @@ from volary.controller.planning import (
     preparation,
     run_renderer,
 )
-from volary.controller.runs import ready_runs
-from volary.controller.status import application_statuses, run_origins, run_requests
+from volary.controller.runs import moves, ready_runs, run_kinds
+from volary.controller.status import (
+    application_state,
+    application_statuses,
+    release_coverage,
+    run_origins,
+    run_requests,
+)
 from volary.engine.runs import policies, run_builder, state, updates
-from volary.model import applications, errors
+from volary.model import applications, errors, statuses
 from volary.model.fleet import fleets, taints
 from volary.model.pipeline import pipelines
 from volary.model.runs import run_plans
@@ -51,37 +57,166 @@ class NotYetError(errors.TemporaryError):
     """The release cannot begin as things are; it may later."""
 
 
-async def prepare(
-    dependencies: ready_runs.Dependencies,
-    place: ready_runs.ApplicationSource,
-    run_request: run_requests.RunRequest,
-    remembered: str,
-    application_status: application_statuses.ApplicationStatus,
-) -> preparation.PreparedRun:
-    """Find out everything about a wanted run; writes nothing.
+class Release:
+    """The kind of run that brings a commit to the clusters of its application."""
 
-    `remembered` is the last commit that succeeded everywhere; how the application stands says
-    what single clusters run instead, and who has how many replicas.
+    name = run_requests.KindName.RELEASE
+    announces_refusals = True
+
+    async def prepare(
+        self,
+        planning: run_kinds.Planning,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+    ) -> ready_runs.ReadyRun:
+        """Return the new run: as planned from its file, once no cluster would refuse it."""
+        prepared = await plan(planning.dependencies, application, run_request)
+        for manifests in (*prepared.manifests.values(), *prepared.old_manifests.values()):
+            planning.masker.learn(manifests)
+        place = ready_runs.source_of(application)
+        return await _ready(planning.dependencies, place, run_request, prepared)
+
+    def begun(
+        self,
+        application: application_state.ApplicationState,
+        run: state.Run,
+        origin: run_origins.Origin,
+    ) -> application_state.StateChange:
+        """Take the run as under way, and where the application will be."""
+        placed = replace(application.status.placed, coming=origin.chosen)
+        status = replace(application.status, placed=placed, pinned=origin.assigned)
+        return taken_as_running(status, run, origin)
+
+    def concluded(
+        self,
+        application: application_state.ApplicationState,
+        run: state.Run,
+        identity: release_coverage.Identity,
+        now: datetime,
+    ) -> application_state.StateChange:
+        """Say what clusters run, and what the end means for what was requested meanwhile."""
+        before = application.status
+        after = application_statuses.after_run(before, run)
+        absent = release_coverage.commits_of_absent(before.coverage, run)
+        status = replace(
+            after,
+            under_way=False,
+            placed=moves.after_release(before.placed, run, now),
+            kept={**absent, **after.kept},
+            coverage=release_coverage.after_release(before.coverage, run, identity),
+            backfill=None,
+        )
+        commit = application_state.CommitChange(
+            run.commit, run.status.value, run.reason, run=run.id
+        )
+        columns: dict[str, object] = {}
+        if run.status is statuses.RunStatus.SUCCEEDED:
+            columns["running_commit"] = run.commit
+        word, request = application_statuses.word_of_end(run.status), before.run_request
+        if request is not None and run_requests.is_fulfilled_by(request, run):
+            reason = f"{request.commit[:7]} took run {run.id} back"
+            status = replace(status, run_request=None, waiting_reason="")
+            columns |= application_state.columns_of_end(
+                application.record, status, application_statuses.StatusWord.SYNCED, reason
+            )
+            reverted = application_state.CommitChange(
+                request.commit, "reverted", reason, run_request=request
+            )
+            return application_state.StateChange(
+                status, columns, (commit, reverted), settled=request, settled_reason=reason
+            )
+        if request is not None:
+            status = replace(status, run_request=replace(request, reverts=""), waiting_reason="")
+        columns |= application_state.columns_of_end(application.record, status, word, run.reason)
+        return application_state.StateChange(status, columns, (commit,))
+
+    def refused(
+        self,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+        reason: str,
+    ) -> application_state.StateChange:
+        """Count the commit as failed, unless a newer one is requested by now."""
+        status = application.status
+        commit = application_state.CommitChange(
+            run_request.commit, "failed", reason, run_request=run_request
+        )
+        if status.run_request is None or status.run_request.id != run_request.id:
+            return application_state.StateChange(status, {}, (commit,))
+        return application_state.StateChange(
+            replace(status, run_request=None, waiting_reason=""),
+            {"status": application_statuses.StatusWord.FAILED.value, "reason": reason},
+            (commit,),
+        )
+
+    def delayed(
+        self,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+        trouble: str,
+        retry: str,
+    ) -> application_state.StateChange:
+        """Say why it has not begun yet, unless a newer one is requested by now."""
+        request, reason = application.status.run_request, f"{trouble}; {retry}"
+        if request is None or request.id != run_request.id:
+            return application_state.StateChange(application.status)
+        return application_state.StateChange(
+            replace(application.status, waiting_reason=reason), {"reason": reason}
+        )
+
+
+def taken_as_running(
+    application_status: application_statuses.ApplicationStatus,
+    run: state.Run,
+    origin: run_origins.Origin,
+) -> application_state.StateChange:
+    """Return what changes once a release or a rollback is under way; its request is done."""
+    request = application_status.run_request
+    rest = None if request is not None and request.id == run.id else request
+    status = replace(
+        application_status,
+        run_request=rest,
+        waiting_reason="" if rest is None else application_status.waiting_reason,
+        run=run.id,
+        under_way=True,
+    )
+    commit = application_state.CommitChange(
+        run.commit, "running", origin.reason, run=run.id, subject=origin.subject
+    )
+    columns = {
+        "status": application_statuses.StatusWord.RUNNING.value,
+        "reason": origin.reason,
+    }
+    return application_state.StateChange(status, columns, (commit,))
+
+
+async def plan(
+    dependencies: ready_runs.Dependencies,
+    application: application_state.ApplicationState,
+    run_request: run_requests.RunRequest,
+) -> preparation.PreparedRun:
+    """Find out everything about a requested run; writes nothing.
 
     Raises:
         errors.UserError: Something has to be mended first.
         errors.TemporaryError: It may work later.
     """
+    place, status = ready_runs.source_of(application), application.status
     project = await ready_runs.open_application(dependencies, place, run_request.commit)
     away = why_wait_for_clusters(project.application, dependencies.clusters.fleet)
-    if away and run_request.kind is not run_requests.RunKind.ROLLBACK:
+    if away and not run_request.kind.is_rollback:
         raise NotYetError(away)
     wish = preparation.RunOptions(
         place.path,
         commit=project.commit,
         strategy=run_request.strategy,
-        remembered=remembered,
-        kept=application_status.kept,
-        assigned=application_status.assigned,
-        assigned_before=application_status.assigned_before,
-        placed=application_status.placed,
+        remembered=application.record.running_commit,
+        kept=status.kept,
+        assigned=status.assigned,
+        assigned_before=status.assigned_before,
+        placed=status.placed,
         patience=dependencies.patience,
-        goes_back=run_request.kind is run_requests.RunKind.ROLLBACK,
+        goes_back=run_request.kind.is_rollback,
     )
     prepared = await preparation.prepare(
         wish, dependencies.clusters, project, renderer=dependencies.renderer
@@ -131,13 +266,13 @@ async def run_preflight(
     return trials
 
 
-async def release(
+async def _ready(
     dependencies: ready_runs.Dependencies,
     place: ready_runs.ApplicationSource,
     run_request: run_requests.RunRequest,
     prepared: preparation.PreparedRun,
 ) -> ready_runs.ReadyRun:
-    """Return the new run of a prepared want.
+    """Return the new run of a prepared request.
 
     Raises:
         errors.UserError: There is nothing to do.

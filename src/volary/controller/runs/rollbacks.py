@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from volary.controller import refusals
-from volary.controller.runs import ready_runs
+from volary.controller.runs import ready_runs, releases, run_kinds
 from volary.controller.status import (
     application_identity,
+    application_state,
     application_statuses,
     release_coverage,
     run_origins,
@@ -32,7 +34,11 @@ async def request_rollback(
     """
     run_filter = records.RunFilter(applications=frozenset({name}))
     page = await store.runs.list(run_filter, limit=_MOST_RUNS)
-    ended = [item.head.id for item in page.items if item.head.finished and _is_release(item)]
+    ended = [
+        item.head.id
+        for item in page.items
+        if item.head.finished and run_origins.from_document(item.origin).kind.is_release
+    ]
     loaded = [await store.runs.load(each) for each in ended]
     chosen = choose_run([codec.read_run(each) for each in loaded if each is not None])
     if chosen is None:
@@ -45,12 +51,12 @@ async def request_rollback(
     return run_requests.RunRequest(
         id=request.id,
         commit=chosen.commit,
-        kind=run_requests.RunKind.ROLLBACK,
+        kind=run_requests.KindName.ROLLBACK,
         reason=f"{request.by} {_summary_of(chosen)}",
         at=request.at,
         by=request.by,
         strategy=run_plans.Strategy.QUICK_SYNC,
-        takes_back=chosen.id,
+        rollback_of=chosen.id,
     )
 
 
@@ -59,12 +65,6 @@ def _summary_of(chosen: state.Run) -> str:
     if len(commits) == 1:
         return f"rolls back to {commits.pop()[:7]}"
     return f"rolls run {chosen.id} back, each cluster to what it ran before"
-
-
-def _is_release(known: records.RunSummary) -> bool:
-    """Say whether a run was about a release, not about where it runs or who had missed it."""
-    kind = run_origins.from_document(known.origin).kind
-    return kind not in (run_requests.RunKind.PLACEMENT.value, run_requests.RunKind.BACKFILL.value)
 
 
 def choose_run(runs: Sequence[state.Run]) -> state.Run | None:
@@ -81,48 +81,87 @@ def choose_run(runs: Sequence[state.Run]) -> state.Run | None:
     return None
 
 
-async def prepare(
-    dependencies: ready_runs.Dependencies,
-    store: protocol.Store,
-    known: records.ApplicationRecord,
-    run_request: run_requests.RunRequest,
-    application_status: application_statuses.ApplicationStatus,
-) -> ready_runs.ReadyRun:
-    """Return the new run that takes a stored one back.
+class CommitRollback(releases.Release):
+    """The kind of run that goes back to a commit that somebody names.
 
-    Raises:
-        refusals.Conflict: It is not kept any more.
-        errors.UserError: What it was pinned to cannot be opened any more.
-        errors.TemporaryError: It may work later.
+    It is a release of that commit; waves go in reverse order, without gates and windows.
     """
-    stored = await store.runs.load(run_request.takes_back)
-    if stored is None:
-        raise refusals.conflict(f"run {run_request.takes_back} is not kept any more")
-    why = f"rolled back by {run_request.by}"
-    old = codec.read_run(stored)
-    # Those that the run had gone on without may have got its release when they came back.
-    caught_up = (
-        application_status.coverage.clusters
-        if application_status.coverage.commit == old.commit
-        else ()
-    )
-    now = dependencies.clock.now()
-    run = rollback.rollback_run(old, run_request.id, why, now, holders=tuple(caught_up))
-    origin = application_identity.with_current_repository(
-        run_origins.from_document(stored.origin), known, dependencies.addresses
-    )
-    origin = replace(
-        origin,
-        kind=run_request.kind.value,
-        reason=run_request.reason,
-        by=run_request.by,
-        summary=run_request.reason,
-        targets=rollback.clusters_left(run),
-    )
-    return await ready_runs.take_up(dependencies, known.name, run, origin)
+
+    name = run_requests.KindName.ROLLBACK_TO_COMMIT
 
 
-def concluded(
+class Rollback(releases.Release):
+    """The kind of run that rolls back a run that has ended."""
+
+    name = run_requests.KindName.ROLLBACK
+
+    async def prepare(
+        self,
+        planning: run_kinds.Planning,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+    ) -> ready_runs.ReadyRun:
+        """Return the new run: the stored one, on its way back from the start."""
+        dependencies, known = planning.dependencies, application.record
+        stored = await planning.store.runs.load(run_request.rollback_of)
+        if stored is None:
+            raise refusals.conflict(f"run {run_request.rollback_of} is not kept any more")
+        old = codec.read_run(stored)
+        # Those that the run had gone on without may have got its release when they came back.
+        coverage = application.status.coverage
+        caught_up = coverage.clusters if coverage.commit == old.commit else ()
+        run = rollback.rollback_run(
+            old,
+            run_request.id,
+            f"rolled back by {run_request.by}",
+            dependencies.clock.now(),
+            holders=tuple(caught_up),
+        )
+        origin = application_identity.with_current_repository(
+            run_origins.from_document(stored.origin), known, dependencies.addresses
+        )
+        origin = replace(
+            origin,
+            kind=run_request.kind,
+            reason=run_request.reason,
+            by=run_request.by,
+            summary=run_request.reason,
+            targets=rollback.clusters_left(run),
+        )
+        return await ready_runs.take_up(dependencies, known.name, run, origin)
+
+    def begun(
+        self,
+        application: application_state.ApplicationState,
+        run: state.Run,
+        origin: run_origins.Origin,
+    ) -> application_state.StateChange:
+        """Take the run as under way; where the application is stays as it is."""
+        status = replace(application.status, pinned=origin.assigned_before)
+        return releases.taken_as_running(status, run, origin)
+
+    def concluded(
+        self,
+        application: application_state.ApplicationState,
+        run: state.Run,
+        identity: release_coverage.Identity,
+        now: datetime,
+    ) -> application_state.StateChange:
+        """Say what runs where after the run was rolled back."""
+        record = application.record
+        status, commit = _after_end(application.status, run, identity, record.running_commit)
+        ended = run.status
+        if ended is statuses.RunStatus.SUCCEEDED:
+            ended = statuses.RunStatus.ROLLED_BACK
+        word = application_statuses.word_of_end(run.status)
+        columns = application_state.columns_of_end(record, status, word, run.reason)
+        change = application_state.CommitChange(run.commit, ended.value, run.reason, run=run.id)
+        return application_state.StateChange(
+            status, {**columns, "running_commit": commit}, (change,)
+        )
+
+
+def _after_end(
     application_status: application_statuses.ApplicationStatus,
     run: state.Run,
     identity: release_coverage.Identity,

@@ -99,9 +99,7 @@ class ApplicationStatus:
 
         Going back is before a move, a move before anything else, and catching up comes last.
         """
-        goes_back = (
-            self.run_request is not None and self.run_request.kind is run_requests.RunKind.ROLLBACK
-        )
+        goes_back = self.run_request is not None and self.run_request.kind.is_rollback
         return self.run_request if goes_back else self.move or self.run_request or self.backfill
 
 
@@ -137,7 +135,7 @@ def to_document(application_status: ApplicationStatus) -> json.JsonObject:
         "lookedAt": application_status.looked_at,
         "run": application_status.run,
         "underWay": application_status.under_way,
-        "want": run_requests.to_document(application_status.run_request)
+        "runRequest": run_requests.to_document(application_status.run_request)
         if application_status.run_request
         else None,
         "waitingReason": application_status.waiting_reason,
@@ -196,7 +194,7 @@ def _read_requirement(document: json.JsonObject) -> rollouts.Requirement:
 
 def from_document(document: json.JsonObject) -> ApplicationStatus:
     """Read a status; what an earlier version did not write is empty."""
-    run_request, targets = document.get("want"), document.get("targets")
+    run_request, targets = document.get("runRequest"), document.get("targets")
     move, backfill = document.get("move"), document.get("backfill")
     return ApplicationStatus(
         head=document.get("head", ""),

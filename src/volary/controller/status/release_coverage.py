@@ -30,8 +30,6 @@ class ReleaseCoverage:
     #: Clusters that its run went, or began, without although they had the one before, and that
     #: have not got it since.
     behind: tuple[str, ...] = ()
-    #: The run that brings it to single clusters, while that is under way.
-    run: str = ""
     #: Why clusters have not got it yet, one sentence each.
     waiting: Mapping[str, str] = field(default_factory=dict)
 
@@ -70,14 +68,13 @@ def after_backfill(
     coverage: ReleaseCoverage, run: state.Run, identity: Identity
 ) -> ReleaseCoverage:
     """Return what is known once a run that brought the release to single clusters has ended."""
-    ended = replace(coverage, run="")
     if run.commit != coverage.commit:
-        return ended
+        return coverage
     done = covered_by(run)
     clusters = {**coverage.clusters, **{name: identity(name) for name in done}}
     behind = tuple(name for name in coverage.behind if name not in done)
     waiting = {name: why for name, why in coverage.waiting.items() if name not in done}
-    return replace(ended, clusters=clusters, behind=behind, waiting=waiting)
+    return replace(coverage, clusters=clusters, behind=behind, waiting=waiting)
 
 
 def covered_by(run: state.Run) -> tuple[str, ...]:
@@ -126,7 +123,6 @@ def to_document(coverage: ReleaseCoverage) -> json.JsonObject:
         "commit": coverage.commit,
         "clusters": dict(coverage.clusters),
         "behind": list(coverage.behind),
-        "run": coverage.run,
         "waiting": dict(coverage.waiting),
     }
 
@@ -138,6 +134,5 @@ def from_document(document: json.JsonObject | None) -> ReleaseCoverage:
         found.get("commit", ""),
         dict(found.get("clusters") or {}),
         tuple(found.get("behind") or ()),
-        found.get("run", ""),
         dict(found.get("waiting") or {}),
     )

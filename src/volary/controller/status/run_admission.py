@@ -41,7 +41,7 @@ def why_next_blocked(application_status: application_statuses.ApplicationStatus)
     """
     if (
         application_status.run_request is not None
-        and application_status.run_request.kind is run_requests.RunKind.ROLLBACK
+        and application_status.run_request.kind.is_rollback
     ):
         return ""
     return why_blocked(application_status, None)
@@ -61,7 +61,7 @@ def cancels_run(
     """Say whether a run is cancelled for a want, as nothing that serves users was touched yet."""
     return (
         rule is server_settings.Supersede.CANCEL
-        and run_request.kind is run_requests.RunKind.COMMIT
+        and run_request.is_from_commit
         and run_request.commit != run.commit
         and run.ending is None
         and not why_blocked(application_status, run)
@@ -76,7 +76,7 @@ def waiting_reason(
     run: state.Run,
 ) -> str:
     """Return why a want does not begin while a run is under way, one sentence."""
-    if run_request.rollback_of == run.id:
+    if run_request.reverts == run.id:
         return f"it takes run {run.id} back, which is being rolled back"
     if cancels_run(rule, application_status, run_request, run):
         return f"run {run.id} is being cancelled for it"
@@ -93,7 +93,7 @@ def why_cancel(
     if run.rollback is not None or run.is_final:
         return ""
     short = run_request.commit[:7]
-    if run_request.rollback_of == run.id:
+    if run_request.reverts == run.id:
         return f"{short} takes it back"
     return (
         f"superseded by {short}" if cancels_run(rule, application_status, run_request, run) else ""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from volary.controller.status import run_requests
 from volary.model import json
 from volary.placement.replicas import assignment, assignment_formats
 
@@ -18,8 +19,8 @@ class Origin:
     branch: str = ""
     subject: str = ""
     author: str = ""
-    #: ``commit``, ``command`` or ``rollback``.
-    kind: str = ""
+    #: Says what the run's beginning and end mean for its application.
+    kind: run_requests.KindName = run_requests.KindName.RELEASE
     #: Why the run exists, one sentence.
     reason: str = ""
     by: str = ""
@@ -45,7 +46,7 @@ def to_document(origin: Origin) -> json.JsonObject:
         "branch": origin.branch,
         "subject": origin.subject,
         "author": origin.author,
-        "kind": origin.kind,
+        "kind": origin.kind.value,
         "reason": origin.reason,
         "by": origin.by,
         "strategy": origin.strategy,
@@ -67,7 +68,7 @@ def from_document(document: json.JsonObject) -> Origin:
         branch=document.get("branch", ""),
         subject=document.get("subject", ""),
         author=document.get("author", ""),
-        kind=document.get("kind", ""),
+        kind=run_requests.KindName(document.get("kind", run_requests.KindName.RELEASE)),
         reason=document.get("reason", ""),
         by=document.get("by", ""),
         strategy=document.get("strategy", ""),

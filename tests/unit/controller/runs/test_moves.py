@@ -6,18 +6,19 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from volary.controller.runs import moves
-from volary.controller.status import application_statuses, run_requests
+from volary.controller.status import application_state, application_statuses, run_requests
 from volary.engine.runs import run_builder, state
 from volary.model import statuses
 from volary.model.pipeline import pipelines
 from volary.model.placement import failover_rules
 from volary.placement.failover import decisions, move_plans
+from volary.store import records
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PATIENCE = timedelta(minutes=5)
 SHIFT = move_plans.MovePlan(place=("asia",), last=("us",))
 MOVE = run_requests.RunRequest(
-    "m", "abc", run_requests.RunKind.PLACEMENT, "us is flooded", NOW, shift=SHIFT
+    "m", "abc", run_requests.KindName.MOVE, "us is flooded", NOW, shift=SHIFT
 )
 LEAVING = decisions.Eviction(
     "us", decisions.Cause.CLUSTER, "us is flooded", NOW, replacements=("asia",)
@@ -118,18 +119,10 @@ def test_only_what_is_lost_or_ill_interrupts_a_run(
     assert moves.is_urgent(replace(STANDING, placed=replace(PLACED, leaving=(leaving,)))) is urgent
 
 
-def test_a_move_whose_end_is_not_kept_yet_is_still_moving() -> None:
-    ended = replace(moved(), status=statuses.RunStatus.SUCCEEDED)
-
-    assert moves.is_moving(ended)
-    assert not moves.is_moving(release())
-    assert not moves.is_moving(None)
-
-
 def test_the_interrupted_commit_is_wanted_again() -> None:
     again = moves.request_resumption(release(), MOVE, NOW, "n")
 
-    assert (again.id, again.commit, again.kind) == ("n", "new", run_requests.RunKind.COMMAND)
+    assert (again.id, again.commit, again.kind) == ("n", "new", run_requests.KindName.RELEASE)
     assert again.reason == "goes on after run r was interrupted: us is flooded"
 
 
@@ -138,9 +131,10 @@ DONE, FAILED = statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.FAILED
 
 def concluded(run: state.Run) -> application_statuses.ApplicationStatus:
     application_status = replace(STANDING, kept={"us": "old", "eu": "old"})
-    return moves.concluded(
-        application_status, run, moves.shift_of_run(run), lambda name: f"id of {name}"
+    application = application_state.ApplicationState(
+        records.ApplicationRecord("shop"), application_status
     )
+    return moves.Move().concluded(application, run, lambda name: f"id of {name}", NOW).status
 
 
 def test_a_move_that_went_well_leaves_nothing_behind() -> None:

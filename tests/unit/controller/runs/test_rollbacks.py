@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from volary.controller.planning import run_waves
 from volary.controller.runs import rollbacks
-from volary.controller.status import application_statuses, release_coverage
+from volary.controller.status import application_state, application_statuses, release_coverage
 from volary.engine.runs import policies, rollback, run_builder, state
 from volary.engine.state_machine import events, machine
 from volary.model import applications
@@ -13,6 +13,7 @@ from volary.model.fleet import fleets
 from volary.model.pipeline import pipelines
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus, TaskStatus
+from volary.store import records
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SYNC = pipelines.Stage(
@@ -48,6 +49,17 @@ def taken_back(run: state.Run, name: str, **statuses: TaskStatus) -> state.Run:
     return ended(rollback.rollback_run(run, name, "rolled back by ana", START), **statuses)
 
 
+def concluded(
+    known: application_statuses.ApplicationStatus, run: state.Run, running: str
+) -> tuple[application_statuses.ApplicationStatus, object]:
+    """Return the status and the commit that runs once a run was rolled back."""
+    application = application_state.ApplicationState(
+        records.ApplicationRecord("shop", running_commit=running), known
+    )
+    change = rollbacks.Rollback().concluded(application, run, lambda name: name, START)
+    return change.status, change.columns["running_commit"]
+
+
 def test_the_newest_change_that_is_still_there_is_taken_back() -> None:
     one, two = release("r1", "one", "before"), release("r2", "two", "one")
     assert rollbacks.choose_run([two, one]) is two
@@ -77,7 +89,7 @@ def test_what_runs_is_known_when_all_are_proven_back() -> None:
         kept={"old": "older"},
         coverage=release_coverage.ReleaseCoverage("one", {"us": "", "eu": "", "late": ""}),
     )
-    application_status, running = rollbacks.concluded(known, back, lambda name: name, "one")
+    application_status, running = concluded(known, back, "one")
     assert running == "before"
     # The one that had got the release later is no cluster of the run, and has it still.
     assert application_status.kept == {"old": "older", "eu": "zero", "late": "one"}
@@ -86,9 +98,7 @@ def test_what_runs_is_known_when_all_are_proven_back() -> None:
     )
 
     two = taken_back(release("r3", "two", "one"), "r4")
-    application_status, running = rollbacks.concluded(
-        application_statuses.ApplicationStatus(), two, lambda name: name, "two"
-    )
+    application_status, running = concluded(application_statuses.ApplicationStatus(), two, "two")
     assert (running, application_status.kept) == ("one", {})
     assert application_status.coverage == release_coverage.ReleaseCoverage(
         "one", {"us": "us", "eu": "eu"}
@@ -101,7 +111,7 @@ def test_while_one_is_not_proven_back_nothing_is_brought_to_anybody() -> None:
     known = application_statuses.ApplicationStatus(
         coverage=release_coverage.ReleaseCoverage("two", {"us": "", "eu": ""})
     )
-    application_status, running = rollbacks.concluded(known, back, lambda name: name, "two")
+    application_status, running = concluded(known, back, "two")
     assert (running, application_status.kept) == ("two", {"us": "one"})
     assert application_status.coverage == release_coverage.ReleaseCoverage()
 

@@ -5,11 +5,17 @@ from datetime import UTC, datetime, timedelta
 
 from volary.controller.fleet import cluster_documents
 from volary.controller.runs import backfills
-from volary.controller.status import application_statuses, release_coverage, run_requests
+from volary.controller.status import (
+    application_state,
+    application_statuses,
+    release_coverage,
+    run_requests,
+)
 from volary.engine.runs import run_builder, state, updates
 from volary.model import statuses
 from volary.model.fleet import cluster_health, taints
 from volary.model.pipeline import pipelines
+from volary.store import records
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 DONE, FAILED = statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.FAILED
@@ -39,6 +45,15 @@ def ended(
     )
     whole = replace(tasks, status=FAILED if failed else DONE)
     return updates.replace_current(run, whole)
+
+
+def backfilled(
+    before: application_statuses.ApplicationStatus, run: state.Run
+) -> application_state.StateChange:
+    """Return what the end of a backfill changes of an application whose last release failed."""
+    record = records.ApplicationRecord("shop", status="failed", running_commit="old")
+    application = application_state.ApplicationState(record, before)
+    return backfills.Backfill().concluded(application, run, identity, AT)
 
 
 OLD = release_coverage.ReleaseCoverage("old", {"us": "uid-us", "eu": "uid-eu", "ap": ""})
@@ -101,37 +116,36 @@ def test_who_misses_the_release_and_why() -> None:
 
 def test_the_last_one_to_catch_up_makes_the_release_complete_everywhere() -> None:
     partial = release_coverage.ReleaseCoverage(
-        "new", {"us": "u"}, ("eu", "ap"), run="run-1", waiting={"eu": "x"}
+        "new", {"us": "u"}, ("eu", "ap"), waiting={"eu": "x"}
     )
     before = application_statuses.ApplicationStatus(
         coverage=partial, kept={"us": "new"}, under_way=True
     )
 
-    first, not_yet = backfills.concluded(
-        before, ended(statuses.RunStatus.SUCCEEDED, "eu"), "old", identity
-    )
-    again = replace(first, coverage=replace(first.coverage, run="run-1"))
-    last, everywhere = backfills.concluded(
-        again, ended(statuses.RunStatus.SUCCEEDED, "ap"), "old", identity
-    )
+    not_yet = backfilled(before, ended(statuses.RunStatus.SUCCEEDED, "eu"))
+    first = not_yet.status
+    everywhere = backfilled(first, ended(statuses.RunStatus.SUCCEEDED, "ap"))
+    last = everywhere.status
 
-    assert not_yet == ""
+    assert (not_yet.columns, not_yet.commits) == ({}, ())
     assert (first.coverage.behind, first.coverage.waiting) == (("ap",), {})
     assert first.kept == {"us": "new", "eu": "new"}
-    assert everywhere == "every cluster has new; ap came last"
+    told = "every cluster has new; ap came last"
+    assert everywhere.columns == {"running_commit": "new", "status": "synced", "reason": told}
+    assert everywhere.commits == (application_state.CommitChange("new", "succeeded", told),)
     assert (last.kept, last.under_way) == ({}, False)
 
 
 def test_who_could_not_catch_up_says_why_and_keeps_what_it_has() -> None:
-    coverage = replace(OLD, run="run-1")
-    before = application_statuses.ApplicationStatus(coverage=coverage, kept={"me": "older"})
+    before = application_statuses.ApplicationStatus(coverage=OLD, kept={"me": "older"})
     run = replace(
         ended(statuses.RunStatus.FAILED, "me", commit="old", failed=("me",)), reason="no image"
     )
 
-    after, everywhere = backfills.concluded(before, run, "old", identity)
+    change = backfilled(before, run)
+    after = change.status
 
-    assert everywhere == ""
+    assert change.columns == {}
     assert after.kept == {"me": "older"}
     assert after.coverage.waiting == {"me": "run run-1: no image"}
     assert "me" not in after.coverage.clusters
@@ -143,7 +157,7 @@ def test_who_could_not_catch_up_says_why_and_keeps_what_it_has() -> None:
 
 def test_documents_come_back() -> None:
     run_request = run_requests.RunRequest(
-        "w", "c", run_requests.RunKind.BACKFILL, "why", AT, targets=("eu",)
+        "w", "c", run_requests.KindName.BACKFILL, "why", AT, targets=("eu",)
     )
     application_status = application_statuses.ApplicationStatus(
         coverage=replace(OLD, behind=("x",)), backfill=run_request
@@ -163,9 +177,9 @@ def test_documents_come_back() -> None:
 
 
 def test_catching_up_comes_after_everything_else() -> None:
-    backfill = run_requests.RunRequest("c", "old", run_requests.RunKind.BACKFILL, "why", AT)
+    backfill = run_requests.RunRequest("c", "old", run_requests.KindName.BACKFILL, "why", AT)
     commit = run_requests.RunRequest(
-        "w", "new", run_requests.RunKind.COMMIT, "why", AT + timedelta(hours=1)
+        "w", "new", run_requests.KindName.RELEASE, "why", AT + timedelta(hours=1)
     )
 
     assert application_statuses.ApplicationStatus(backfill=backfill).next_request == backfill

@@ -16,7 +16,7 @@ RUN = run_builder.new_run(
 )
 
 
-def run_request(kind: run_requests.RunKind) -> run_requests.RunRequest:
+def run_request(kind: run_requests.KindName) -> run_requests.RunRequest:
     return run_requests.RunRequest("w1", "new", kind, "because", NOW)
 
 
@@ -52,8 +52,8 @@ def test_what_its_file_holds_back_is_pinned_until_it_does_not() -> None:
 
 
 def test_every_kind_of_want_waits_but_the_way_back() -> None:
-    for kind in run_requests.RunKind:
+    for kind in run_requests.KindName:
         paused = application_statuses.ApplicationStatus(run_request=run_request(kind), pause=PAUSE)
         assert bool(run_admission.why_next_blocked(paused)) is (
-            kind is not run_requests.RunKind.ROLLBACK
+            kind not in (run_requests.KindName.ROLLBACK, run_requests.KindName.ROLLBACK_TO_COMMIT)
         ), kind

@@ -8,13 +8,20 @@ import pytest
 from volary.controller.status import application_statuses, run_origins, run_requests
 from volary.engine.runs import run_builder, state, updates
 from volary.engine.state_machine import events, machine
+from volary.gitops import triggers
 from volary.model import applications, statuses
 from volary.model.pipeline import pipelines
 from volary.model.runs import run_plans
 
 AT = datetime(2030, 1, 1, 12, tzinfo=UTC)
 WANT = run_requests.RunRequest(
-    "w1", "c2", run_requests.RunKind.COMMIT, "deployment.yaml changed", AT, by="Ana"
+    "w1",
+    "c2",
+    run_requests.KindName.RELEASE,
+    "deployment.yaml changed",
+    AT,
+    by="Ana",
+    trigger=triggers.Kind.COMMIT,
 )
 
 
@@ -41,7 +48,7 @@ def run_of(*names: pipelines.StageName) -> state.Run:
 )
 def test_a_revert_says_what_it_reverts(subject: str, reason: str) -> None:
     assert run_requests.reason_for_commit(WANT, subject) == reason
-    asked = replace(WANT, kind=run_requests.RunKind.ROLLBACK, reason="ana rolls back")
+    asked = replace(WANT, trigger=triggers.Kind.COMMAND, reason="ana rolls back")
     assert run_requests.reason_for_commit(asked, subject) == "ana rolls back"
 
 
@@ -54,7 +61,7 @@ def test_primary_counts_as_touched_once_its_stage_has_begun() -> None:
 
 def test_a_revert_is_done_only_by_a_rollback_that_succeeded() -> None:
     run = run_of(pipelines.StageName.SYNC)
-    back = replace(WANT, rollback_of="r1")
+    back = replace(WANT, reverts="r1")
     assert run_requests.is_fulfilled_by(back, replace(run, status=statuses.RunStatus.ROLLED_BACK))
     assert run_requests.is_fulfilled_by(back, replace(run, status=statuses.RunStatus.CANCELLED))
     assert not run_requests.is_fulfilled_by(back, replace(run, status=statuses.RunStatus.FAILED))
@@ -67,7 +74,7 @@ def test_a_revert_is_done_only_by_a_rollback_that_succeeded() -> None:
 
 def test_standing_and_origin_survive_being_written_and_older_ones_are_read() -> None:
     run_request = replace(
-        WANT, strategy=run_plans.Strategy.PIPELINE, rollback_of="r1", takes_back="r0"
+        WANT, strategy=run_plans.Strategy.PIPELINE, reverts="r1", rollback_of="r0"
     )
     targets = applications.TargetSelector(("us",), {"tier": "one"})
     mentions = (applications.Mention("*", ("U1",), ("G1",)),)
