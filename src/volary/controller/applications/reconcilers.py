@@ -20,7 +20,7 @@ from types import MappingProxyType
 from volary.controller import notifications, refusals
 from volary.controller.applications import run_session, state_writer
 from volary.controller.leadership import context
-from volary.controller.runs import kind_registry, ready_runs, releases, run_kinds
+from volary.controller.runs import ready_runs, releases, run_kinds
 from volary.controller.status import (
     application_identity,
     application_state,
@@ -154,7 +154,7 @@ class ApplicationReconciler:
         """Write down what the end of a run means for the application and its commit."""
         async with self._lock:
             self._session = None
-            change = kind_registry.kind_of(kind).concluded(
+            change = self._leader.kinds[kind].concluded(
                 self._state_writer.state,
                 run,
                 self._leader.register.identity,
@@ -347,7 +347,7 @@ class ApplicationReconciler:
                 what = f"run {self._left_behind.head.id} cannot go on: {trouble}; {retry}"
                 await self._state_writer.keep(self.application_status, reason=what)
             elif run_request is not None:
-                kind = kind_registry.kind_of(run_request.kind)
+                kind = self._leader.kinds[run_request.kind]
                 await self._state_writer.write(
                     kind.delayed(self._state_writer.state, run_request, trouble, retry)
                 )
@@ -355,7 +355,7 @@ class ApplicationReconciler:
     async def _begin(self, run_request: run_requests.RunRequest) -> str:
         """Make a request a run and carry it out; returns what keeps it from beginning."""
         dependencies = self._leader.dependencies
-        masker, kind = ready_runs.masker(dependencies), kind_registry.kind_of(run_request.kind)
+        masker, kind = ready_runs.masker(dependencies), self._leader.kinds[run_request.kind]
         planning = run_kinds.Planning(dependencies, self._leader.store, masker)
         try:
             async with self._leader.planners:
@@ -389,7 +389,7 @@ class ApplicationReconciler:
             return self._session
 
     def _begun(self, run: state.Run, origin: run_origins.Origin) -> application_state.StateChange:
-        kind = kind_registry.kind_of(origin.kind)
+        kind = self._leader.kinds[origin.kind]
         return kind.begun(self._state_writer.state, run, origin)
 
     async def _take_up(self) -> str:
@@ -438,7 +438,7 @@ class ApplicationReconciler:
 
     async def _refuse(self, run_request: run_requests.RunRequest, reason: str) -> None:
         """Say that a request cannot become a run until somebody mends something."""
-        kind = kind_registry.kind_of(run_request.kind)
+        kind = self._leader.kinds[run_request.kind]
         async with self._lock:
             await self._state_writer.write(
                 kind.refused(self._state_writer.state, run_request, reason)

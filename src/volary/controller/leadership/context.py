@@ -2,14 +2,15 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from volary.controller import inputs
 from volary.controller.fleet import cluster_registry
 from volary.controller.leadership import application_cache
 from volary.controller.persistence import change_signal, retry
-from volary.controller.runs import ready_runs
+from volary.controller.runs import kind_registry, ready_runs, run_kinds
+from volary.controller.status import run_requests
 from volary.model import json
 from volary.model.runs import run_records
 from volary.notifying import notifier
@@ -63,6 +64,9 @@ class LeaderContext:
     new_id: Callable[[], str]
     #: The clusters as they are known.
     register: cluster_registry.ClusterRegistry
+    kinds: Mapping[run_requests.KindName, run_kinds.RunKind] = field(
+        default_factory=lambda: kind_registry.BY_NAME
+    )
     differences: ChangedPathsCache = field(default_factory=ChangedPathsCache)
     #: Applications that are looked at again and again.
     opened: application_cache.ApplicationCache = field(

@@ -13,11 +13,7 @@ _ALL: tuple[run_kinds.RunKind, ...] = (
     moves.Move(),
     backfills.Backfill(),
 )
-_BY_NAME: Mapping[run_requests.KindName, run_kinds.RunKind] = MappingProxyType(
+#: There is one for every name.
+BY_NAME: Mapping[run_requests.KindName, run_kinds.RunKind] = MappingProxyType(
     {kind.name: kind for kind in _ALL}
 )
-
-
-def kind_of(name: run_requests.KindName) -> run_kinds.RunKind:
-    """Return the kind of this name; there is one for every name."""
-    return _BY_NAME[name]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Protocol
 
 from volary.analysis.metering import meters
 from volary.clusters.client import client_pool
@@ -16,13 +17,14 @@ from volary.controller.planning import (
     run_renderer,
 )
 from volary.controller.status import application_state, run_origins, run_requests
+from volary.engine import executor
 from volary.engine.runs import state
 from volary.manifests import redaction as manifest_redaction
 from volary.model import applications, clocks
 from volary.model.objects import manifest
 from volary.sources.rendering import renderers
 from volary.stages import executor as stage_executor
-from volary.stages.runtime import contexts
+from volary.stages.runtime import contexts, task_states
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +58,18 @@ class Dependencies:
     addresses: Mapping[str, str] = field(default_factory=dict)
 
 
+class Performer(executor.StageExecutor, Protocol):
+    """Carries out stages, and keeps what their tasks remember."""
+
+    keeper: task_states.TaskStateStore
+
+
 @dataclass(frozen=True, slots=True)
 class ReadyRun:
     """A run with everything that carries it out."""
 
     run: state.Run
-    performer: stage_executor.ClusterExecutor
+    performer: Performer
     masker: manifest_redaction.Masker
     origin: run_origins.Origin
 
