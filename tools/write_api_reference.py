@@ -115,7 +115,12 @@ def _shapes(described: dict[str, Any]) -> Iterator[str]:
     yield "## Shapes\n"
     used = described["components"]["schemas"]
     for name, shape in sorted(used.items()):
-        if name in ("HTTPValidationError", "ValidationError") or "properties" not in shape:
+        if name in ("HTTPValidationError", "ValidationError"):
+            continue
+        if "enum" in shape:
+            values = ", ".join(f"`{value}`" for value in shape["enum"])
+            yield f"### {name}\n\nOne of {values}.\n"
+        if "properties" not in shape:
             continue
         yield f"### {name}\n\n| Field | Type |\n|---|---|"
         for field, each in shape["properties"].items():

@@ -2,6 +2,6 @@
 
 Nothing here reads files or clusters: manifests, the application and the fleet come
 in, a `volary.model.runs.run_plans.Plan` with its reason goes out. May import `manifests`,
-`config` and `model`. Start reading at `plan`; `strategy` keeps PipeCD's order of
+`config` and `model`. Start reading at `plans`; `strategy` keeps PipeCD's order of
 rules, `comparison` its rules about manifests.
 """

@@ -18,7 +18,7 @@ _PAGE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class LeavingView:
+class EvictionView:
     """An application on its way off a cluster."""
 
     cluster: str
@@ -35,7 +35,7 @@ class LeavingView:
 
 
 @dataclass(frozen=True, slots=True)
-class AwayView:
+class EvictedClusterView:
     """A cluster that an application left; it is not chosen again until a rebalance."""
 
     cluster: str
@@ -43,7 +43,7 @@ class AwayView:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingView:
+class PendingEvictionView:
     """A reason to move that still lacks something."""
 
     cluster: str
@@ -57,15 +57,15 @@ class PlacementView:
 
     application: str
     clusters: tuple[str, ...]
-    away: tuple[AwayView, ...]
-    leaving: tuple[LeavingView, ...]
-    waiting: tuple[WaitingView, ...]
+    away: tuple[EvictedClusterView, ...]
+    leaving: tuple[EvictionView, ...]
+    waiting: tuple[PendingEvictionView, ...]
     #: Id of the move that begins next; empty: none does.
     move: str
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOutView:
+class LeftOutClusterView:
     """A cluster that an application would not be on."""
 
     cluster: str
@@ -83,7 +83,7 @@ class RebalanceView:
     more: tuple[str, ...]
     less: tuple[str, ...]
     off: tuple[str, ...]
-    left_out: tuple[LeftOutView, ...]
+    left_out: tuple[LeftOutClusterView, ...]
 
 
 @dataclass(slots=True)
@@ -183,7 +183,7 @@ class PlacementService:
             made.more,
             made.less,
             tuple(each.cluster for each in made.leaving),
-            tuple(LeftOutView(name, why) for name, why in made.left_out.items()),
+            tuple(LeftOutClusterView(name, why) for name, why in made.left_out.items()),
         )
 
     async def _application(self, name: str) -> records.ApplicationRecord:
@@ -200,15 +200,15 @@ def _view(
     return PlacementView(
         application,
         placed.chosen,
-        tuple(AwayView(name, why) for name, why in placed.away.items()),
+        tuple(EvictedClusterView(name, why) for name, why in placed.away.items()),
         tuple(map(_leaving, placed.leaving)),
-        tuple(WaitingView(name, why) for name, why in placed.waiting.items()),
+        tuple(PendingEvictionView(name, why) for name, why in placed.waiting.items()),
         application_status.move.id if application_status.move else "",
     )
 
 
-def _leaving(each: decisions.Eviction) -> LeavingView:
-    return LeavingView(
+def _leaving(each: decisions.Eviction) -> EvictionView:
+    return EvictionView(
         each.cluster,
         each.cause.value,
         each.reason,

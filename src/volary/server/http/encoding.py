@@ -8,7 +8,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 from starlette import requests, responses
 
-from volary.controller.api import representations, status_representations
+from volary.controller.api import placement_service, representations, status_representations
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,6 +39,8 @@ SHOWN: tuple[type, ...] = (
     PlacedTaskView,
     representations.ApprovalView,
     representations.WantedApprovalView,
+    placement_service.PlacementView,
+    placement_service.RebalanceView,
 )
 _structs: dict[type, type[msgspec.Struct]] = {}
 _encoder = msgspec.json.Encoder()
