@@ -31,11 +31,15 @@ CASES = (
     "defaults",
     "validation",
     "ownership-upgrade",
+    "authorization",
+    "admission-policies",
+    "quotas",
+    "more-kinds",
 )
 #: Cases about who owns what.
 MANAGED = ("ssa-basics", "ssa-deployment", "ownership-upgrade")
 #: Cases in which controllers race with the recorded requests.
-RACING = ("patches", "ssa-deployment", "deletion")
+RACING = ("patches", "ssa-deployment", "deletion", "admission-policies")
 #: How much faster than recorded the sandbox runs.
 SPEED = 20.0
 #: Seconds to wait at most for a recorded state.

@@ -11,12 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 MISSING = "(missing)"
-_PLACEHOLDER = re.compile(r"<(uid|rv|time|ip|port|continue|hash|version|commit|state|go)>\Z")
+_PLACEHOLDER = re.compile(r"<(uid|rv|time|token|ip|port|continue|hash|version|commit|state|go)>\Z")
 _UID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 #: A pod template hash, which depends on Go's way to print structs, and random suffixes.
 _HASHED = re.compile(r"\b([a-z]+)-[bcdf0-9]{7,10}(-[bcdfghjklmnpqrstvwxz2456789]{5})?\b")
 _RANDOM = re.compile(r"\b(gen)-[bcdfghjklmnpqrstvwxz2456789]{5}\b")
-_UNORDERED = frozenset(("items", "rows", "resources", "verbs", "managedFields"))
+_UNORDERED = frozenset(
+    (
+        *("items", "rows", "resources", "verbs", "managedFields"),
+        *("resourceRules", "nonResourceRules"),
+    )
+)
 #: Addresses of pods: the recorded ones all have the same.
 _ADDRESSES = frozenset(("podIP", "ip"))
 _HASH_LABEL = "pod-template-hash"
@@ -75,6 +80,8 @@ def _rank(value: object) -> str:
             return str(value[key])
     if "manager" in value:
         return json.dumps({**value, "time": ""}, sort_keys=True)
+    if "metadata" not in value:
+        return json.dumps(value, sort_keys=True)
     spec = {key: each for key, each in (value.get("spec") or {}).items() if key != "nodeName"}
     return value["metadata"]["name"] + json.dumps(spec, sort_keys=True)
 

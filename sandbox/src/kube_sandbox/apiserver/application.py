@@ -4,9 +4,18 @@ from aiohttp import web
 
 from kube_sandbox.apimachinery.meta import api_errors
 from kube_sandbox.apimachinery.scheme import openapi
-from kube_sandbox.apiserver.access import request_info, users
+from kube_sandbox.apiserver.access import (
+    authentication,
+    authorization,
+    impersonation,
+    request_info,
+    reviews,
+    tokens,
+    users,
+)
 from kube_sandbox.apiserver.endpoints import discovery, encoding, resources, routes, watching
 from kube_sandbox.apiserver.registry import registry
+from kube_sandbox.apiserver.storage import verbs
 
 _HEALTH = ("/healthz", "/livez", "/readyz")
 _OPENAPI = "/openapi/v3"
@@ -15,12 +24,14 @@ _OPENAPI = "/openapi/v3"
 class Application:
     """Answers the requests of one cluster."""
 
-    def __init__(self, cluster: registry.Registry, known: tuple[users.User, ...]) -> None:
+    def __init__(self, cluster: registry.Registry, accounts: tuple[users.Account, ...]) -> None:
         self._registry = cluster
-        self._users = known
+        issuer = tokens.Issuer(cluster.cluster)
+        self._authenticator = authentication.Authenticator(accounts, issuer)
         self._streams: set[watching.Stream] = set()
         self._library = discovery.OpenApiDocuments(cluster.cluster.served)
-        self._service = resources.Service(cluster, known, self._streams)
+        reviewer = reviews.Reviewer(cluster.cluster, self._authenticator)
+        self._service = resources.Service(cluster, reviewer, issuer, self._streams)
 
     def end_watches(self) -> None:
         """Let all watches end."""
@@ -37,8 +48,8 @@ class Application:
     async def _route(self, request: web.Request) -> web.StreamResponse:
         path = request.path
         line = request_info.read(request.method, path, request.query)
-        user = users.identify(self._users, request.headers.get("Authorization", ""))
-        users.authorize(user, line, path)
+        user = self._user(request)
+        authorization.require(self._registry.cluster, user, line)
         if line.resource:
             served = self._registry.cluster.served
             if not served.versions(line.group):
@@ -46,6 +57,19 @@ class Application:
             route = routes.find(served, line, path)
             return await resources.handle(resources.Exchange(self._service, request, route, user))
         return self._about(request, path.rstrip("/"))
+
+    def _user(self, request: web.Request) -> verbs.User:
+        """Return in whose name the request is made."""
+        user = self._authenticator.identify(request.headers.get("Authorization", ""))
+        headers: dict[str, list[str]] = {}
+        for name, value in request.headers.items():
+            if (lowered := name.lower()).startswith(impersonation.PREFIX):
+                headers.setdefault(lowered, []).append(value)
+        wanted = impersonation.read(headers)
+        if wanted is None:
+            return user
+        impersonation.require(self._registry.cluster, user, wanted, headers)
+        return wanted
 
     def _about(self, request: web.Request, path: str) -> web.Response:
         """Answer what is no resource."""

@@ -9,12 +9,14 @@ from typing import cast
 from aiohttp import typedefs, web
 
 from kube_sandbox.apiserver import application
-from kube_sandbox.apiserver.access import certificates, users
+from kube_sandbox.apiserver.access import certificates, default_roles, users
 from kube_sandbox.apiserver.endpoints import bodies
 from kube_sandbox.apiserver.registry import registry
+from kube_sandbox.apiserver.registry.admission import priorities
+from kube_sandbox.apiserver.storage import verbs
 
 #: An alias, since a field of `Settings` has the module's name.
-_User = users.User
+_Account = users.Account
 _Next = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Middleware = Callable[[web.Request, _Next], Awaitable[web.StreamResponse]]
 
@@ -32,8 +34,8 @@ class Settings:
     host: str = "127.0.0.1"
     #: 0: any free one.
     port: int = 0
-    #: Who may do what; by token.
-    users: tuple[_User, ...] = ()
+    #: Who is known by a token; what they may do stand in roles and bindings.
+    users: tuple[_Account, ...] = ()
     #: Serve TLS with a certificate of the process' own authority (kubectl sends tokens only then).
     tls: bool = True
     #: What stands in front of the application, faults for one; the first sees a request first.
@@ -74,6 +76,7 @@ async def start(cluster: registry.Registry, settings: Settings) -> Server:
     Raises:
         OSError: The port is taken.
     """
+    _complete(cluster)
     answers = application.Application(cluster, settings.users)
     # Made by aiohttp's decorator, they take their arguments by position or by name.
     front = [cast("typedefs.Middleware", each) for each in settings.middlewares]
@@ -101,3 +104,12 @@ async def start(cluster: registry.Registry, settings: Settings) -> Server:
         _application=answers,
         _runner=runner,
     )
+
+
+def _complete(cluster: registry.Registry) -> None:
+    """Give the cluster the roles and priorities that every one has."""
+    options = verbs.Options(manager="kube-apiserver", agent="kube-apiserver")
+    for body in (*default_roles.objects(), *priorities.DEFAULTS):
+        kind, name = cluster.kind_of(body), body["metadata"]["name"]
+        if cluster.find(kind, "", name) is None:
+            cluster.create(kind, "", body, options)

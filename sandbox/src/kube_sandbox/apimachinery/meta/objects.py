@@ -76,6 +76,14 @@ def replicas(obj: json.JsonObject) -> int:
     return 1 if value is None else int(value)
 
 
+def selector(obj: json.JsonObject) -> json.JsonObject | None:
+    """``spec.selector`` as a LabelSelector; ReplicationControllers have plain labels there."""
+    given = spec(obj).get("selector")
+    if given is not None and obj.get("kind") == "ReplicationController":
+        return {"matchLabels": given}
+    return cast("json.JsonObject | None", given)
+
+
 def count(obj: json.JsonObject, field: str) -> int:
     """A counter of the status, 0 when missing."""
     return int(status(obj).get(field) or 0)

@@ -119,10 +119,12 @@ def canonical(text: str) -> str:
     return _write_exponent(value) if family == "exponent" else _write_decimal(value)
 
 
-def write(value: Fraction | int) -> str:
-    """Return a decimal quantity for a number."""
+def write(value: Fraction | int, *, like: str = "") -> str:
+    """Return a quantity for a number, decimal unless it shall be `like` a binary one."""
     rounded = _rounded(Fraction(value))
-    return "0" if rounded == 0 else _write_decimal(rounded)
+    if rounded == 0:
+        return "0"
+    return _write_binary(rounded) if _family(like) == "binary" else _write_decimal(rounded)
 
 
 def to_integer(text: str) -> int:

@@ -310,6 +310,25 @@ def _webhooks(body: json.JsonObject) -> None:
             service.setdefault("port", 443)
 
 
+def _admission_policy(body: json.JsonObject) -> None:
+    spec = _spec(body)
+    spec.setdefault("failurePolicy", "Fail")
+    _matching(spec.setdefault("matchConstraints", {}))
+
+
+def _admission_policy_binding(body: json.JsonObject) -> None:
+    matched = _spec(body).get("matchResources")
+    if matched is not None:
+        _matching(matched)
+
+
+def _matching(resources: json.JsonObject) -> None:
+    _fill(resources, {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}})
+    for name in ("resourceRules", "excludeResourceRules"):
+        for rule in resources.get(name) or ():
+            rule.setdefault("scope", "*")
+
+
 def _ingress_class(body: json.JsonObject) -> None:
     parameters = _spec(body).get("parameters")
     if parameters is not None:
@@ -360,6 +379,11 @@ _FILLERS: Mapping[tuple[str, str], Filler] = {
     ("", "Secret"): _secret,
     ("", "Service"): _service,
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _webhooks,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): _admission_policy,
+    (
+        "admissionregistration.k8s.io",
+        "ValidatingAdmissionPolicyBinding",
+    ): _admission_policy_binding,
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _webhooks,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
     ("apps", "DaemonSet"): _daemon_set,

@@ -136,13 +136,11 @@ _SPECIAL: dict[str, tuple[tuple[str, str, str] | None, tuple[str, ...]]] = {
     "eviction": (("policy", "v1", "Eviction"), ("create",)),
     "binding": (("", "", "Binding"), ("create",)),
     "finalize": (None, ("update",)),
+    "token": (("authentication.k8s.io", "v1", "TokenRequest"), ("create",)),
 }
 
 _NO_WEBHOOKS = "the sandbox stores webhook configurations and does not call them"
 _NO_AUTOSCALER = "the sandbox stores HorizontalPodAutoscalers and does not scale by them"
-_NO_QUOTA = "the sandbox stores ResourceQuotas and does not enforce them"
-_NO_LIMITS = "the sandbox stores LimitRanges and does not enforce them"
-_NO_RULES = "the sandbox stores roles and bindings and does not authorize by them"
 _NO_VOLUMES = "the sandbox stores volumes and claims and does not bind them"
 _NO_CRON = "the sandbox stores CronJobs and does not start Jobs from them"
 
@@ -172,7 +170,7 @@ _TABLE: dict[tuple[str, str], tuple[_Row, ...]] = {
         _Row("ConfigMap", "configmaps", "cm"),
         _Row("Endpoints", "endpoints", "ep"),
         _Row("Event", "events", "ev"),
-        _Row("LimitRange", "limitranges", "limits", note=_NO_LIMITS),
+        _Row("LimitRange", "limitranges", "limits"),
         _Row(
             "Namespace",
             "namespaces",
@@ -206,9 +204,17 @@ _TABLE: dict[tuple[str, str], tuple[_Row, ...]] = {
             counted=True,
         ),
         _Row("PodTemplate", "podtemplates", counted=True),
-        _Row("ResourceQuota", "resourcequotas", "quota", subresources=_STATUS, note=_NO_QUOTA),
+        _Row(
+            "ReplicationController",
+            "replicationcontrollers",
+            "rc",
+            all=True,
+            subresources=("scale", "status"),
+            counted=True,
+        ),
+        _Row("ResourceQuota", "resourcequotas", "quota", subresources=_STATUS),
         _Row("Secret", "secrets"),
-        _Row("ServiceAccount", "serviceaccounts", "sa"),
+        _Row("ServiceAccount", "serviceaccounts", "sa", subresources=("token",)),
         _Row("Service", "services", "svc", all=True, subresources=_STATUS),
     ),
     ("apps", "v1"): (
@@ -242,6 +248,7 @@ _TABLE: dict[tuple[str, str], tuple[_Row, ...]] = {
     ("events.k8s.io", "v1"): (_Row("Event", "events", "ev", convert=Convert.EVENT),),
     ("authentication.k8s.io", "v1"): (
         _Row("SelfSubjectReview", "selfsubjectreviews", namespaced=False, verbs=_CREATE),
+        _Row("TokenReview", "tokenreviews", namespaced=False, verbs=_CREATE),
     ),
     ("authorization.k8s.io", "v1"): (
         _Row("LocalSubjectAccessReview", "localsubjectaccessreviews", verbs=_CREATE),
@@ -299,13 +306,28 @@ _TABLE: dict[tuple[str, str], tuple[_Row, ...]] = {
         ),
     ),
     ("rbac.authorization.k8s.io", "v1"): (
-        _Row("ClusterRoleBinding", "clusterrolebindings", namespaced=False, note=_NO_RULES),
-        _Row("ClusterRole", "clusterroles", namespaced=False, note=_NO_RULES),
-        _Row("RoleBinding", "rolebindings", note=_NO_RULES),
-        _Row("Role", "roles", note=_NO_RULES),
+        _Row("ClusterRoleBinding", "clusterrolebindings", namespaced=False),
+        _Row("ClusterRole", "clusterroles", namespaced=False),
+        _Row("RoleBinding", "rolebindings"),
+        _Row("Role", "roles"),
     ),
     ("storage.k8s.io", "v1"): (_Row("StorageClass", "storageclasses", "sc", namespaced=False),),
     ("admissionregistration.k8s.io", "v1"): (
+        _Row(
+            "ValidatingAdmissionPolicy",
+            "validatingadmissionpolicies",
+            namespaced=False,
+            extensions=True,
+            subresources=_STATUS,
+            counted=True,
+        ),
+        _Row(
+            "ValidatingAdmissionPolicyBinding",
+            "validatingadmissionpolicybindings",
+            namespaced=False,
+            extensions=True,
+            counted=True,
+        ),
         _Row(
             "MutatingWebhookConfiguration",
             "mutatingwebhookconfigurations",
@@ -383,11 +405,23 @@ def built_in(group: str, version: str, name: str) -> Kind:
 
 _BUILT_IN = {(each.group, each.version, each.name): each for each in BUILT_IN}
 
+ADMISSION_POLICY = built_in("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy")
+ADMISSION_POLICY_BINDING = built_in(
+    "admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicyBinding"
+)
+CLUSTER_ROLE = built_in("rbac.authorization.k8s.io", "v1", "ClusterRole")
+CLUSTER_ROLE_BINDING = built_in("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding")
 CUSTOM_RESOURCE_DEFINITION = built_in("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 EVENT = built_in("", "v1", "Event")
 HORIZONTAL_POD_AUTOSCALER = built_in("autoscaling", "v2", "HorizontalPodAutoscaler")
+LIMIT_RANGE = built_in("", "v1", "LimitRange")
 NAMESPACE = built_in("", "v1", "Namespace")
 PERSISTENT_VOLUME_CLAIM = built_in("", "v1", "PersistentVolumeClaim")
 POD = built_in("", "v1", "Pod")
 POD_DISRUPTION_BUDGET = built_in("policy", "v1", "PodDisruptionBudget")
+PRIORITY_CLASS = built_in("scheduling.k8s.io", "v1", "PriorityClass")
+RESOURCE_QUOTA = built_in("", "v1", "ResourceQuota")
+ROLE = built_in("rbac.authorization.k8s.io", "v1", "Role")
+ROLE_BINDING = built_in("rbac.authorization.k8s.io", "v1", "RoleBinding")
 SERVICE = built_in("", "v1", "Service")
+SERVICE_ACCOUNT = built_in("", "v1", "ServiceAccount")

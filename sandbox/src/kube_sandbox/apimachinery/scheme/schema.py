@@ -28,6 +28,7 @@ _WITH_STATUS = frozenset(
         ("", "ReplicationController"),
         ("", "ResourceQuota"),
         ("", "Service"),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
         ("apiextensions.k8s.io", "CustomResourceDefinition"),
         ("apiregistration.k8s.io", "APIService"),
         ("apps", "DaemonSet"),

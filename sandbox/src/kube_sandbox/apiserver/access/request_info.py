@@ -18,6 +18,8 @@ class RequestInfo:
     resource: str = ""
     namespace: str = ""
     name: str = ""
+    #: Of requests that are for no resource.
+    path: str = ""
 
 
 def read(method: str, path: str, query: Mapping[str, str]) -> RequestInfo:
@@ -28,7 +30,7 @@ def read(method: str, path: str, query: Mapping[str, str]) -> RequestInfo:
     elif len(parts) >= 4 and parts[0] == "apis":
         group, rest = parts[1], parts[3:]
     else:
-        return RequestInfo(method.lower())
+        return RequestInfo(method.lower(), path=path)
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
         namespace, rest = rest[1], rest[2:]

@@ -1,100 +1,44 @@
-"""Who may do what: bearer tokens and simple permissions, so that 401 and 403 can happen."""
+"""The accounts a server knows by their tokens, and who one is without any."""
 
-import hmac
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kube_sandbox.apimachinery.meta import api_errors
-from kube_sandbox.apiserver.access import request_info
+from kube_sandbox.apiserver.storage import verbs
 
-_ALL = frozenset(("*",))
-#: Paths that need no name at all.
-PUBLIC = ("/version", "/healthz", "/livez", "/readyz")
+AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
+ANONYMOUS = verbs.User("system:anonymous", groups=(UNAUTHENTICATED,))
 
-
-@dataclass(frozen=True, slots=True)
-class Permission:
-    """What is allowed; ``*`` stands for everything."""
-
-    verbs: frozenset[str] = _ALL
-    #: Plural names, with ``/status`` and the like for subresources.
-    resources: frozenset[str] = _ALL
-    groups: frozenset[str] = _ALL
-    namespaces: frozenset[str] = _ALL
-
-    def covers(self, line: request_info.RequestInfo) -> bool:
-        """Tell whether the request is allowed by this permission."""
-        asked = (
-            (line.verb, self.verbs),
-            (line.resource, self.resources),
-            (line.group, self.groups),
-            (line.namespace, self.namespaces),
-        )
-        return all("*" in allowed or value in allowed for value, allowed in asked)
+_SERVICE_ACCOUNT = "system:serviceaccount:"
 
 
 @dataclass(frozen=True, slots=True)
-class User:
-    """Somebody with a token."""
+class Account:
+    """Somebody with a token; what they may do stand in roles and bindings."""
 
-    name: str
     token: str
-    groups: tuple[str, ...] = ("system:authenticated",)
-    permissions: tuple[Permission, ...] = ()
-
-    @property
-    def administrator(self) -> bool:
-        """Everything is allowed."""
-        return "system:masters" in self.groups
-
-    def may(self, line: request_info.RequestInfo) -> bool:
-        """Tell whether the user may make a request for a resource."""
-        return self.administrator or any(each.covers(line) for each in self.permissions)
+    user: verbs.User
 
 
-ANONYMOUS = User("system:anonymous", "", groups=("system:unauthenticated",))
+def administrator(token: str) -> Account:
+    """Return the account a cluster's own kubeconfig names, which may do everything."""
+    return Account(token, verbs.User("kubernetes-admin", ("system:masters", AUTHENTICATED)))
 
 
-def administrator(token: str) -> User:
-    """Return the user a cluster's own kubeconfig names."""
-    return User("kubernetes-admin", token, groups=("system:masters", "system:authenticated"))
+def service_account(namespace: str, name: str, *, uid: str = "") -> verbs.User:
+    """Return a ServiceAccount as a user."""
+    return verbs.User(
+        f"{_SERVICE_ACCOUNT}{namespace}:{name}", service_account_groups(namespace), uid
+    )
 
 
-def identify(known: Sequence[User], header: str) -> User:
-    """Return who sends an Authorization header.
-
-    Raises:
-        api_errors.StatusError: 401, a token nobody has.
-    """
-    if not header:
-        return ANONYMOUS
-    scheme, _, token = header.partition(" ")
-    if scheme.lower() == "bearer":
-        for each in known:
-            if hmac.compare_digest(each.token.encode(), token.strip().encode()):
-                return each
-    raise api_errors.StatusError(401, "Unauthorized")
+def service_account_groups(namespace: str) -> tuple[str, ...]:
+    """Return the groups all ServiceAccounts of a namespace are in."""
+    return ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
 
 
-def authorize(user: User, line: request_info.RequestInfo, path: str) -> None:
-    """Let a request pass or refuse it.
-
-    Raises:
-        api_errors.StatusError: 403.
-    """
-    if line.resource:
-        if user.may(line):
-            return
-        plural = line.resource.partition("/")[0]
-        why = f'User "{user.name}" cannot {action(line)}'
-        raise api_errors.forbidden(line.group, plural, line.name, why)
-    known = user is not ANONYMOUS
-    if known or path.startswith(PUBLIC):
-        return
-    raise api_errors.forbidden("", "", "", f'User "{user.name}" cannot {line.verb} path "{path}"')
-
-
-def action(line: request_info.RequestInfo) -> str:
-    """Describe a request as refusals do: ``list resource "pods" in API group "" in …``."""
-    where = f'in the namespace "{line.namespace}"' if line.namespace else "at the cluster scope"
-    return f'{line.verb} resource "{line.resource}" in API group "{line.group}" {where}'
+def service_account_of(name: str) -> tuple[str, str] | None:
+    """Return namespace and name of the ServiceAccount a user name stands for, if it does."""
+    if not name.startswith(_SERVICE_ACCOUNT):
+        return None
+    namespace, colon, account = name.removeprefix(_SERVICE_ACCOUNT).partition(":")
+    return (namespace, account) if colon and namespace and account else None

@@ -1,5 +1,6 @@
 """``pods/log``: emulated pods run no process, and the log says so instead of making lines up."""
 
+import dataclasses
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ from aiohttp import web
 from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import api_errors, causes
 from kube_sandbox.apimachinery.scheme import catalog, kinds, types
-from kube_sandbox.apiserver.access import reviews, users
+from kube_sandbox.apiserver.access import reviews, tokens
 from kube_sandbox.apiserver.endpoints import bodies, encoding, negotiation, routes, watching
 from kube_sandbox.apiserver.registry import listing
 from kube_sandbox.apiserver.registry import registry as registry_registry
@@ -71,7 +72,8 @@ class Service:
     """What handlers need of a server."""
 
     registry: registry_registry.Registry
-    users: tuple[users.User, ...]
+    reviewer: reviews.Reviewer
+    issuer: tokens.Issuer
     #: Watches that are open, to be ended with the server.
     streams: set[watching.Stream]
 
@@ -83,7 +85,7 @@ class Exchange:
     service: Service
     request: web.Request
     route: routes.Route
-    user: users.User
+    user: verbs.User
 
     @property
     def kind(self) -> kinds.Kind:
@@ -99,6 +101,15 @@ class Exchange:
     def form(self) -> negotiation.Form:
         """The form of the answer; raises 406."""
         return negotiation.choose(self.request.headers.get("Accept", ""))
+
+    def options(self, text: bytes) -> verbs.Options:
+        """How a write is meant that brought `text`; raises 400 and 422."""
+        return dataclasses.replace(bodies.options(self.request, text), user=self.user)
+
+    async def deletion(self) -> verbs.Deletion:
+        """How a deletion is meant; raises 400, 413 and 422."""
+        text = await bodies.read(self.request)
+        return dataclasses.replace(bodies.deletion(self.request, text), user=self.user)
 
 
 Handler = Callable[[Exchange], Awaitable[web.StreamResponse]]
@@ -211,13 +222,12 @@ async def _create(exchange: Exchange) -> web.StreamResponse:
     text = await bodies.read(request)
     body = bodies.parse_object(request, text, kind.name, _declared(kind))
     if kind.verbs == ("create",):
-        told = reviews.answer(
-            kind.name, body, exchange.user, exchange.service.users, route.namespace
-        )
+        reviewer = exchange.service.reviewer
+        told = reviewer.answer(kind.name, body, exchange.user, route.namespace)
         return encoding.response(encoding.encode(told), encoding.PLAIN, code=201)
     if kind.namespaced and not route.namespace:
         raise api_errors.bad_request("namespace may not be empty when an object is created")
-    options = bodies.options(request, text)
+    options = exchange.options(text)
     written = exchange.registry.create(kind, route.namespace, body, options)
     return _answer(exchange, written)
 
@@ -236,7 +246,7 @@ async def _update(exchange: Exchange) -> web.StreamResponse:
         route.namespace,
         route.name,
         body,
-        bodies.options(request, text),
+        exchange.options(text),
         subresource=route.subresource,
     )
     return _answer(exchange, written)
@@ -246,7 +256,7 @@ async def _patch(exchange: Exchange) -> web.StreamResponse:
     request, route, kind = exchange.request, exchange.route, exchange.kind
     patch_type = bodies.patch_type(request, custom=kind.custom)
     text = await bodies.read(request)
-    options = bodies.options(request, text)
+    options = exchange.options(text)
     if patch_type is None:
         written = _apply(exchange, text, options)
     else:
@@ -280,8 +290,8 @@ def _apply(exchange: Exchange, text: bytes, options: verbs.Options) -> verbs.Wri
 
 
 async def _delete(exchange: Exchange) -> web.StreamResponse:
-    request, route, kind = exchange.request, exchange.route, exchange.kind
-    deletion = bodies.deletion(request, await bodies.read(request))
+    route, kind = exchange.route, exchange.kind
+    deletion = await exchange.deletion()
     deleted = exchange.registry.delete(kind, route.namespace, route.name, deletion)
     if not deleted.gone or (kind.group, kind.name) in _RETURNED:
         return _show(exchange, deleted.body)
@@ -292,7 +302,7 @@ async def _delete(exchange: Exchange) -> web.StreamResponse:
 
 async def _delete_collection(exchange: Exchange) -> web.StreamResponse:
     request, kind = exchange.request, exchange.kind
-    deletion = bodies.deletion(request, await bodies.read(request))
+    deletion = await exchange.deletion()
     query = _query(request)
     cluster = exchange.registry
     page = cluster.list(kind, exchange.route.namespace, query)
@@ -311,7 +321,7 @@ async def _scale(exchange: Exchange) -> web.StreamResponse:
         told = cluster.scale(exchange.kind, route.namespace, route.name)
         return encoding.response(encoding.encode(told), exchange.form)
     text = await bodies.read(request)
-    options = bodies.options(request, text)
+    options = exchange.options(text)
     if route.line.verb == "update":
         body = bodies.parse_object(request, text, "Scale")
         written = cluster.update(
@@ -356,6 +366,7 @@ async def _evict(exchange: Exchange) -> web.StreamResponse:
         dry_run=bodies.dry_run(
             [*(options.get("dryRun") or ()), *request.query.getall("dryRun", [])]
         ),
+        user=exchange.user,
     )
     exchange.registry.evict(route.namespace, route.name, deletion)
     done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
@@ -373,6 +384,14 @@ async def _bind(exchange: Exchange) -> web.StreamResponse:
     exchange.registry.bind(route.namespace, route.name, str(node))
     done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return encoding.response(encoding.encode({**done, "code": 201}), encoding.PLAIN, code=201)
+
+
+async def _token(exchange: Exchange) -> web.StreamResponse:
+    request, route = exchange.request, exchange.route
+    declared = catalog.find("authentication.k8s.io", "v1", "TokenRequest")
+    body = bodies.parse_object(request, await bodies.read(request), "TokenRequest", declared)
+    told = exchange.service.issuer.issue(route.namespace, route.name, body)
+    return encoding.response(encoding.encode(told), encoding.PLAIN, code=201)
 
 
 async def _finalize(exchange: Exchange) -> web.StreamResponse:
@@ -400,4 +419,5 @@ _PARTS: dict[str, Handler] = {
     "eviction": _evict,
     "binding": _bind,
     "finalize": _finalize,
+    "token": _token,
 }

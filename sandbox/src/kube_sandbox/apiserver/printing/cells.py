@@ -106,4 +106,4 @@ IMAGES = column(
     lambda obj: joined([str(each.get("image", "")) for each in template_containers(obj)], empty=""),
     wide=True,
 )
-SELECTOR = column("Selector", lambda obj: selector(objects.spec(obj).get("selector")), wide=True)
+SELECTOR = column("Selector", lambda obj: selector(objects.selector(obj)), wide=True)

@@ -139,6 +139,30 @@ def _scaled(scaler: json.JsonObject) -> str:
     return f"{target.get('kind')}/{target.get('name')}"
 
 
+def _used(quota: json.JsonObject, *, limits: bool) -> str:
+    """Show what is used of a quota: its limits, or everything else."""
+    status = objects.status(quota)
+    used, hard = status.get("used") or {}, status.get("hard") or {}
+    return ", ".join(
+        f"{name}: {used.get(name, '0')}/{hard[name]}"
+        for name in sorted(hard)
+        if name.startswith("limits.") is limits
+    )
+
+
+def _parameter_kind(policy: json.JsonObject) -> str:
+    kind = objects.spec(policy).get("paramKind")
+    return f"{kind['apiVersion']}/{kind['kind']}" if kind else cells.UNSET
+
+
+def _parameter(binding: json.JsonObject) -> str:
+    reference = objects.spec(binding).get("paramRef")
+    if not reference:
+        return cells.UNSET
+    place = (reference.get("namespace", ""), reference.get("name", ""))
+    return "/".join(part for part in place if part) or "*"
+
+
 def _targets(scaler: json.JsonObject) -> str:
     told = []
     for each in objects.spec(scaler).get("metrics") or ():
@@ -237,6 +261,24 @@ COLUMNS: dict[tuple[str, str], tuple[cells.Column, ...]] = {
         _spec("VolumeMode", "volumeMode", empty=cells.UNSET, wide=True),
     ),
     ("", "LimitRange"): (cells.NAME, cells.CREATED_AT),
+    ("", "ResourceQuota"): (
+        cells.NAME,
+        cells.column("Request", lambda obj: _used(obj, limits=False)),
+        cells.column("Limit", lambda obj: _used(obj, limits=True)),
+        cells.AGE,
+    ),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): (
+        cells.NAME,
+        cells.number("Validations", lambda obj: len(objects.spec(obj).get("validations") or ())),
+        cells.column("ParamKind", _parameter_kind),
+        cells.AGE,
+    ),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): (
+        cells.NAME,
+        _spec("PolicyName", "policyName"),
+        cells.column("ParamRef", _parameter),
+        cells.AGE,
+    ),
     ("storage.k8s.io", "StorageClass"): (
         cells.NAME,
         _top("Provisioner", "provisioner"),

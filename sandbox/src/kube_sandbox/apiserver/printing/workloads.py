@@ -98,6 +98,14 @@ COLUMNS: dict[tuple[str, str], tuple[cells.Column, ...]] = {
         cells.AGE,
         *_WIDE,
     ),
+    ("", "ReplicationController"): (
+        cells.NAME,
+        cells.number("Desired", objects.replicas),
+        _of("replicas"),
+        _of("readyReplicas"),
+        cells.AGE,
+        *_WIDE,
+    ),
     ("apps", "StatefulSet"): (
         cells.NAME,
         cells.column("Ready", _ready),

@@ -8,6 +8,7 @@ from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import api_errors, selectors
 from kube_sandbox.apimachinery.scheme import kinds
 from kube_sandbox.apiserver.registry import custom_resources, services
+from kube_sandbox.apiserver.registry.admission import policies, request
 from kube_sandbox.apiserver.storage import cluster_state, verbs
 
 FOREGROUND = "foregroundDeletion"
@@ -34,6 +35,19 @@ def delete(
     _check(kind, live, deletion.preconditions)
     if kind is kinds.NAMESPACE and name in _IMMORTAL:
         raise api_errors.forbidden("", "namespaces", name, "this namespace may not be deleted")
+    policies.check(
+        state,
+        request.Request(
+            request.Operation.DELETE,
+            kind,
+            namespace,
+            name,
+            None,
+            live,
+            deletion.user,
+            dry_run=deletion.dry_run,
+        ),
+    )
     marked = _marked(state, kind, live, deletion)
     due = is_due(kind, marked)
     if deletion.dry_run:

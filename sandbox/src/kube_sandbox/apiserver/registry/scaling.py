@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kube_sandbox import json
-from kube_sandbox.apimachinery.meta import api_errors, causes
+from kube_sandbox.apimachinery.meta import api_errors, causes, objects
 from kube_sandbox.apimachinery.patching import managed_fields
 from kube_sandbox.apimachinery.scheme import conversions, kinds
 from kube_sandbox.apiserver.registry import strategies, writing
@@ -69,7 +69,7 @@ def _selector(kind: kinds.Kind, body: json.JsonObject) -> str:
     if kind.scale_paths:
         path = kind.scale_paths.selector
         return str(_dig(body, _path(path)) or "") if path else ""
-    selector = body["spec"].get("selector") or {}
+    selector = objects.selector(body) or {}
     equal = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
     return ",".join([*equal, *(_expression(each) for each in _expressions(selector))])
 

@@ -5,6 +5,7 @@ the kind's strategy fills in, validation, then storage. A write that changes
 nothing is not stored, so that the resourceVersion stays.
 """
 
+import dataclasses
 from dataclasses import dataclass
 
 from kube_sandbox import json
@@ -18,13 +19,14 @@ from kube_sandbox.apimachinery.patching import (
 )
 from kube_sandbox.apimachinery.scheme import conversions, kinds, schema
 from kube_sandbox.apiserver.registry import (
-    admission,
     deleting,
     naming,
     reading,
     services,
     strategies,
 )
+from kube_sandbox.apiserver.registry.admission import chain
+from kube_sandbox.apiserver.registry.admission import request as admission_request
 from kube_sandbox.apiserver.storage import cluster_state, verbs
 
 #: Kinds that a PUT may create.
@@ -71,7 +73,7 @@ def create(
         stored.schema, None, placed, manager=options.owner, now=state.stamp()
     )
     written = _create(state, stored, namespace, tracked, options)
-    return _told(kind, written, created=True, warnings=read.warnings)
+    return _told(kind, written, read.warnings)
 
 
 def _create(
@@ -80,11 +82,20 @@ def _create(
     namespace: str,
     body: json.JsonObject,
     options: verbs.Options,
-) -> json.JsonObject:
+) -> verbs.Written:
     """Store a new object that was read, named and tracked."""
     name = str(body["metadata"].get("name", ""))
-    if kind.namespaced:
-        admission.require_open(state, kind, namespace, name)
+    asked = admission_request.Request(
+        admission_request.Operation.CREATE,
+        kind,
+        namespace,
+        name,
+        body,
+        None,
+        options.user,
+        dry_run=options.dry_run,
+    )
+    body = chain.complete(state, asked)
     if body["metadata"].get("resourceVersion"):
         message = "resourceVersion should not be set on objects to be created"
         raise api_errors.StatusError(500, message, reason="")
@@ -93,14 +104,15 @@ def _create(
         reading.check(kind, prepared, None)
         if state.storage.get(kind.bucket, namespace, name) is not None:
             raise api_errors.already_exists(kind.group, kind.plural, name)
+        warnings = chain.check(state, dataclasses.replace(asked, body=prepared))
     except api_errors.StatusError:
         if kind is kinds.SERVICE and not options.dry_run:
             services.release(state, prepared)
         raise
-    if options.dry_run:
-        return prepared
-    rested = conversions.at_rest(kind, prepared)
-    return state.storage.put(kind.bucket, namespace, name, rested).body
+    if not options.dry_run:
+        rested = conversions.at_rest(kind, prepared)
+        prepared = state.storage.put(kind.bucket, namespace, name, rested).body
+    return verbs.Written(prepared, created=True, warnings=warnings)
 
 
 def update(
@@ -124,7 +136,7 @@ def update(
         raise naming.other_name(given, target.name)
     metadata = {**placed["metadata"], "name": target.name}
     written = _replace(state, stored, target, live, {**placed, "metadata": metadata}, options)
-    return _told(kind, written, warnings=read.warnings)
+    return _told(kind, written, read.warnings)
 
 
 def _received(kind: kinds.Kind, body: object, options: verbs.Options) -> object:
@@ -160,7 +172,7 @@ def patch(
     if given != target.name:
         raise naming.other_name(given, target.name)
     written = _replace(state, stored, target, live, read.body, options)
-    return _told(kind, written, warnings=read.warnings)
+    return _told(kind, written, read.warnings)
 
 
 def patched_body(
@@ -211,14 +223,14 @@ def apply(
     shown = None if live is None else conversions.outward(kind, live)
     merged = merge_applied(kind, target, shown, wanted, options, now=state.stamp())
     if merged is live:
-        return _told(kind, merged)
+        return _told(kind, verbs.Written(merged))
     if kind is not stored:
         merged = conversions.inward(kind, reading.settle(kind, merged))
     settled = reading.settle(stored, merged)
     if live is None:
         settled = naming.placed(stored, target.namespace, settled)
         written = _create(state, stored, target.namespace, settled, options)
-        return _told(kind, written, created=True)
+        return _told(kind, written)
     sent = wanted["metadata"]
     asked = {key: sent[key] for key in ("resourceVersion", "uid") if sent.get(key)}
     settled = {**settled, "metadata": {**settled["metadata"], **asked}}
@@ -296,7 +308,7 @@ def _replace(
     options: verbs.Options,
     *,
     tracked: bool = False,
-) -> json.JsonObject:
+) -> verbs.Written:
     """Store the new state of an object; everything after decoding."""
     naming.check_version(kind, target.name, live, new)
     if not tracked:
@@ -314,7 +326,20 @@ def _replace(
         prepared = strategies.for_update(state, kind, new, live, dry_run=options.dry_run)
     prepared = naming.with_version(prepared, live)
     reading.check(kind, prepared, live, subresource=target.subresource)
-    return store(state, kind, live, prepared, dry_run=options.dry_run)
+    asked = admission_request.Request(
+        admission_request.Operation.UPDATE,
+        kind,
+        target.namespace,
+        target.name,
+        prepared,
+        live,
+        options.user,
+        target.subresource,
+        options.dry_run,
+    )
+    warnings = chain.check(state, asked)
+    stored = store(state, kind, live, prepared, dry_run=options.dry_run)
+    return verbs.Written(stored, warnings=warnings)
 
 
 def store(
@@ -339,11 +364,8 @@ def store(
 
 
 def _told(
-    kind: kinds.Kind,
-    body: json.JsonObject,
-    *,
-    created: bool = False,
-    warnings: tuple[str, ...] = (),
+    kind: kinds.Kind, written: verbs.Written, warnings: tuple[str, ...] = ()
 ) -> verbs.Written:
     notes = (kind.note,) if kind.note else ()
-    return verbs.Written(conversions.outward(kind, body), created, (*warnings, *notes))
+    told = (*warnings, *written.warnings, *notes)
+    return verbs.Written(conversions.outward(kind, written.body), written.created, told)

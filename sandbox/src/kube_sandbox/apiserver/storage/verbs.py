@@ -1,6 +1,6 @@
 """The words of the registry's verbs: how a write is meant, what is asked for, what came of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -14,6 +14,25 @@ class Validation(StrEnum):
     IGNORE = "Ignore"
     WARN = "Warn"
     STRICT = "Strict"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who makes a request, as authentication found out."""
+
+    name: str
+    groups: tuple[str, ...] = ("system:authenticated",)
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def administrator(self) -> bool:
+        """Everything is allowed."""
+        return "system:masters" in self.groups
+
+
+#: Who writes when nobody asked over HTTP: controllers and the server itself.
+CLUSTER = User("system:kube-sandbox", ("system:masters", "system:authenticated"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +50,7 @@ class Options:
     force: bool = False
     #: Fields that occurred more than once in the body's text.
     duplicates: tuple[str, ...] = ()
+    user: User = CLUSTER
 
     @property
     def owner(self) -> str:
@@ -59,6 +79,7 @@ class Deletion:
     grace_seconds: int | None = None
     preconditions: Preconditions = NO_PRECONDITIONS
     dry_run: bool = False
+    user: User = CLUSTER
 
 
 class PatchType(StrEnum):

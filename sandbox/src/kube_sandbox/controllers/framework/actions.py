@@ -1,5 +1,6 @@
 """What a controller wants written; nothing here writes."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kube_sandbox import json
@@ -69,6 +70,9 @@ class Create:
     body: json.JsonObject
     #: Recorded afterwards, with ``{name}`` in its message replaced by the name the object got.
     announce: Emit | None = None
+    #: What to write when it is refused, from the server's message; then everything is tried
+    #: again a little later.
+    refused: Callable[[str], Sequence["Write"]] | None = None
 
 
 Write = Create | Update | UpdateStatus | Finalize | Bind | Delete | Emit

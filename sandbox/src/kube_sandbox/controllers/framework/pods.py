@@ -74,6 +74,17 @@ def make(
     }
 
 
+def creation(pod: json.JsonObject, owner: json.JsonObject, component: str) -> actions.Create:
+    """Create a pod for its owner and say so, or say why it was refused."""
+    announce = actions.Emit(owner, "Normal", "SuccessfulCreate", "Created pod: {name}", component)
+
+    def refused(message: str) -> tuple[actions.Write, ...]:
+        text = f"Error creating: {message}"
+        return (actions.Emit(owner, "Warning", "FailedCreate", text, component),)
+
+    return actions.Create(pod, announce, refused)
+
+
 def adopted(obj: json.JsonObject, owner: json.JsonObject) -> actions.Update:
     """Make `owner` the object's controller."""
     references = [
@@ -101,7 +112,7 @@ def claim(
     Matching pods without a controller are adopted, owned ones that stopped to match
     are released (Kubernetes: PodControllerRefManager).
     """
-    selector = objects.spec(owner).get("selector")
+    selector = objects.selector(owner)
     mine, writes = [], list[actions.Write]()
     for pod in cluster.owned(objects.uid(owner), "Pod"):
         if not objects.is_controlled_by(pod, owner):

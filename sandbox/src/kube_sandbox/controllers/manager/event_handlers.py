@@ -17,6 +17,7 @@ class Role(StrEnum):
 
     DEPLOYMENT = "deployment"
     REPLICA_SET = "replicaset"
+    REPLICATION_CONTROLLER = "replicationcontroller"
     STATEFUL_SET = "statefulset"
     DAEMON_SET = "daemonset"
     JOB = "job"
@@ -24,6 +25,8 @@ class Role(StrEnum):
     KUBELET = "kubelet"
     ENDPOINTS = "endpoints"
     DISRUPTION = "disruption"
+    QUOTA = "quota"
+    CLUSTER_ROLE = "clusterrole"
     GATEWAY = "gateway"
     NAMESPACE = "namespace"
     GARBAGE_OWNER = "garbage-owner"
@@ -42,14 +45,16 @@ class Task:
 _OWN = {
     "Deployment": Role.DEPLOYMENT,
     "ReplicaSet": Role.REPLICA_SET,
+    "ReplicationController": Role.REPLICATION_CONTROLLER,
     "StatefulSet": Role.STATEFUL_SET,
     "DaemonSet": Role.DAEMON_SET,
     "Job": Role.JOB,
     "Service": Role.ENDPOINTS,
     "PodDisruptionBudget": Role.DISRUPTION,
+    "ResourceQuota": Role.QUOTA,
     "Namespace": Role.NAMESPACE,
 }
-_POD_OWNERS = ("ReplicaSet", "StatefulSet", "DaemonSet", "Job")
+_POD_OWNERS = ("ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job")
 _FURNITURE = {("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")}
 
 
@@ -74,6 +79,12 @@ def affected(cluster: cache.Cache, change: storage.Change) -> Iterator[Task]:
             yield from _of_node(cluster)
         case _:
             pass
+    if kind == "ClusterRole":
+        for role in cluster.list("ClusterRole"):
+            if role.get("aggregationRule"):
+                key = view.Key("ClusterRole", "", objects.name(role))
+                yield Task(Role.CLUSTER_ROLE, key)
+    yield from _of_quotas(cluster, change)
     yield from _of_gateways(cluster, obj)
     yield from _of_garbage(cluster, change)
     yield from _of_namespace(cluster, change)
@@ -96,7 +107,7 @@ def _controllers(cluster: cache.Cache, obj: json.JsonObject) -> Iterator[Task]:
     candidates = {"Pod": _POD_OWNERS, "ReplicaSet": ("Deployment",)}.get(objects.kind(obj), ())
     for kind in candidates:
         for owner in cluster.list(kind, namespace):
-            if selectors.matches(objects.spec(owner).get("selector"), objects.labels(obj)):
+            if selectors.matches(objects.selector(owner), objects.labels(obj)):
                 yield Task(_OWN[kind], view.Key(kind, namespace, objects.name(owner)))
 
 
@@ -116,6 +127,17 @@ def _of_pod(cluster: cache.Cache, change: storage.Change) -> Iterator[Task]:
         if any(selectors.matches(selector, objects.labels(each)) for each in states):
             key = view.Key("PodDisruptionBudget", namespace, objects.name(budget))
             yield Task(Role.DISRUPTION, key)
+
+
+def _of_quotas(cluster: cache.Cache, change: storage.Change) -> Iterator[Task]:
+    """The quotas of a namespace in which something is gone or has ended."""
+    obj = change.item.body
+    gone = change.event is storage.Event.DELETED
+    if not gone and objects.status(obj).get("phase") not in ("Succeeded", "Failed"):
+        return
+    namespace = objects.namespace(obj)
+    for quota in cluster.list("ResourceQuota", namespace) if namespace else ():
+        yield Task(Role.QUOTA, view.Key("ResourceQuota", namespace, objects.name(quota)))
 
 
 def _of_node(cluster: cache.Cache) -> Iterator[Task]:

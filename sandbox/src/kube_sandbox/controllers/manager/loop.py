@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from kube_sandbox.apimachinery.meta import api_errors, objects, times
 from kube_sandbox.apiserver.registry import registry
+from kube_sandbox.apiserver.registry.admission import quotas
 from kube_sandbox.apiserver.storage import storage
 from kube_sandbox.controllers import (
+    cluster_roles,
     disruptions,
     endpoints,
     garbage,
@@ -189,6 +191,7 @@ class Loop:
         return {
             role.DEPLOYMENT: (_MANAGER, deployments.reconcile),
             role.REPLICA_SET: (_MANAGER, replicasets.reconcile),
+            role.REPLICATION_CONTROLLER: (_MANAGER, replicasets.reconcile),
             role.STATEFUL_SET: (_MANAGER, statefulsets.reconcile),
             role.DAEMON_SET: (_MANAGER, daemonsets.reconcile),
             role.JOB: (_MANAGER, jobs.reconcile),
@@ -196,11 +199,23 @@ class Loop:
             role.KUBELET: ("kubelet", self._nodes.reconcile),
             role.ENDPOINTS: (_MANAGER, endpoints.reconcile),
             role.DISRUPTION: (_MANAGER, disruptions.reconcile),
+            role.QUOTA: (_MANAGER, self._quota),
+            role.CLUSTER_ROLE: (_MANAGER, cluster_roles.reconcile),
             role.GATEWAY: ("kube-sandbox-gateway", gateways.reconcile),
             role.NAMESPACE: (_MANAGER, self._namespace),
             role.GARBAGE_OWNER: (_MANAGER, garbage.reconcile_owner),
             role.GARBAGE_DEPENDENT: (_MANAGER, garbage.reconcile_dependent),
         }
+
+    def _quota(self, cluster: view.View, key: view.Key, at: times.Instant) -> actions.Result:
+        """Count again what is used of a quota, since something is gone."""
+        quota = cluster.get("ResourceQuota", key.namespace, key.name)
+        if quota is None:
+            return actions.NOTHING
+        status = quotas.status(self._cluster.cluster, quota)
+        if status == objects.status(quota):
+            return actions.NOTHING
+        return actions.Result((actions.UpdateStatus({**quota, "status": status}),))
 
     def _namespace(self, cluster: view.View, key: view.Key, at: times.Instant) -> actions.Result:
         found = cluster.get("Namespace", "", key.name)

@@ -116,8 +116,8 @@ class Writer:
 
     def _do(self, write: actions.Write, options: verbs.Options, at: times.Instant) -> None:
         match write:
-            case actions.Create(body, announce):
-                self._create(body, announce, options, at)
+            case actions.Create():
+                self._create(write, options, at)
             case actions.Update(body):
                 kind = self._cluster.kind_of(body)
                 place = (objects.namespace(body), objects.name(body))
@@ -139,13 +139,18 @@ class Writer:
 
     def _create(
         self,
-        body: json.JsonObject,
-        announce: actions.Emit | None,
+        wanted: actions.Create,
         options: verbs.Options,
         at: times.Instant,
     ) -> None:
+        body, announce = wanted.body, wanted.announce
         kind = self._cluster.kind_of(body)
-        written = self._cluster.create(kind, objects.namespace(body), body, options)
+        try:
+            written = self._cluster.create(kind, objects.namespace(body), body, options)
+        except api_errors.StatusError as problem:
+            for write in wanted.refused(problem.message) if wanted.refused else ():
+                self._do(write, options, at)
+            raise
         if announce is not None:
             message = announce.message.replace("{name}", objects.name(written.body))
             self._recorder.record(replace(announce, message=message), at)

@@ -163,10 +163,7 @@ def _surged(look: _Look, allowed: int) -> list[actions.Write]:
 
 
 def _create(look: _Look, node: str) -> actions.Write:
-    announce = actions.Emit(
-        look.owner, "Normal", "SuccessfulCreate", "Created pod: {name}", COMPONENT
-    )
-    return actions.Create(_make_for(look.owner, node, look.update), announce)
+    return pods.creation(_make_for(look.owner, node, look.update), look.owner, COMPONENT)
 
 
 def _stop(look: _Look, pod: json.JsonObject) -> list[actions.Write]:

@@ -148,10 +148,7 @@ def _create(look: _Look, index: int | None) -> actions.Write:
         annotations = pod["metadata"].get("annotations") or {}
         pod["metadata"]["annotations"] = {**annotations, _INDEX: str(index)}
         pod["spec"]["hostname"] = f"{name}-{index}"
-    announce = actions.Emit(
-        look.job, "Normal", "SuccessfulCreate", "Created pod: {name}", COMPONENT
-    )
-    return actions.Create(pod, announce)
+    return pods.creation(pod, look.job, COMPONENT)
 
 
 def _index(pod: json.JsonObject) -> int:

@@ -200,10 +200,14 @@ def _make(look: _Look, number: int) -> actions.Write:
         names = {each["name"] for each in volumes}
         own = [each for each in pod["spec"].get("volumes") or () if each.get("name") not in names]
         pod["spec"]["volumes"] = [*volumes, *own]
-    message = f"create Pod {name} in StatefulSet {objects.name(look.owner)} successful"
-    return actions.Create(
-        pod, actions.Emit(look.owner, "Normal", "SuccessfulCreate", message, COMPONENT)
-    )
+    what = f"create Pod {name} in StatefulSet {objects.name(look.owner)}"
+
+    def refused(message: str) -> tuple[actions.Write, ...]:
+        text = f"{what} failed error: {message}"
+        return (actions.Emit(look.owner, "Warning", "FailedCreate", text, COMPONENT),)
+
+    done = actions.Emit(look.owner, "Normal", "SuccessfulCreate", f"{what} successful", COMPONENT)
+    return actions.Create(pod, done, refused)
 
 
 def _claimed_volumes(cluster: view.View, look: _Look) -> list[actions.Write]:

@@ -13,17 +13,30 @@ from kube_sandbox.apimachinery.scheme import kinds
 from kube_sandbox.apiserver import server
 from kube_sandbox.apiserver.access import users
 from kube_sandbox.apiserver.registry import registry as registry_registry
+from kube_sandbox.apiserver.storage import verbs
 
-READER = users.User(
-    "reader",
-    "reader-token",
-    permissions=(
-        users.Permission(
-            verbs=frozenset(("get", "list", "watch")),
-            resources=frozenset(("configmaps",)),
-            namespaces=frozenset(("a",)),
-        ),
-    ),
+READER = users.Account("reader-token", verbs.User("reader"))
+#: What the reader may do, in namespace ``a`` alone.
+READING = (
+    {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "reading"},
+        "rules": [
+            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}
+        ],
+    },
+    {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "reading"},
+        "subjects": [{"kind": "User", "name": "reader"}],
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "Role",
+            "name": "reading",
+        },
+    },
 )
 
 
@@ -66,6 +79,8 @@ async def api() -> AsyncIterator[Api]:
         FixedClock(), registry_registry.Settings(history=8, seed=1)
     )
     cluster.create(kinds.NAMESPACE, "", {"metadata": {"name": "a"}})
+    for body in READING:
+        cluster.create(cluster.kind_of(body), "a", body)
     settings = server.Settings(
         name="test", users=(users.administrator("admin-token"), READER), tls=False
     )

@@ -36,12 +36,12 @@ async def test_pages_link_to_the_next(api: Any) -> None:
 
 
 async def test_a_note_of_a_kind_is_a_warning(api: Any) -> None:
-    body = {"metadata": {"name": "r"}, "rules": []}
-    path = "/apis/rbac.authorization.k8s.io/v1/namespaces/a/roles"
+    body = {"metadata": {"name": "w"}, "webhooks": []}
+    path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
     async with api.request("POST", path, json=body) as response:
         assert response.status == 201
-        assert "does not authorize by them" in response.headers["Warning"]
+        assert "does not call them" in response.headers["Warning"]
 
 
 async def test_deleting_answers_with_a_status_or_with_the_object(api: Any) -> None:

@@ -394,7 +394,7 @@ def test_field_validation_refuses_warns_or_keeps_silent(cluster: registry.Regist
 
 def test_kinds_that_are_not_served_are_not_found(cluster: registry.Registry) -> None:
     with _refusal(404, "NotFound"):
-        cluster.kind("v1", "ReplicationController")
+        cluster.kind("v1", "ComponentStatus")
 
 
 def test_a_whole_selection_can_be_deleted(cluster: registry.Registry) -> None:
