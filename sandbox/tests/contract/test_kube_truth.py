@@ -34,7 +34,6 @@ CASES = (
     "authorization",
     "admission-policies",
     "quotas",
-    "more-kinds",
 )
 #: Cases about who owns what.
 MANAGED = ("ssa-basics", "ssa-deployment", "ownership-upgrade")
