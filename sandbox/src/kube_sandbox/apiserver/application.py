@@ -43,7 +43,7 @@ class Application:
         try:
             return await self._route(request)
         except api_errors.StatusError as problem:
-            return refused(problem)
+            return encoding.refused(problem)
 
     async def _route(self, request: web.Request) -> web.StreamResponse:
         path = request.path
@@ -128,14 +128,3 @@ def _json(body: object) -> web.Response:
 def missing_page() -> web.Response:
     """Answer for a path nobody serves, as the API's own mux does."""
     return web.Response(text="404 page not found\n", status=404)
-
-
-def refused(problem: api_errors.StatusError) -> web.Response:
-    """Turn a refusal into its Status."""
-    answer = encoding.response(encoding.encode(problem.body), encoding.PLAIN, code=problem.code)
-    wait = (problem.body.get("details") or {}).get("retryAfterSeconds")
-    if wait:
-        answer.headers["Retry-After"] = str(wait)
-    if problem.code == 401:
-        answer.headers["WWW-Authenticate"] = "Bearer"
-    return answer
