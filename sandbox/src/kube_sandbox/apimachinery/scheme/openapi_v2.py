@@ -67,7 +67,7 @@ def _schema(schema: Any) -> json.JsonObject:
     """Return a schema in the words of version 2."""
     if not isinstance(schema, dict):
         return {}
-    whole = schema.get("allOf") or ()
+    whole: list[json.JsonObject] = schema.get("allOf") or []
     if len(whole) == 1 and "$ref" in whole[0]:
         schema = {**schema, **whole[0]}
     reference = schema.get("$ref")
