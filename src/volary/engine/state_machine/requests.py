@@ -209,7 +209,7 @@ def approve(run: state.Run, event: events.Approve) -> Answer:
         return Refusal(f"{event.by} has approved already")
     given = (*group.approvals, state.Approval(event.by, event.at, event.comment))
     stage = updates.replace_group(run.current, group, replace(group, approvals=given))
-    return updates.replace_current(run, stage)
+    return updates.replace_current(run, replace(stage, reason=_awaiting(group, len(given))))
 
 
 def reject(run: state.Run, event: events.Reject) -> Answer:
@@ -331,11 +331,15 @@ def withdraw(run: state.Run, event: events.Withdraw) -> Answer:
         return Refusal("too late: the gate has opened, and what it held up has begun")
     rest = tuple(approval for approval in group.approvals if approval.by != event.by)
     stage = updates.replace_group(run.current, group, replace(group, approvals=rest))
-    rule = group.rule or policies.ApprovalRule()
-    reason = phrases.awaiting_approval(rule.count, rule.approvers)
+    reason = _awaiting(group, len(rest))
     return updates.replace_current(
         run, replace(stage, status=statuses.TaskStatus.WAITING, reason=reason)
     )
+
+
+def _awaiting(group: state.GroupState, given: int) -> str:
+    rule = group.rule or policies.ApprovalRule()
+    return phrases.awaiting_approval(given, rule.count, rule.approvers)
 
 
 def _was_given(group: state.GroupState, by: str) -> bool:

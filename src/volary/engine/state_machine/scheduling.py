@@ -45,7 +45,7 @@ def request_approval(run: state.Run, now: datetime) -> state.Run:
     asked = replace(group, asked=now, expires=now + group.rule.timeout)
     stage = updates.replace_group(run.current, group, asked)
     status = statuses.TaskStatus.WAITING
-    reason = phrases.awaiting_approval(group.rule.count, group.rule.approvers)
+    reason = phrases.awaiting_approval(0, group.rule.count, group.rule.approvers)
     return updates.replace_current(run, replace(stage, status=status, reason=reason))
 
 

@@ -150,7 +150,7 @@ def test_an_approval_that_was_withdrawn_counts_no_more() -> None:
     assert not story.withdraw("bo")
     story.approve("cy")
     assert story.run.status is RunStatus.WAITING, "one of two, not two"
-    assert story.run.reason.endswith("waiting for approval (2 of bo and cy)")
+    assert story.run.reason.endswith("awaiting approval: 1 of 2 (approvers: bo and cy)")
 
     story.approve("bo")
     story.ends("us")

@@ -92,7 +92,7 @@ def test_a_group_waits_for_the_group_before_and_for_its_approvals(
         >> approve ana
         << no: a run that is running cannot be approved
         >> us succeeded
-        == waiting: stage 1 of 2, K8S_CANARY_ROLLOUT: waiting for approval (2 of ana and bo)
+        == waiting: stage 1 of 2, K8S_CANARY_ROLLOUT: awaiting approval: 0 of 2 (approvers: ana and bo)
         >> approve cy
         << no: cy is not one of the approvers: ana and bo
         >> approve ana
