@@ -14,7 +14,7 @@ from volary.model import errors
 from volary.store.sql.database import database
 
 #: The newest revision; `migrations/versions` holds one file for each.
-HEAD = "0003"
+HEAD = "0001"
 
 #: Held in PostgreSQL while migrating; any number that nobody else uses.
 _LOCK = 0x766F6C617279

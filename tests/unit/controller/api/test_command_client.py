@@ -3,13 +3,13 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from volary.store.memory import store as memory
 
 from volary.controller import refusals
 from volary.controller.api import command_client, representations
 from volary.controller.persistence import change_signal
 from volary.manifests import redaction
 from volary.store import records
-from volary.store.memory import store as memory
 
 ANA = representations.Actor("ana", "192.0.2.7")
 SAID = {"reason": "the token s3cr3t-word leaked", "cluster": "s3cr3t-word"}

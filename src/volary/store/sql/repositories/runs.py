@@ -8,8 +8,7 @@ import sqlalchemy as sa
 from volary.model.runs import run_records
 from volary.store import pagination, records
 from volary.store.sql.database import database
-from volary.store.sql.repositories import transitions
-from volary.store.sql.schema import fences, rows, tables
+from volary.store.sql.schema import rows, tables
 
 
 class Runs:
@@ -22,7 +21,7 @@ class Runs:
     @database.finished
     async def load(self, run_id: str) -> run_records.StoredRun | None:
         """Return the whole run at one moment."""
-        stages, tasks, commands = tables.stages, tables.tasks, tables.commands
+        stages, tasks = tables.stages, tables.tasks
         async with self._base.reading() as connection:
             run = (
                 await connection.execute(sa.select(tables.runs).where(tables.runs.c.id == run_id))
@@ -41,11 +40,6 @@ class Runs:
                 .where(tasks.c.run_id == run_id)
                 .order_by(stages.c.position, tasks.c.position)
             )
-            outstanding = await connection.execute(
-                sa.select(commands)
-                .where(commands.c.run_id == run_id)
-                .order_by(commands.c.command_key)
-            )
             return run_records.StoredRun(
                 head=rows.to_head(run),
                 version=run.version,
@@ -54,9 +48,6 @@ class Runs:
                 origin=run.origin,
                 stages=tuple(map(rows.to_stage, of_stages)),
                 tasks=tuple(map(rows.to_task, of_tasks)),
-                commands=tuple(
-                    run_records.CommandRecord(row.command_key, row.document) for row in outstanding
-                ),
             )
 
     @database.finished
@@ -95,15 +86,6 @@ class Runs:
         )
         async with self._base.reading() as connection:
             return tuple(map(rows.to_approval, await connection.execute(query)))
-
-    @database.finished
-    async def settle(
-        self, run_id: str, keys: Sequence[str], *, fence: run_records.Fence | None
-    ) -> None:
-        """Forget commands that were carried out."""
-        async with self._base.writing() as connection:
-            await fences.check(connection, fence)
-            await transitions.forget_commands(connection, [(run_id, key) for key in keys])
 
 
 def _conditions(wanted: records.RunFilter) -> Sequence[sa.ColumnElement[bool]]:
