@@ -25,6 +25,10 @@ class Runs(Protocol):
         """Return the whole run at one moment; None when there is none."""
         ...
 
+    async def summary(self, run_id: str) -> records.RunSummary | None:
+        """Return what lists show of a run; None when there is none."""
+        ...
+
     async def list(
         self, wanted: records.RunFilter, *, cursor: str = "", limit: int = 50
     ) -> records.Page[records.RunSummary]:

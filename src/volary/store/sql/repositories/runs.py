@@ -10,6 +10,12 @@ from volary.store import pagination, records
 from volary.store.sql.database import database
 from volary.store.sql.schema import rows, tables
 
+_SUMMARY: tuple[sa.Column[Any], ...] = (
+    *rows.HEAD,
+    tables.runs.c.version,
+    tables.runs.c.origin,
+)
+
 
 class Runs:
     """See `protocol.Runs`."""
@@ -51,22 +57,26 @@ class Runs:
             )
 
     @database.finished
+    async def summary(self, run_id: str) -> records.RunSummary | None:
+        """Return what lists show of a run."""
+        query = sa.select(*_SUMMARY).where(tables.runs.c.id == run_id)
+        async with self._base.reading() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        return _summary(row) if row else None
+
+    @database.finished
     async def list(
         self, wanted: records.RunFilter, *, cursor: str = "", limit: int = 50
     ) -> records.Page[records.RunSummary]:
         """Return runs, the newest first."""
         runs = tables.runs.c
         limit = pagination.bounded(limit, self._limits.page)
-        columns: tuple[sa.Column[Any], ...] = (*rows.HEAD, runs.version, runs.origin)
-        query = sa.select(*columns).where(*_conditions(wanted))
+        query = sa.select(*_SUMMARY).where(*_conditions(wanted))
         if after := pagination.by_time(cursor):
             query = query.where(sa.tuple_(runs.created, runs.id) < sa.tuple_(*after))
         query = query.order_by(runs.created.desc(), runs.id.desc()).limit(limit + 1)
         async with self._base.reading() as connection:
-            found = [
-                records.RunSummary(rows.to_head(row), row.version, row.origin)
-                for row in await connection.execute(query)
-            ]
+            found = [_summary(row) for row in await connection.execute(query)]
         return pagination.cut(found, limit, lambda item: (item.head.created, item.head.id))
 
     @database.finished
@@ -86,6 +96,10 @@ class Runs:
         )
         async with self._base.reading() as connection:
             return tuple(map(rows.to_approval, await connection.execute(query)))
+
+
+def _summary(row: sa.Row[Any]) -> records.RunSummary:
+    return records.RunSummary(rows.to_head(row), row.version, row.origin)
 
 
 def _conditions(wanted: records.RunFilter) -> Sequence[sa.ColumnElement[bool]]:
