@@ -1,6 +1,7 @@
 """What tasks remember and analyses find, on its way into the store; and secrets learnt late."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -34,10 +35,10 @@ def found(number: int, *, kind: str = "measurement", attempt: int = 1) -> feed.T
 
 
 @pytest.fixture
-async def kept() -> protocol.Store:
+async def kept() -> AsyncIterator[protocol.Store]:
     async with factory.open_store("memory:", clock=given.TurnedClock()) as store:
         await store.keep_transition(given.first(), fence=None)
-        return store
+        yield store
 
 
 async def test_what_was_measured_before_is_found_again_page_by_page(kept: protocol.Store) -> None:
