@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fixed_clock import FixedClock
-from volary.controller.persistence import journal, log_writer, redaction, retry
+from volary.controller.persistence import batch_writers, journal, redaction, retry
 from volary.engine.execution import runners
 from volary.engine.executor import LogLevel
 from volary.engine.observers import feed, observer_events
@@ -159,7 +159,7 @@ def line(number: int) -> feed.TaskLogged:
 @pytest.mark.looptime
 async def test_lines_are_written_in_batches_and_in_order() -> None:
     store = Sometimes()
-    book = log_writer.LogWriter(store, fence=None)  # type: ignore[arg-type]
+    book = batch_writers.LogWriter(store, fence=None)  # type: ignore[arg-type]
     async with asyncio.TaskGroup() as group:
         writing = group.create_task(book.keep_writing())
         for number in range(120):
@@ -173,7 +173,7 @@ async def test_lines_are_written_in_batches_and_in_order() -> None:
 async def test_lines_wait_for_the_store_within_bounds_and_say_what_was_dropped() -> None:
     store = Sometimes()
     store.gone = True
-    book = log_writer.LogWriter(store, fence=None)  # type: ignore[arg-type]
+    book = batch_writers.LogWriter(store, fence=None)  # type: ignore[arg-type]
     for number in range(10_300):
         book.notify(line(number))
     await book.flush()
