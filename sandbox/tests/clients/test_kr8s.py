@@ -19,7 +19,9 @@ def test_objects_are_written_watched_and_read(kubeconfig: Path, config_map: Any)
         await made.label({"tier": "front"})
         listed = [
             found.raw["data"]
-            async for found in api.get("configmaps", namespace="default", label_selector="tier=front")
+            async for found in api.get(
+                "configmaps", namespace="default", label_selector="tier=front"
+            )
         ]
         seen = []
         async with asyncio.timeout(30):

@@ -63,9 +63,7 @@ async def test_a_token_is_issued_and_works(kubectl: Kubectl, cluster: fleet.Clus
 
 async def test_default_roles_can_be_bound(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
     await kubectl(cluster, "create", "clusterrolebinding", "v", "--clusterrole=view", "--user=ann")
-    await kubectl(
-        cluster, "create", "clusterrole", "more", "--verb=get", "--resource=secrets"
-    )
+    await kubectl(cluster, "create", "clusterrole", "more", "--verb=get", "--resource=secrets")
     before = await kubectl(cluster, "auth", "can-i", "get", "secrets", "--as=ann", check=False)
     pods = await kubectl(cluster, "auth", "can-i", "list", "pods", "--as=ann")
     await kubectl(
@@ -75,7 +73,9 @@ async def test_default_roles_can_be_bound(kubectl: Kubectl, cluster: fleet.Clust
     held = cluster.registry
     view = held.kind("rbac.authorization.k8s.io/v1", "ClusterRole")
     await cluster.until(
-        lambda _: any("secrets" in rule["resources"] for rule in held.get(view, "", "view")["rules"])
+        lambda _: any(
+            "secrets" in rule["resources"] for rule in held.get(view, "", "view")["rules"]
+        )
     )
 
     after = await kubectl(cluster, "auth", "can-i", "get", "secrets", "--as=ann")
