@@ -55,8 +55,10 @@ async def _use(cluster: fleet.Cluster, widgets: Any) -> None:
                 return {"code": response.status, **await response.json()}
 
         async def parts(wanted: int) -> None:
-            while (await ask("GET", f"{WIDGETS}/w")).get("status", {}).get("parts") != wanted:
+            widget = await ask("GET", f"{WIDGETS}/w")
+            while widget.get("status", {}).get("parts") != wanted:
                 await asyncio.sleep(0.05)
+                widget = await ask("GET", f"{WIDGETS}/w")
 
         await ask("POST", CRDS, json=widgets)
         stop, ready = asyncio.Event(), asyncio.Event()
@@ -82,6 +84,8 @@ async def _use(cluster: fleet.Cluster, widgets: Any) -> None:
             await ask("PATCH", f"{WIDGETS}/w", data=change, headers=merge)
             await parts(10)
             await ask("DELETE", f"{WIDGETS}/w")
-            while (await ask("GET", f"{WIDGETS}/w"))["code"] != 404:
+            left = await ask("GET", f"{WIDGETS}/w")
+            while left["code"] != 404:
                 await asyncio.sleep(0.05)
+                left = await ask("GET", f"{WIDGETS}/w")
             stop.set()

@@ -64,10 +64,10 @@ def test_pods_have_logs(kubeconfig: Path, deployment: Any) -> None:
             core = kubernetes_asyncio.client.CoreV1Api(client)
             apps = kubernetes_asyncio.client.AppsV1Api(client)
             await apps.create_namespaced_deployment("default", deployment)
-            while not (
-                await apps.read_namespaced_deployment("web", "default")
-            ).status.ready_replicas:
+            web = await apps.read_namespaced_deployment("web", "default")
+            while not web.status.ready_replicas:
                 await asyncio.sleep(0.05)
+                web = await apps.read_namespaced_deployment("web", "default")
             pods = await core.list_namespaced_pod("default", label_selector="app=web")
             ready = [pod for pod in pods.items if pod.status.phase == "Running"]
             name = ready[0].metadata.name

@@ -34,6 +34,7 @@ CASES = (
     "authorization",
     "admission-policies",
     "quotas",
+    "more-kinds",
     "ownership-migration",
     "crd-changes",
     "parameters",
