@@ -106,7 +106,7 @@ def test_a_group_waits_for_the_group_before_and_for_its_approvals(
         >> +9m
         >> +1m
         << stop eu gracefully: timed out after 10m
-        """,
+        """,  # noqa: E501
     )
 
 
