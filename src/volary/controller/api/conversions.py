@@ -5,7 +5,7 @@ from volary.controller.preview import json_format, previews
 from volary.controller.runs import moves
 from volary.controller.status import (
     application_statuses,
-    release_coverage,
+    cluster_releases,
     run_admission,
     run_origins,
     run_requests,
@@ -39,7 +39,7 @@ def of_application(known: records.ApplicationRecord) -> representations.Applicat
         paused=run_admission.describe_pause(application_status.pause)
         if application_status.pause
         else "",
-        missing=release_coverage.missing_reasons(application_status.coverage),
+        missing=cluster_releases.missing_reasons(application_status.releases),
         updated=known.updated,
         removed=known.removed,
         version=known.version,

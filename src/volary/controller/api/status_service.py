@@ -78,7 +78,7 @@ class StatusService:
             await self.store.runs.load(application_status.run) if application_status.run else None
         )
         places = run_origins.from_document(last.origin).targets if last else ()
-        others = (*places, *application_status.kept)
+        others = (*places, *application_status.releases.exceptions(""))
         commit = known.running_commit or application_status.head or known.branch
         if last is not None and application_status.under_way:
             commit = last.head.commit

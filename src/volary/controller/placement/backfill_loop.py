@@ -19,7 +19,7 @@ from volary.config.crosscheck import eligibility, fleet_checks
 from volary.controller.applications import reconcilers
 from volary.controller.leadership import context
 from volary.controller.placement import backfill_rules, probe_rounds
-from volary.controller.status import application_statuses, release_coverage, run_requests
+from volary.controller.status import application_statuses, cluster_releases, run_requests
 from volary.engine.state_machine import events
 from volary.model import applications, statuses
 from volary.model.fleet import cluster_health, taints
@@ -141,21 +141,21 @@ class BackfillLoop:
         if application_status.backfill is not None:
             await self._withdraw(reconciler, application_status.backfill, known)
             return False
-        commit = application_status.coverage.commit or reconciler.record.running_commit
+        commit = application_status.releases.completed or reconciler.record.running_commit
         if not commit or self._is_left_alone(reconciler):
             return False
-        if not application_status.coverage.commit:
+        if not application_status.releases.completed:
             await self._begin_with(reconciler, commit)
             application_status = reconciler.application_status
         await self._learn_identities(reconciler)
         await self._forget_leavers(reconciler)
         app = await self._application(reconciler, commit)
         names = self._where(app, application_status)
-        missing = release_coverage.missing_clusters(
-            application_status.coverage, names, self.leader.register.identity
+        missing = cluster_releases.missing_clusters(
+            application_status.releases, names, self.leader.register.identity
         )
         self._tries.forget(reconciler.name, missing)
-        if not missing and not reconciler.application_status.coverage.waiting:
+        if not missing and not reconciler.application_status.releases.waiting:
             self._settled[reconciler.name] = self._looked_at(reconciler)
             return False
         why = {name: self._why_not_now(reconciler, app, name, known) for name in missing}
@@ -213,36 +213,34 @@ class BackfillLoop:
                 await self._application(reconciler, commit), reconciler.application_status
             )
         identity = self.leader.register.identity
-        coverage = release_coverage.ReleaseCoverage(
-            commit, {name: identity(name) for name in names}
-        )
         await reconciler.amend(
-            lambda now: now if now.coverage.commit else replace(now, coverage=coverage)
+            lambda now: (
+                now
+                if now.releases.completed
+                else replace(
+                    now,
+                    releases=cluster_releases.begun_with(now.releases, commit, names, identity),
+                )
+            )
         )
 
     async def _learn_identities(self, reconciler: reconcilers.ApplicationReconciler) -> None:
         """Keep who a cluster is that was not known when it got the release."""
         identity = self.leader.register.identity
-        had = reconciler.application_status.coverage.clusters
-        learned = {name: identity(name) for name, one in had.items() if not one and identity(name)}
-        if learned:
+        known = reconciler.application_status.releases
+        if cluster_releases.learned(known, identity) != known:
             await reconciler.amend(
-                lambda now: replace(
-                    now,
-                    coverage=replace(now.coverage, clusters={**now.coverage.clusters, **learned}),
-                )
+                lambda now: replace(now, releases=cluster_releases.learned(now.releases, identity))
             )
 
     async def _forget_leavers(self, reconciler: reconcilers.ApplicationReconciler) -> None:
         """Have nothing wait for clusters that left the fleet; who comes back is a newcomer."""
         names = self.leader.dependencies.clusters.fleet.names
-        if (
-            release_coverage.restricted_to(reconciler.application_status.coverage, names)
-            != reconciler.application_status.coverage
-        ):
+        known = reconciler.application_status.releases
+        if cluster_releases.restricted_to(known, names) != known:
             await reconciler.amend(
                 lambda now: replace(
-                    now, coverage=release_coverage.restricted_to(now.coverage, names)
+                    now, releases=cluster_releases.restricted_to(now.releases, names)
                 )
             )
 
@@ -281,7 +279,7 @@ class BackfillLoop:
             app, member, reconciler.application_status, known.get(name), now
         )
         wait = self._tries.why_wait(reconciler.name, name, now)
-        return told or (wait and reconciler.application_status.coverage.waiting.get(name, wait))
+        return told or (wait and reconciler.application_status.releases.waiting.get(name, wait))
 
     async def _request_run(
         self, reconciler: reconcilers.ApplicationReconciler, commit: str, why: Mapping[str, str]
@@ -307,10 +305,10 @@ class BackfillLoop:
         self, reconciler: reconcilers.ApplicationReconciler, waiting: Mapping[str, str]
     ) -> None:
         """Keep why clusters wait, when that changed."""
-        if waiting == reconciler.application_status.coverage.waiting:
+        if waiting == reconciler.application_status.releases.waiting:
             return
         await reconciler.amend(
-            lambda now: replace(now, coverage=replace(now.coverage, waiting=dict(waiting)))
+            lambda now: replace(now, releases=now.releases.with_reasons(waiting))
         )
 
     async def _application(
@@ -336,13 +334,13 @@ def _with_request(
         return application_status
     waiting = {
         name: why
-        for name, why in application_status.coverage.waiting.items()
+        for name, why in application_status.releases.waiting.items()
         if name not in run_request.targets
     }
     return replace(
         application_status,
         backfill=run_request,
-        coverage=replace(application_status.coverage, waiting=waiting),
+        releases=application_status.releases.with_reasons(waiting),
     )
 
 

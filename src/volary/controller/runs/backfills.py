@@ -13,7 +13,7 @@ from volary.controller.runs import moves, ready_runs, run_kinds
 from volary.controller.status import (
     application_state,
     application_statuses,
-    release_coverage,
+    cluster_releases,
     run_origins,
     run_requests,
 )
@@ -41,11 +41,13 @@ class Backfill:
     ) -> ready_runs.ReadyRun:
         """Return the new run: a quick sync of the last completed release."""
         dependencies, status = planning.dependencies, application.status
-        remembered = application.record.running_commit
         place = ready_runs.source_of(application)
         project = await ready_runs.open_application(dependencies, place, run_request.commit)
         app = project.application
-        running = {name: _commit_on(status, name, remembered) for name in run_request.targets}
+        running = {
+            name: cluster_releases.commit_before_backfill(status.releases, name)
+            for name in run_request.targets
+        }
         numbers = replica_assignment.ReplicaNumbers()
         if replica_assignment.divides_replicas(app):
             numbers = replica_assignment.ReplicaNumbers(status.assigned, status.assigned)
@@ -101,15 +103,20 @@ class Backfill:
         self,
         application: application_state.ApplicationState,
         run: state.Run,
-        identity: release_coverage.Identity,
+        identity: cluster_releases.Identity,
         now: datetime,
     ) -> application_state.StateChange:
         """Say who has the release now; with the last of them it is everywhere."""
-        record = application.record
-        status, everywhere = _after_end(application.status, run, record.running_commit, identity)
-        status = moves.with_clusters(status, release_coverage.covered_by(run))
-        if not everywhere:
+        record, before = application.record, application.status.releases
+        releases, done = (
+            cluster_releases.after_backfill(before, run, identity),
+            cluster_releases.covered_by(run),
+        )
+        status = replace(application.status, releases=releases, under_way=False)
+        status = moves.with_clusters(status, done)
+        if not before.missed or releases.missed or run.commit != releases.completed:
             return application_state.StateChange(status)
+        everywhere = f"every cluster has {run.commit[:7]}; {', '.join(done)} came last"
         columns: dict[str, object] = {"running_commit": run.commit}
         failed, synced = (
             application_statuses.StatusWord.FAILED.value,
@@ -132,12 +139,12 @@ class Backfill:
     ) -> application_state.StateChange:
         """Say with each cluster why it does not get the release."""
         status = application.status
-        waiting = {**status.coverage.waiting, **dict.fromkeys(run_request.targets, reason)}
+        reasons = {**status.releases.waiting, **dict.fromkeys(run_request.targets, reason)}
         return application_state.StateChange(
             replace(
                 status,
                 backfill=_without(status, run_request.id),
-                coverage=replace(status.coverage, waiting=waiting),
+                releases=status.releases.with_reasons(reasons),
             )
         )
 
@@ -158,40 +165,6 @@ def _without(
     """Return the backfill that is still requested once this one is not any more."""
     backfill = application_status.backfill
     return None if backfill is not None and backfill.id == run_id else backfill
-
-
-def _after_end(
-    application_status: application_statuses.ApplicationStatus,
-    run: state.Run,
-    running: str,
-    identity: release_coverage.Identity,
-) -> tuple[application_statuses.ApplicationStatus, str]:
-    """Return the status after such a run, and the sentence when the release is everywhere now."""
-    before = application_status.coverage
-    coverage = release_coverage.after_backfill(before, run, identity)
-    done = release_coverage.covered_by(run)
-    waiting = {name: f"run {run.id}: {run.reason}" for name in run.targets if name not in done}
-    coverage = replace(coverage, waiting={**coverage.waiting, **waiting})
-    if run.commit == running or run.commit != coverage.commit:
-        kept = {
-            name: commit for name, commit in application_status.kept.items() if name not in done
-        }
-    else:
-        kept = {**application_status.kept, **dict.fromkeys(done, run.commit)}
-    ended = replace(application_status, coverage=coverage, kept=kept, under_way=False)
-    if not before.behind or coverage.behind or run.commit != coverage.commit:
-        return ended, ""
-    kept = {name: commit for name, commit in kept.items() if commit != run.commit}
-    last = ", ".join(done)
-    return replace(ended, kept=kept), f"every cluster has {run.commit[:7]}; {last} came last"
-
-
-def _commit_on(
-    application_status: application_statuses.ApplicationStatus, name: str, remembered: str
-) -> str:
-    """Return what a cluster runs of the application; empty: nothing."""
-    before = remembered if name in application_status.coverage.behind else ""
-    return application_status.kept.get(name) or before
 
 
 def _sync_stage(

@@ -16,7 +16,7 @@ from volary.controller.runs import ready_runs, run_kinds
 from volary.controller.status import (
     application_state,
     application_statuses,
-    release_coverage,
+    cluster_releases,
     run_admission,
     run_origins,
     run_requests,
@@ -49,26 +49,7 @@ def completed_commit(
     application_status: application_statuses.ApplicationStatus, running: str
 ) -> str:
     """Return the last completed release: what a cluster gets that is new to the application."""
-    return application_status.coverage.commit or running
-
-
-def commit_on(
-    application_status: application_statuses.ApplicationStatus,
-    name: str,
-    run_request: str,
-    remembered: str,
-) -> str:
-    """Return the release that a cluster is on; a new one: the last completed one, `want`.
-
-    Args:
-        application_status: How the application stands.
-        name: The cluster.
-        want: The last completed release.
-        remembered: The last release that succeeded everywhere.
-    """
-    if name in application_status.kept:
-        return application_status.kept[name]
-    return remembered if name in application_status.coverage.behind else run_request
+    return application_status.releases.completed or running
 
 
 class Preemption(StrEnum):
@@ -201,7 +182,7 @@ def with_clusters(
 def _after_end(
     application_status: application_statuses.ApplicationStatus,
     run: state.Run,
-    identity: release_coverage.Identity,
+    identity: cluster_releases.Identity,
 ) -> application_statuses.ApplicationStatus:
     """Return the status after the run of a move; what clusters run stays what it was.
 
@@ -212,9 +193,6 @@ def _after_end(
     kept = frozenset(_done(run, added_stages.PLACEMENT_SYNC))
     removed = frozenset(_done(run, added_stages.PLACEMENT_REMOVE))
     leaving = evictions.after_run(placed.leaving, kept, removed, shift_of_run(run))
-    others = {
-        name: commit for name, commit in application_status.kept.items() if name not in removed
-    }
     assigned = application_status.assigned.taken_over(application_status.pinned, kept)
     assigned = assigned.taken_over(assignment.EMPTY, removed)
     return replace(
@@ -222,27 +200,10 @@ def _after_end(
         placed=replace(placed, leaving=leaving),
         assigned=assigned,
         pinned=assignment.EMPTY,
-        kept=others,
-        coverage=_coverage(application_status, run, kept, removed, identity),
+        releases=cluster_releases.after_move(
+            application_status.releases, run, kept, removed, identity
+        ),
         under_way=False,
-    )
-
-
-def _coverage(
-    application_status: application_statuses.ApplicationStatus,
-    run: state.Run,
-    placed: frozenset[str],
-    removed: frozenset[str],
-    identity: release_coverage.Identity,
-) -> release_coverage.ReleaseCoverage:
-    """Return who has the last completed release: also whom it was brought to just now."""
-    coverage = application_status.coverage
-    new = {}
-    if run.commit == coverage.commit:
-        new = {name: identity(name) for name in placed if name not in application_status.kept}
-    there = {**coverage.clusters, **new}
-    return replace(
-        coverage, clusters={name: each for name, each in there.items() if name not in removed}
     )
 
 
@@ -326,7 +287,7 @@ class Move:
         project = await ready_runs.open_application(dependencies, place, run_request.commit)
         numbers = await divide(dependencies, project, status, fresh=shift.fresh)
         running = {
-            name: commit_on(status, name, run_request.commit, remembered) for name in shift.clusters
+            name: status.releases.of(name).commit or run_request.commit for name in shift.clusters
         }
         # Both sides with the new numbers: what a cluster runs already is brought its new part.
         again = await preparation.reopen(
@@ -370,7 +331,7 @@ class Move:
         self,
         application: application_state.ApplicationState,
         run: state.Run,
-        identity: release_coverage.Identity,
+        identity: cluster_releases.Identity,
         now: datetime,
     ) -> application_state.StateChange:
         """Say where the application is now; how a release failed stays said."""

@@ -18,16 +18,17 @@ from volary.controller.runs import moves, ready_runs, run_kinds
 from volary.controller.status import (
     application_state,
     application_statuses,
-    release_coverage,
+    cluster_releases,
     run_origins,
     run_requests,
 )
-from volary.engine.runs import policies, run_builder, state, updates
+from volary.engine.runs import coverage, policies, run_builder, state, updates
 from volary.model import applications, errors, statuses
 from volary.model.fleet import fleets, taints
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import external_stages
 from volary.model.runs import run_plans
+from volary.placement.replicas import assignment
 
 _LOST = (taints.NOT_READY, taints.UNREACHABLE)
 _NAMED = 5
@@ -92,19 +93,16 @@ class Release:
         self,
         application: application_state.ApplicationState,
         run: state.Run,
-        identity: release_coverage.Identity,
+        identity: cluster_releases.Identity,
         now: datetime,
     ) -> application_state.StateChange:
         """Say what clusters run, and what the end means for what was requested meanwhile."""
         before = application.status
-        after = application_statuses.after_run(before, run)
-        absent = release_coverage.commits_of_absent(before.coverage, run)
         status = replace(
-            after,
+            _with_shares(before, run),
             under_way=False,
             placed=moves.after_release(before.placed, run, now),
-            kept={**absent, **after.kept},
-            coverage=release_coverage.after_release(before.coverage, run, identity),
+            releases=cluster_releases.after_release(before.releases, run, identity),
             backfill=None,
         )
         commit = application_state.CommitChange(
@@ -166,6 +164,18 @@ class Release:
         )
 
 
+def _with_shares(
+    application_status: application_statuses.ApplicationStatus, run: state.Run
+) -> application_statuses.ApplicationStatus:
+    """Return the status with who has how many replicas after a release that has ended."""
+    before, pinned = application_status.assigned, application_status.pinned
+    ended = replace(application_status, pinned=assignment.EMPTY)
+    if run.status is statuses.RunStatus.SUCCEEDED:
+        return replace(ended, assigned=pinned, assigned_before=before)
+    held = coverage.clusters_with_release(run)
+    return replace(ended, assigned=before.taken_over(pinned, held))
+
+
 def taken_as_running(
     application_status: application_statuses.ApplicationStatus,
     run: state.Run,
@@ -212,7 +222,7 @@ async def plan(
         commit=project.commit,
         strategy=run_request.strategy,
         remembered=application.record.running_commit,
-        kept=status.kept,
+        kept=status.releases.exceptions(application.record.running_commit),
         assigned=status.assigned,
         assigned_before=status.assigned_before,
         placed=status.placed,

@@ -10,7 +10,7 @@ from volary.controller.status import (
     application_identity,
     application_state,
     application_statuses,
-    release_coverage,
+    cluster_releases,
     run_origins,
     run_requests,
 )
@@ -102,23 +102,23 @@ class Rollback(releases.Release):
         run_request: run_requests.RunRequest,
     ) -> ready_runs.ReadyRun:
         """Return the new run: the stored one, on its way back from the start."""
-        dependencies, known = planning.dependencies, application.record
+        dependencies, record = planning.dependencies, application.record
         stored = await planning.store.runs.load(run_request.rollback_of)
         if stored is None:
             raise refusals.conflict(f"run {run_request.rollback_of} is not kept any more")
         old = codec.read_run(stored)
         # Those that the run had gone on without may have got its release when they came back.
-        coverage = application.status.coverage
-        caught_up = coverage.clusters if coverage.commit == old.commit else ()
+        known = application.status.releases
+        holders = known.covered if known.completed == old.commit else ()
         run = rollback.rollback_run(
             old,
             run_request.id,
             f"rolled back by {run_request.by}",
             dependencies.clock.now(),
-            holders=tuple(caught_up),
+            holders=holders,
         )
         origin = application_identity.with_current_repository(
-            run_origins.from_document(stored.origin), known, dependencies.addresses
+            run_origins.from_document(stored.origin), record, dependencies.addresses
         )
         origin = replace(
             origin,
@@ -128,7 +128,7 @@ class Rollback(releases.Release):
             summary=run_request.reason,
             targets=rollback.clusters_left(run),
         )
-        return await ready_runs.take_up(dependencies, known.name, run, origin)
+        return await ready_runs.take_up(dependencies, record.name, run, origin)
 
     def begun(
         self,
@@ -144,60 +144,25 @@ class Rollback(releases.Release):
         self,
         application: application_state.ApplicationState,
         run: state.Run,
-        identity: release_coverage.Identity,
+        identity: cluster_releases.Identity,
         now: datetime,
     ) -> application_state.StateChange:
         """Say what runs where after the run was rolled back."""
-        record = application.record
-        status, commit = _after_end(application.status, run, identity, record.running_commit)
-        ended = run.status
-        if ended is statuses.RunStatus.SUCCEEDED:
-            ended = statuses.RunStatus.ROLLED_BACK
+        record, before = application.record, application.status
+        back = run.status is statuses.RunStatus.SUCCEEDED
+        commit = run.running_commit if back else record.running_commit
+        ended = statuses.RunStatus.ROLLED_BACK if back else run.status
+        taken_over = before.assigned.taken_over(before.pinned, rollback.clusters_rolled_back(run))
+        status = replace(
+            before,
+            releases=cluster_releases.after_rollback(before.releases, run, commit, identity),
+            assigned=before.pinned if back else taken_over,
+            backfill=None,
+            under_way=False,
+        )
         word = application_statuses.word_of_end(run.status)
         columns = application_state.columns_of_end(record, status, word, run.reason)
         change = application_state.CommitChange(run.commit, ended.value, run.reason, run=run.id)
         return application_state.StateChange(
             status, {**columns, "running_commit": commit}, (change,)
         )
-
-
-def _after_end(
-    application_status: application_statuses.ApplicationStatus,
-    run: state.Run,
-    identity: release_coverage.Identity,
-    remembered: str,
-) -> tuple[application_statuses.ApplicationStatus, str]:
-    """Return how the application stands once a run was taken back, and what runs by then.
-
-    A release counts as completed only if every cluster is proven back at the same one; else none
-    does, so that none is brought to clusters that miss it.
-    """
-    back = run.status is statuses.RunStatus.SUCCEEDED
-    commit = run.running_commit if back else remembered
-    held = rollback.commits_after(run)
-    others = (
-        application_status.coverage.clusters
-        if application_status.coverage.commit == run.commit
-        else ()
-    )
-    kept = {**application_status.kept, **dict.fromkeys(others, run.commit), **held}
-    kept |= dict.fromkeys(rollback.clusters_left(run), run.commit)
-    there = {name: identity(name) for name in held}
-    completed = back and set(kept.values()) <= {commit} and bool(commit)
-    coverage = (
-        release_coverage.ReleaseCoverage(commit, there)
-        if completed
-        else release_coverage.ReleaseCoverage()
-    )
-    assigned = application_status.assigned.taken_over(
-        application_status.pinned, rollback.clusters_rolled_back(run)
-    )
-    application_status = replace(
-        application_status,
-        kept={name: each for name, each in kept.items() if each != commit},
-        coverage=coverage,
-        assigned=application_status.pinned if back else assigned,
-        backfill=None,
-        under_way=False,
-    )
-    return application_status, commit

@@ -12,7 +12,7 @@ from typing import Protocol
 from volary.controller.runs import ready_runs
 from volary.controller.status import (
     application_state,
-    release_coverage,
+    cluster_releases,
     run_origins,
     run_requests,
 )
@@ -71,7 +71,7 @@ class RunKind(Protocol):
         self,
         application: application_state.ApplicationState,
         run: state.Run,
-        identity: release_coverage.Identity,
+        identity: cluster_releases.Identity,
         now: datetime,
     ) -> application_state.StateChange:
         """Return what changes once a run has ended.

@@ -1,12 +1,11 @@
 """How an application stands, as it is kept: what its record says besides columns. Pure."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from volary.controller.status import placement_document, release_coverage, run_requests
-from volary.engine.runs import coverage, state
+from volary.controller.status import cluster_releases, placement_document, run_requests
+from volary.engine.runs import state
 from volary.model import applications, json, statuses
 from volary.model.placement import rollouts
 from volary.placement.failover import decisions
@@ -66,8 +65,10 @@ class ApplicationStatus:
     mentions: tuple[applications.Mention, ...] = ()
     #: Who else is told, as its file said last.
     alerts: tuple[applications.Alert, ...] = ()
-    #: What clusters run that are not on the last commit that succeeded everywhere.
-    kept: Mapping[str, str] = field(default_factory=dict)
+    #: Which release each cluster is on.
+    releases: cluster_releases.ClusterReleases = field(
+        default_factory=cluster_releases.ClusterReleases
+    )
     #: Who has how many replicas since the last run that succeeded, or what clusters kept of later.
     assigned: assignment.Assignment = assignment.EMPTY
     #: Who had how many before the last run that succeeded: where a rollback goes.
@@ -78,11 +79,8 @@ class ApplicationStatus:
     placed: decisions.PlacementState = field(default_factory=decisions.PlacementState)
     #: A move that has not begun; it goes before what is wanted.
     move: run_requests.RunRequest | None = None
-    #: Which clusters have the last completed release.
-    coverage: release_coverage.ReleaseCoverage = field(
-        default_factory=release_coverage.ReleaseCoverage
-    )
-    #: It is brought to clusters that have missed it, once nothing else is wanted.
+    #: Brings the last completed release to clusters that have missed it, once nothing else is
+    #: requested.
     backfill: run_requests.RunRequest | None = None
     #: Nothing of it begins to move (`pinning`); None: it may.
     pause: state.Pause | None = None
@@ -101,23 +99,6 @@ class ApplicationStatus:
         """
         goes_back = self.run_request is not None and self.run_request.kind.is_rollback
         return self.run_request if goes_back else self.move or self.run_request or self.backfill
-
-
-def after_run(application_status: ApplicationStatus, run: state.Run) -> ApplicationStatus:
-    """Return the status with what clusters run after a run that has ended."""
-    pinned, ended = application_status.pinned, replace(application_status, pinned=assignment.EMPTY)
-    if run.status is statuses.RunStatus.SUCCEEDED:
-        others = {
-            name: kept for name, kept in application_status.kept.items() if name not in run.targets
-        }
-        before = application_status.assigned
-        return replace(ended, kept=others, assigned=pinned, assigned_before=before)
-    kept_now = coverage.clusters_with_release(run)
-    return replace(
-        ended,
-        kept={**application_status.kept, **dict.fromkeys(kept_now, run.commit)},
-        assigned=application_status.assigned.taken_over(pinned, kept_now),
-    )
 
 
 def word_of_end(status: statuses.RunStatus) -> StatusWord:
@@ -156,7 +137,7 @@ def to_document(application_status: ApplicationStatus) -> json.JsonObject:
             {"name": alert.name, "receiver": alert.receiver, "events": list(alert.events)}
             for alert in application_status.alerts
         ],
-        "kept": dict(application_status.kept),
+        "releases": cluster_releases.to_document(application_status.releases),
         "assigned": assignment_formats.to_document(application_status.assigned),
         "assignedBefore": assignment_formats.to_document(application_status.assigned_before),
         "pinned": assignment_formats.to_document(application_status.pinned),
@@ -164,7 +145,6 @@ def to_document(application_status: ApplicationStatus) -> json.JsonObject:
         "move": run_requests.to_document(application_status.move)
         if application_status.move
         else None,
-        "coverage": release_coverage.to_document(application_status.coverage),
         "backfill": run_requests.to_document(application_status.backfill)
         if application_status.backfill
         else None,
@@ -220,13 +200,12 @@ def from_document(document: json.JsonObject) -> ApplicationStatus:
             applications.Alert(each["name"], each["receiver"], tuple(each["events"]))
             for each in document.get("alerts", ())
         ),
-        kept=dict(document.get("kept") or {}),
+        releases=cluster_releases.from_document(document.get("releases")),
         assigned=assignment_formats.from_document(document.get("assigned") or {}),
         assigned_before=assignment_formats.from_document(document.get("assignedBefore") or {}),
         pinned=assignment_formats.from_document(document.get("pinned") or {}),
         placed=placement_document.from_document(document.get("placed")),
         move=run_requests.from_document(move) if move else None,
-        coverage=release_coverage.from_document(document.get("coverage")),
         backfill=run_requests.from_document(backfill) if backfill else None,
         pause=_read_pause(document.get("pause")),
         held=document.get("held", ""),

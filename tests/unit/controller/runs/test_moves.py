@@ -6,7 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from volary.controller.runs import moves
-from volary.controller.status import application_state, application_statuses, run_requests
+from volary.controller.status import (
+    application_state,
+    application_statuses,
+    cluster_releases,
+    run_requests,
+)
 from volary.engine.runs import run_builder, state
 from volary.model import statuses
 from volary.model.pipeline import pipelines
@@ -131,7 +136,11 @@ DONE, FAILED = statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.FAILED
 
 
 def concluded(run: state.Run) -> application_statuses.ApplicationStatus:
-    application_status = replace(STANDING, kept={"us": "old", "eu": "old"})
+    known = cluster_releases.ClusterReleases(
+        "abc",
+        {name: cluster_releases.ClusterRelease("old") for name in ("us", "eu")},
+    )
+    application_status = replace(STANDING, releases=known)
     application = application_state.ApplicationState(
         records.ApplicationRecord("shop"), application_status
     )
@@ -143,7 +152,11 @@ def test_a_move_that_went_well_leaves_nothing_behind() -> None:
 
     assert after.placed.leaving == ()
     assert after.placed.away == {"us": "us is flooded"}, "it does not go back by itself"
-    assert after.kept == {"eu": "old"}
+    covered = cluster_releases.ReleaseState.COVERED
+    assert after.releases.clusters == {
+        "eu": cluster_releases.ClusterRelease("old"),
+        "asia": cluster_releases.ClusterRelease("abc", covered, "id of asia"),
+    }
     assert not after.under_way
 
 

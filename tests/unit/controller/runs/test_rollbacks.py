@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from volary.controller.planning import run_waves
 from volary.controller.runs import rollbacks
-from volary.controller.status import application_state, application_statuses, release_coverage
+from volary.controller.status import application_state, application_statuses, cluster_releases
 from volary.engine.runs import policies, rollback, run_builder, state
 from volary.engine.state_machine import events, machine
 from volary.model import applications
@@ -82,39 +82,56 @@ def test_what_changed_nothing_is_passed_over() -> None:
     assert rollbacks.choose_run([again, two]) is two
 
 
+def known_as(commit: str, *names: str, **others: str) -> application_statuses.ApplicationStatus:
+    """Return the status where some clusters have the completed release, and others something."""
+    covered = cluster_releases.ReleaseState.COVERED
+    clusters = {name: cluster_releases.ClusterRelease(commit, covered) for name in names}
+    clusters |= {name: cluster_releases.ClusterRelease(one) for name, one in others.items()}
+    return application_statuses.ApplicationStatus(
+        releases=cluster_releases.ClusterReleases(commit, clusters)
+    )
+
+
 def test_what_runs_is_known_when_all_are_proven_back() -> None:
     one = release("r1", "one", "before")
     back = taken_back(one, "r2")
     assert back.status is RunStatus.SUCCEEDED
-    known = application_statuses.ApplicationStatus(
-        kept={"old": "older"},
-        coverage=release_coverage.ReleaseCoverage("one", {"us": "", "eu": "", "late": ""}),
-    )
+    known = known_as("one", "us", "eu", "late", old="older")
     application_status, running = concluded(known, back, "one")
     assert running == "before"
     # The one that had got the release later is no cluster of the run, and has it still.
-    assert application_status.kept == {"old": "older", "eu": "zero", "late": "one"}
-    assert application_status.coverage == release_coverage.ReleaseCoverage(), (
-        "they are not all at one release"
-    )
+    assert application_status.releases == cluster_releases.ClusterReleases(
+        "",
+        {
+            "us": cluster_releases.ClusterRelease("before"),
+            "eu": cluster_releases.ClusterRelease("zero"),
+            "late": cluster_releases.ClusterRelease("one"),
+            "old": cluster_releases.ClusterRelease("older"),
+        },
+    ), "they are not all at one release"
 
     two = taken_back(release("r3", "two", "one"), "r4")
     application_status, running = concluded(application_statuses.ApplicationStatus(), two, "two")
-    assert (running, application_status.kept) == ("one", {})
-    assert application_status.coverage == release_coverage.ReleaseCoverage(
-        "one", {"us": "us", "eu": "eu"}
+    covered = cluster_releases.ReleaseState.COVERED
+    assert running == "one"
+    assert application_status.releases == cluster_releases.ClusterReleases(
+        "one",
+        {name: cluster_releases.ClusterRelease("one", covered, name) for name in ("us", "eu")},
     )
 
 
 def test_while_one_is_not_proven_back_nothing_is_brought_to_anybody() -> None:
     two = release("r2", "two", "one")
     back = taken_back(two, "r3", eu=TaskStatus.FAILED)
-    known = application_statuses.ApplicationStatus(
-        coverage=release_coverage.ReleaseCoverage("two", {"us": "", "eu": ""})
+    application_status, running = concluded(known_as("two", "us", "eu"), back, "two")
+    assert running == "two"
+    assert application_status.releases == cluster_releases.ClusterReleases(
+        "",
+        {
+            "us": cluster_releases.ClusterRelease("one"),
+            "eu": cluster_releases.ClusterRelease("two"),
+        },
     )
-    application_status, running = concluded(known, back, "two")
-    assert (running, application_status.kept) == ("two", {"us": "one"})
-    assert application_status.coverage == release_coverage.ReleaseCoverage()
 
 
 def test_where_failures_are_held_for_a_person_those_of_waves_are_too() -> None:

@@ -1,0 +1,288 @@
+"""Which release each cluster is on, and what a run's end changes about it."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from volary.controller.fleet import cluster_documents
+from volary.controller.runs import backfills
+from volary.controller.status import (
+    application_state,
+    application_statuses,
+    cluster_releases,
+    run_requests,
+)
+from volary.engine.runs import run_builder, state, updates
+from volary.model import statuses
+from volary.model.fleet import cluster_health, taints
+from volary.model.pipeline import pipelines
+from volary.store import records
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+DONE, FAILED = statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.FAILED
+SYNC = pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())
+
+
+def identity(name: str) -> str:
+    return f"uid-{name}"
+
+
+def ended(
+    status: statuses.RunStatus,
+    *names: str,
+    commit: str = "new",
+    left_out: dict[str, state.LeftOut] | None = None,
+    failed: tuple[str, ...] = (),
+) -> state.Run:
+    """A run that has ended so, on clusters of which some were left out, or failed."""
+    made = run_builder.RunSpec(
+        "shop", commit, run_builder.one_group(names), (SYNC,), running_commit="old"
+    )
+    run = replace(run_builder.new_run("run-1", made, AT), status=status)
+    for name, kind in (left_out or {}).items():
+        run = updates.leave_out(run, name, "gone", kind)
+    tasks = updates.change_tasks(
+        run.current, lambda task: replace(task, status=FAILED if task.target in failed else DONE)
+    )
+    whole = replace(tasks, status=FAILED if failed else DONE)
+    return updates.replace_current(run, whole)
+
+
+def backfilled(
+    before: application_statuses.ApplicationStatus, run: state.Run
+) -> application_state.StateChange:
+    """Return what the end of a backfill changes of an application whose last release failed."""
+    record = records.ApplicationRecord("shop", status="failed", running_commit="old")
+    application = application_state.ApplicationState(record, before)
+    return backfills.Backfill().concluded(application, run, identity, AT)
+
+
+State = cluster_releases.ReleaseState
+Cluster = cluster_releases.ClusterRelease
+
+
+def covered(commit: str = "old", **identities: str) -> cluster_releases.ClusterReleases:
+    """Return a completed release with the clusters that have it."""
+    clusters = {name: Cluster(commit, State.COVERED, one) for name, one in identities.items()}
+    return cluster_releases.ClusterReleases(commit, clusters)
+
+
+def changed(
+    known: cluster_releases.ClusterReleases, **clusters: cluster_releases.ClusterRelease
+) -> cluster_releases.ClusterReleases:
+    return replace(known, clusters={**known.clusters, **clusters})
+
+
+OLD = covered(us="uid-us", eu="uid-eu", ap="")
+
+
+def test_a_release_that_succeeded_is_what_its_clusters_have() -> None:
+    run = ended(statuses.RunStatus.SUCCEEDED, "us", "eu")
+
+    after = cluster_releases.after_release(OLD, run, identity)
+
+    new = covered("new", us="uid-us", eu="uid-eu")
+    assert after == changed(new, ap=Cluster("old", State.MISSED)), "ap stays on what it had"
+    newer = ended(statuses.RunStatus.SUCCEEDED, "us", "eu", commit="newer")
+    assert cluster_releases.after_release(after, newer, identity).missed == ("ap",)
+
+
+def test_one_that_went_on_without_who_was_away_is_completed() -> None:
+    lost = {"eu": state.LeftOut.UNREACHABLE, "sa": state.LeftOut.CORDONED}
+    run = ended(statuses.RunStatus.FAILED, "us", "eu", "sa", left_out=lost)
+    known = changed(OLD, eu=Cluster("older", State.COVERED, "uid-eu", "it waits"))
+
+    after = cluster_releases.after_release(known, run, identity)
+
+    assert after == changed(
+        covered("new", us="uid-us"),
+        eu=Cluster("older", State.MISSED),
+        ap=Cluster("old", State.MISSED),
+        sa=Cluster("old", State.MISSED),
+    )
+
+
+def test_half_a_release_completes_nothing() -> None:
+    """Whoever joins gets what was completed before it; who is on the half is known to be."""
+    failed = {"eu": state.LeftOut.FAILED}
+    half = changed(OLD, us=Cluster("new", State.COVERED, "uid-us"))
+    runs = (
+        (ended(statuses.RunStatus.FAILED, "us", "eu", left_out=failed), half),
+        (ended(statuses.RunStatus.FAILED, "us", "eu", failed=("eu",)), None),
+        (ended(statuses.RunStatus.CANCELLED, "us"), half),
+        (ended(statuses.RunStatus.FAILED, "us", left_out={"us": state.LeftOut.UNREACHABLE}), OLD),
+    )
+
+    for run, expected in runs:
+        after = cluster_releases.after_release(OLD, run, identity)
+        assert after.completed == "old"
+        assert cluster_releases.missing_clusters(after, ("us", "eu", "ap"), identity) == {}
+        if expected is not None:
+            assert after == expected
+
+
+def test_who_joined_with_half_a_release_has_not_got_the_completed_one() -> None:
+    run = ended(statuses.RunStatus.CANCELLED, "us", "sa")
+
+    after = cluster_releases.after_release(OLD, run, identity)
+
+    assert after.of("sa") == Cluster("new", State.NONE)
+    assert cluster_releases.missing_clusters(after, ("us", "sa"), identity) == {
+        "sa": "it was not there"
+    }
+    assert cluster_releases.commit_before_backfill(after, "sa") == "new"
+    assert after.exceptions("old") == {"us": "new", "sa": "new"}
+
+
+def test_who_misses_the_release_and_why() -> None:
+    known = changed(OLD, me=Cluster("older", State.MISSED))
+
+    missing = cluster_releases.missing_clusters(
+        known,
+        ("us", "eu", "ap", "me", "sa"),
+        lambda name: "another" if name in ("eu", "ap") else identity(name),
+    )
+
+    assert missing == {
+        "eu": "it was built anew",
+        "me": "the release went on without it",
+        "sa": "it was not there",
+    }
+    assert cluster_releases.commit_before_backfill(known, "eu") == "", "it is empty"
+    assert cluster_releases.commit_before_backfill(known, "me") == "older"
+    assert cluster_releases.commit_before_backfill(known, "sa") == ""
+
+
+def test_who_is_not_known_is_learned_once() -> None:
+    learned = cluster_releases.learned(OLD, identity)
+
+    assert learned.of("ap").identity == "uid-ap"
+    assert cluster_releases.learned(learned, lambda name: "another") == learned
+    assert cluster_releases.learned(OLD, lambda name: "") == OLD
+
+
+def test_of_a_release_completed_before_anybody_kept_a_record_it_is_known_who_has_it() -> None:
+    known = cluster_releases.ClusterReleases("", {"eu": Cluster("half")})
+
+    begun = cluster_releases.begun_with(known, "old", ("us", "eu"), identity)
+
+    expected = changed(covered(us="uid-us"), eu=Cluster("half", State.COVERED, "uid-eu"))
+    assert begun == expected
+
+
+def test_the_last_one_to_be_backfilled_makes_the_release_complete_everywhere() -> None:
+    partial = changed(
+        covered("new", us="u"),
+        eu=Cluster("old", State.MISSED, reason="x"),
+        ap=Cluster("old", State.MISSED),
+    )
+    before = application_statuses.ApplicationStatus(releases=partial, under_way=True)
+
+    not_yet = backfilled(before, ended(statuses.RunStatus.SUCCEEDED, "eu"))
+    first = not_yet.status.releases
+    everywhere = backfilled(not_yet.status, ended(statuses.RunStatus.SUCCEEDED, "ap"))
+
+    assert (not_yet.columns, not_yet.commits) == ({}, ())
+    assert (first.missed, first.waiting) == (("ap",), {})
+    assert first.exceptions("old") == {"us": "new", "eu": "new"}
+    told = "every cluster has new; ap came last"
+    assert everywhere.columns == {"running_commit": "new", "status": "synced", "reason": told}
+    assert everywhere.commits == (application_state.CommitChange("new", "succeeded", told),)
+    last = everywhere.status
+    assert (last.releases.exceptions("new"), last.under_way) == ({}, False)
+
+
+def test_who_could_not_be_backfilled_says_why_and_keeps_what_it_has() -> None:
+    known = changed(OLD, me=Cluster("older"))
+    before = application_statuses.ApplicationStatus(releases=known)
+    run = replace(
+        ended(statuses.RunStatus.FAILED, "me", "sa", commit="old", failed=("me", "sa")),
+        reason="no image",
+    )
+
+    change = backfilled(before, run)
+
+    assert change.columns == {}
+    after = change.status.releases
+    assert after.of("me") == Cluster("older", State.NONE, reason="run run-1: no image")
+    assert after.of("sa") == Cluster("", State.NONE, reason="run run-1: no image")
+    assert cluster_releases.missing_reasons(changed(after, x=Cluster("", State.MISSED))) == {
+        "x": "the release went on without it",
+        "me": "run run-1: no image",
+        "sa": "run run-1: no image",
+    }
+
+
+def test_nothing_is_kept_of_whom_nothing_is_known() -> None:
+    waiting = OLD.with_reasons({"sa": "it is lost", "us": "it is cordoned"})
+
+    assert waiting.waiting == {"us": "it is cordoned", "sa": "it is lost"}
+    assert waiting.with_reasons({}) == OLD
+
+
+def test_where_a_move_went_has_the_release_and_where_it_left_has_nothing() -> None:
+    known = changed(
+        OLD, me=Cluster("older", State.MISSED), half=Cluster("new", State.COVERED, "uid-half")
+    )
+    run = replace(ended(statuses.RunStatus.SUCCEEDED, "sa", "me", "half", commit="old"))
+
+    after = cluster_releases.after_move(known, run, ("sa", "me", "half"), ("us",), identity)
+
+    assert after == cluster_releases.ClusterReleases(
+        "old",
+        {
+            "eu": known.of("eu"),
+            "ap": known.of("ap"),
+            "me": Cluster("older", State.MISSED),
+            "half": known.of("half"),
+            "sa": Cluster("old", State.COVERED, "uid-sa"),
+        },
+    )
+
+
+def test_documents_come_back() -> None:
+    run_request = run_requests.RunRequest(
+        "w", "c", run_requests.KindName.BACKFILL, "why", AT, targets=("eu",)
+    )
+    application_status = application_statuses.ApplicationStatus(
+        releases=changed(OLD, x=Cluster("older", State.MISSED, reason="why")), backfill=run_request
+    )
+    mark = taints.Taint("a", "b", taints.Effect.NO_EXECUTE, AT, "ana", "why")
+    known = cluster_health.ClusterHealth(
+        "eu", cluster_health.ClusterState.NOT_READY, AT, "why", (mark,), AT, AT, "uid"
+    )
+
+    assert (
+        application_statuses.from_document(application_statuses.to_document(application_status))
+        == application_status
+    )
+    assert cluster_documents.read_cluster(cluster_documents.write_cluster(known, AT)) == known
+    empty = application_statuses.from_document({})
+    assert (empty.releases, empty.backfill) == (cluster_releases.ClusterReleases(), None)
+
+
+def test_catching_up_comes_after_everything_else() -> None:
+    backfill = run_requests.RunRequest("c", "old", run_requests.KindName.BACKFILL, "why", AT)
+    commit = run_requests.RunRequest(
+        "w", "new", run_requests.KindName.RELEASE, "why", AT + timedelta(hours=1)
+    )
+
+    assert application_statuses.ApplicationStatus(backfill=backfill).next_request == backfill
+    assert (
+        application_statuses.ApplicationStatus(backfill=backfill, run_request=commit).next_request
+        == commit
+    )
+
+
+def test_a_cluster_that_left_the_fleet_misses_nothing() -> None:
+    known = changed(
+        covered("abc", us="", sa="uid-sa"),
+        eu=Cluster("older", State.MISSED, reason="it is lost"),
+        asia=Cluster("older", State.MISSED),
+    )
+
+    left = cluster_releases.restricted_to(known, ("us", "asia"))
+
+    assert cluster_releases.missing_reasons(left) == {"asia": "the release went on without it"}
+    assert cluster_releases.missing_clusters(left, ("us", "sa"), lambda _: "") == {}
+    assert left.of("eu") == Cluster("older"), "who comes back is a newcomer"
+    assert cluster_releases.restricted_to(left, ("us", "asia")) == left
