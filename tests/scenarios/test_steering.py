@@ -85,7 +85,7 @@ async def left_behind(base: Path, **more: object) -> AsyncIterator[Controlled]:
                 "simple", git_feed.NAME, "app.pipecd.yaml", document={"lookedAt": commit}
             )
             await store.applications.keep(known, fence=None)
-        is_leader = bool(more.get("drives", True))
+        is_leader = bool(more.get("is_leader", True))
         async with controlled(world, store=address, is_leader=is_leader) as given:
             yield given
 
