@@ -150,16 +150,15 @@ class ApplicationReconciler:
             return _BEING_RECOVERED
         return await self._ask(session.runner, event)
 
-    async def conclude(self, run: state.Run, kind: run_requests.KindName) -> None:
+    async def conclude(self, run: state.Run, origin: run_origins.Origin) -> None:
         """Write down what the end of a run means for the application and its commit."""
         async with self._lock:
             self._session = None
-            change = self._leader.kinds[kind].concluded(
-                self._state_writer.state,
-                run,
-                self._leader.register.identity,
-                self._leader.dependencies.clock.now(),
+            ended = run_kinds.EndedRun(
+                run, origin, self._leader.register.identity, self._leader.dependencies.clock.now()
             )
+            kind = self._leader.kinds[origin.kind]
+            change = kind.concluded(self._state_writer.state, ended)
             await self._state_writer.write(change)
             if change.settled is not None:
                 self._settle(change.settled, change.settled_reason)
@@ -192,7 +191,7 @@ class ApplicationReconciler:
         One that has ended counts until its end is written down.
         """
         if self._session is not None:
-            return self._session.kind
+            return self._session.origin.kind
         if self._left_behind is not None:
             return run_origins.from_document(self._left_behind.origin).kind
         return None
@@ -430,7 +429,7 @@ class ApplicationReconciler:
             keeping.cancel()
         await log.flush()
         await analyses.flush()
-        await self.conclude(ended, session.kind)
+        await self.conclude(ended, session.origin)
 
     async def _react_later(self) -> None:
         async with self._lock:

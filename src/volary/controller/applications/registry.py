@@ -330,7 +330,7 @@ class ApplicationRegistry:
         stored = await self._load_run(run_id)
         if stored is not None:
             origin = run_origins.from_document(stored.origin)
-            await reconciler.conclude(codec.read_run(stored), origin.kind)
+            await reconciler.conclude(codec.read_run(stored), origin)
 
 
 async def _mark_removed(reconciler: reconcilers.ApplicationReconciler, now: datetime) -> None:

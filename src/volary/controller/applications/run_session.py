@@ -11,7 +11,7 @@ from volary.controller.persistence import (
     task_state,
 )
 from volary.controller.runs import ready_runs
-from volary.controller.status import run_requests
+from volary.controller.status import run_origins
 from volary.engine.execution import runners
 from volary.store import records
 
@@ -20,7 +20,7 @@ from volary.store import records
 class RunSession:
     """A run under way."""
 
-    kind: run_requests.KindName
+    origin: run_origins.Origin
     runner: runners.Runner
     log: batch_writers.LogWriter
     analyses: batch_writers.AnalysisWriter
@@ -52,4 +52,4 @@ def open_session(
         keeper=keeper,
         observers=(redaction.RedactingObserver(release.masker, (log, analyses, told)),),
     )
-    return RunSession(release.origin.kind, runner, log, analyses)
+    return RunSession(release.origin, runner, log, analyses)

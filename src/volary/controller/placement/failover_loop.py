@@ -133,7 +133,6 @@ class FailoverLoop:
         away = {name: why for name, why in before.away.items() if name in here}
         placed = decisions.PlacementState(
             decision.chosen if decision.leaving else before.chosen,
-            before.coming,
             {**away, **{each.cluster: each.reason for each in decision.leaving}},
             after.leaving,
             decision.timers,

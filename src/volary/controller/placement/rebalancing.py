@@ -119,9 +119,7 @@ async def carry_out(
     ) -> application_statuses.ApplicationStatus:
         if application_status.placed != before.placed or application_status.move is not None:
             return application_status
-        placed = decisions.PlacementState(
-            made.chosen, application_status.placed.coming, {}, made.leaving
-        )
+        placed = decisions.PlacementState(made.chosen, {}, made.leaving)
         return replace(application_status, placed=placed, move=None if made.is_empty else move)
 
     await reconciler.amend(kept)

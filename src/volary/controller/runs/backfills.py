@@ -6,7 +6,6 @@ application's status change: the release is everywhere then. All but `prepare` i
 """
 
 from dataclasses import replace
-from datetime import datetime
 
 from volary.controller.planning import preparation, replica_assignment
 from volary.controller.runs import moves, ready_runs, run_kinds
@@ -95,21 +94,18 @@ class Backfill:
                 backfill=_without(status, run.id),
                 run=run.id,
                 under_way=True,
-                pinned=origin.assigned,
             )
         )
 
     def concluded(
         self,
         application: application_state.ApplicationState,
-        run: state.Run,
-        identity: cluster_releases.Identity,
-        now: datetime,
+        ended: run_kinds.EndedRun,
     ) -> application_state.StateChange:
         """Say who has the release now; with the last of them it is everywhere."""
-        record, before = application.record, application.status.releases
+        run, record, before = ended.run, application.record, application.status.releases
         releases, done = (
-            cluster_releases.after_backfill(before, run, identity),
+            cluster_releases.after_backfill(before, run, ended.identity),
             cluster_releases.covered_by(run),
         )
         status = replace(application.status, releases=releases, under_way=False)

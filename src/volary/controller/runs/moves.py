@@ -180,28 +180,25 @@ def with_clusters(
 
 
 def _after_end(
-    application_status: application_statuses.ApplicationStatus,
-    run: state.Run,
-    identity: cluster_releases.Identity,
+    application_status: application_statuses.ApplicationStatus, ended: run_kinds.EndedRun
 ) -> application_statuses.ApplicationStatus:
     """Return the status after the run of a move; what clusters run stays what it was.
 
     Only what was proven counts, however the run ended: who holds their part, and where the
     application is gone.
     """
-    placed = application_status.placed
+    run, placed = ended.run, application_status.placed
     kept = frozenset(_done(run, added_stages.PLACEMENT_SYNC))
     removed = frozenset(_done(run, added_stages.PLACEMENT_REMOVE))
     leaving = evictions.after_run(placed.leaving, kept, removed, shift_of_run(run))
-    assigned = application_status.assigned.taken_over(application_status.pinned, kept)
+    assigned = application_status.assigned.taken_over(ended.origin.assigned, kept)
     assigned = assigned.taken_over(assignment.EMPTY, removed)
     return replace(
         application_status,
         placed=replace(placed, leaving=leaving),
         assigned=assigned,
-        pinned=assignment.EMPTY,
         releases=cluster_releases.after_move(
-            application_status.releases, run, kept, removed, identity
+            application_status.releases, run, kept, removed, ended.identity
         ),
         under_way=False,
     )
@@ -235,18 +232,23 @@ def shift_of_run(run: state.Run) -> move_plans.MovePlan:
 
 
 def after_release(
-    placed: decisions.PlacementState, run: state.Run, now: datetime
+    placed: decisions.PlacementState, run: state.Run, chosen: Names, now: datetime
 ) -> decisions.PlacementState:
     """Return where an application is after a run that brought a release.
 
     One that succeeded says it; another one only where nothing was known before. A cluster that
     is not chosen any more keeps what it has until somebody asks for a rebalance.
+
+    Args:
+        placed: Where it was.
+        run: It has ended.
+        chosen: Where it was to be; empty: on all of the run's clusters.
+        now: When its end is written down.
     """
-    ended = replace(placed, coming=())
     if run.status is not statuses.RunStatus.SUCCEEDED:
         first = not placed.chosen and run.status is not statuses.RunStatus.ROLLED_BACK
-        return replace(ended, chosen=run.touched) if first else ended
-    chosen = placed.coming or run.targets
+        return replace(placed, chosen=run.touched) if first else placed
+    chosen = chosen or run.targets
     staying = [each for each in placed.leaving if each.cluster not in chosen]
     known = {*chosen, *(each.cluster for each in staying)}
     dropped = [
@@ -261,7 +263,7 @@ def after_release(
         for name in placed.chosen
         if name not in known
     ]
-    return replace(ended, chosen=chosen, leaving=(*staying, *dropped))
+    return replace(placed, chosen=chosen, leaving=(*staying, *dropped))
 
 
 _NO_ROLLBACK = "a move is not rolled back: what was there before stays until the new is healthy"
@@ -323,21 +325,18 @@ class Move:
                 move=left,
                 run=run.id,
                 under_way=True,
-                pinned=origin.assigned,
             )
         )
 
     def concluded(
         self,
         application: application_state.ApplicationState,
-        run: state.Run,
-        identity: cluster_releases.Identity,
-        now: datetime,
+        ended: run_kinds.EndedRun,
     ) -> application_state.StateChange:
         """Say where the application is now; how a release failed stays said."""
         synced = application.record.status == application_statuses.StatusWord.SYNCED.value
-        columns = {"reason": summary_of_end(application.status, run)} if synced else {}
-        after = _after_end(application.status, run, identity)
+        columns = {"reason": summary_of_end(application.status, ended.run)} if synced else {}
+        after = _after_end(application.status, ended)
         return application_state.StateChange(after, columns)
 
     def refused(

@@ -6,7 +6,7 @@ likely that the controller itself is cut off, so the release waits (`why_wait_fo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from volary.config.crosscheck import eligibility, fleet_checks
 from volary.controller.planning import (
@@ -28,7 +28,6 @@ from volary.model.fleet import fleets, taints
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import external_stages
 from volary.model.runs import run_plans
-from volary.placement.replicas import assignment
 
 _LOST = (taints.NOT_READY, taints.UNREACHABLE)
 _NAMED = 5
@@ -84,25 +83,35 @@ class Release:
         run: state.Run,
         origin: run_origins.Origin,
     ) -> application_state.StateChange:
-        """Take the run as under way, and where the application will be."""
-        placed = replace(application.status.placed, coming=origin.chosen)
-        status = replace(application.status, placed=placed, pinned=origin.assigned)
-        return taken_as_running(status, run, origin)
+        """Take the run as under way; its request is done."""
+        before, request = application.status, application.status.run_request
+        rest = None if request is not None and request.id == run.id else request
+        status = replace(
+            before,
+            run_request=rest,
+            waiting_reason="" if rest is None else before.waiting_reason,
+            run=run.id,
+            under_way=True,
+        )
+        commit = application_state.CommitChange(
+            run.commit, "running", origin.reason, run=run.id, subject=origin.subject
+        )
+        running = application_statuses.StatusWord.RUNNING.value
+        columns = {"status": running, "reason": origin.reason}
+        return application_state.StateChange(status, columns, (commit,))
 
     def concluded(
         self,
         application: application_state.ApplicationState,
-        run: state.Run,
-        identity: cluster_releases.Identity,
-        now: datetime,
+        ended: run_kinds.EndedRun,
     ) -> application_state.StateChange:
         """Say what clusters run, and what the end means for what was requested meanwhile."""
-        before = application.status
+        run, before = ended.run, application.status
         status = replace(
-            _with_shares(before, run),
+            _with_shares(before, ended),
             under_way=False,
-            placed=moves.after_release(before.placed, run, now),
-            releases=cluster_releases.after_release(before.releases, run, identity),
+            placed=moves.after_release(before.placed, run, ended.origin.chosen, ended.now),
+            releases=cluster_releases.after_release(before.releases, run, ended.identity),
             backfill=None,
         )
         commit = application_state.CommitChange(
@@ -165,40 +174,14 @@ class Release:
 
 
 def _with_shares(
-    application_status: application_statuses.ApplicationStatus, run: state.Run
+    application_status: application_statuses.ApplicationStatus, ended: run_kinds.EndedRun
 ) -> application_statuses.ApplicationStatus:
     """Return the status with who has how many replicas after a release that has ended."""
-    before, pinned = application_status.assigned, application_status.pinned
-    ended = replace(application_status, pinned=assignment.EMPTY)
-    if run.status is statuses.RunStatus.SUCCEEDED:
-        return replace(ended, assigned=pinned, assigned_before=before)
-    held = coverage.clusters_with_release(run)
-    return replace(ended, assigned=before.taken_over(pinned, held))
-
-
-def taken_as_running(
-    application_status: application_statuses.ApplicationStatus,
-    run: state.Run,
-    origin: run_origins.Origin,
-) -> application_state.StateChange:
-    """Return what changes once a release or a rollback is under way; its request is done."""
-    request = application_status.run_request
-    rest = None if request is not None and request.id == run.id else request
-    status = replace(
-        application_status,
-        run_request=rest,
-        waiting_reason="" if rest is None else application_status.waiting_reason,
-        run=run.id,
-        under_way=True,
-    )
-    commit = application_state.CommitChange(
-        run.commit, "running", origin.reason, run=run.id, subject=origin.subject
-    )
-    columns = {
-        "status": application_statuses.StatusWord.RUNNING.value,
-        "reason": origin.reason,
-    }
-    return application_state.StateChange(status, columns, (commit,))
+    before, now = application_status.assigned, ended.origin.assigned
+    if ended.run.status is statuses.RunStatus.SUCCEEDED:
+        return replace(application_status, assigned=now, assigned_before=before)
+    held = coverage.clusters_with_release(ended.run)
+    return replace(application_status, assigned=before.taken_over(now, held))
 
 
 async def plan(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from volary.controller import refusals
 from volary.controller.runs import ready_runs, releases, run_kinds
@@ -130,39 +129,28 @@ class Rollback(releases.Release):
         )
         return await ready_runs.take_up(dependencies, record.name, run, origin)
 
-    def begun(
-        self,
-        application: application_state.ApplicationState,
-        run: state.Run,
-        origin: run_origins.Origin,
-    ) -> application_state.StateChange:
-        """Take the run as under way; where the application is stays as it is."""
-        status = replace(application.status, pinned=origin.assigned_before)
-        return releases.taken_as_running(status, run, origin)
-
     def concluded(
         self,
         application: application_state.ApplicationState,
-        run: state.Run,
-        identity: cluster_releases.Identity,
-        now: datetime,
+        ended: run_kinds.EndedRun,
     ) -> application_state.StateChange:
         """Say what runs where after the run was rolled back."""
-        record, before = application.record, application.status
+        run, record, before = ended.run, application.record, application.status
         back = run.status is statuses.RunStatus.SUCCEEDED
         commit = run.running_commit if back else record.running_commit
-        ended = statuses.RunStatus.ROLLED_BACK if back else run.status
-        taken_over = before.assigned.taken_over(before.pinned, rollback.clusters_rolled_back(run))
+        earlier = ended.origin.assigned_before
+        taken_over = before.assigned.taken_over(earlier, rollback.clusters_rolled_back(run))
         status = replace(
             before,
-            releases=cluster_releases.after_rollback(before.releases, run, commit, identity),
-            assigned=before.pinned if back else taken_over,
+            releases=cluster_releases.after_rollback(before.releases, run, commit, ended.identity),
+            assigned=earlier if back else taken_over,
             backfill=None,
             under_way=False,
         )
         word = application_statuses.word_of_end(run.status)
         columns = application_state.columns_of_end(record, status, word, run.reason)
-        change = application_state.CommitChange(run.commit, ended.value, run.reason, run=run.id)
+        became = statuses.RunStatus.ROLLED_BACK if back else run.status
+        change = application_state.CommitChange(run.commit, became.value, run.reason, run=run.id)
         return application_state.StateChange(
             status, {**columns, "running_commit": commit}, (change,)
         )

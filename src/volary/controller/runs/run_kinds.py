@@ -31,6 +31,19 @@ class Planning:
     masker: redaction.Masker
 
 
+@dataclass(frozen=True, slots=True)
+class EndedRun:
+    """A run that has ended, and what its end is judged by."""
+
+    run: state.Run
+    #: As it was kept with the run: also who got how many replicas, and where it was to be.
+    origin: run_origins.Origin
+    #: What tells a cluster from one built in its place.
+    identity: cluster_releases.Identity
+    #: When its end is written down.
+    now: datetime
+
+
 class RunKind(Protocol):
     """One kind of run."""
 
@@ -70,18 +83,9 @@ class RunKind(Protocol):
     def concluded(
         self,
         application: application_state.ApplicationState,
-        run: state.Run,
-        identity: cluster_releases.Identity,
-        now: datetime,
+        ended: EndedRun,
     ) -> application_state.StateChange:
-        """Return what changes once a run has ended.
-
-        Args:
-            application: As it was kept last.
-            run: It has ended.
-            identity: What tells a cluster from one built in its place.
-            now: When its end is written down.
-        """
+        """Return what changes once a run has ended."""
         ...
 
     def refused(

@@ -73,8 +73,6 @@ class ApplicationStatus:
     assigned: assignment.Assignment = assignment.EMPTY
     #: Who had how many before the last run that succeeded: where a rollback goes.
     assigned_before: assignment.Assignment = assignment.EMPTY
-    #: Who gets how many by the run under way.
-    pinned: assignment.Assignment = assignment.EMPTY
     #: Where it is, and what is moving.
     placed: decisions.PlacementState = field(default_factory=decisions.PlacementState)
     #: A move that has not begun; it goes before what is wanted.
@@ -140,7 +138,6 @@ def to_document(application_status: ApplicationStatus) -> json.JsonObject:
         "releases": cluster_releases.to_document(application_status.releases),
         "assigned": assignment_formats.to_document(application_status.assigned),
         "assignedBefore": assignment_formats.to_document(application_status.assigned_before),
-        "pinned": assignment_formats.to_document(application_status.pinned),
         "placed": placement_document.to_document(application_status.placed),
         "move": run_requests.to_document(application_status.move)
         if application_status.move
@@ -203,7 +200,6 @@ def from_document(document: json.JsonObject) -> ApplicationStatus:
         releases=cluster_releases.from_document(document.get("releases")),
         assigned=assignment_formats.from_document(document.get("assigned") or {}),
         assigned_before=assignment_formats.from_document(document.get("assignedBefore") or {}),
-        pinned=assignment_formats.from_document(document.get("pinned") or {}),
         placed=placement_document.from_document(document.get("placed")),
         move=run_requests.from_document(move) if move else None,
         backfill=run_requests.from_document(backfill) if backfill else None,

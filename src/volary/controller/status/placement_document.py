@@ -11,7 +11,6 @@ def to_document(placed: decisions.PlacementState) -> json.JsonObject:
     """Return it as JSON."""
     return {
         "chosen": list(placed.chosen),
-        "coming": list(placed.coming),
         "away": dict(placed.away),
         "leaving": [_leaving(each) for each in placed.leaving],
         "timers": {key: _clock(each) for key, each in placed.timers.items()},
@@ -24,7 +23,6 @@ def from_document(document: json.JsonObject | None) -> decisions.PlacementState:
     read = document or {}
     return decisions.PlacementState(
         tuple(read.get("chosen", ())),
-        tuple(read.get("coming", ())),
         dict(read.get("away", {})),
         tuple(map(_read_leaving, read.get("leaving", ()))),
         {key: _read_clock(each) for key, each in read.get("timers", {}).items()},

@@ -72,8 +72,6 @@ class PlacementState:
 
     #: Clusters it is on; empty: it was never decided.
     chosen: tuple[str, ...] = ()
-    #: Clusters it will be on once the run under way has succeeded.
-    coming: tuple[str, ...] = ()
     #: Clusters that it left, with the reason: they are not chosen again until a rebalance.
     away: Mapping[str, str] = field(default_factory=dict)
     leaving: tuple[Eviction, ...] = ()

@@ -5,11 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from volary.controller.runs import moves
+from volary.controller.runs import moves, run_kinds
 from volary.controller.status import (
     application_state,
     application_statuses,
     cluster_releases,
+    run_origins,
     run_requests,
 )
 from volary.engine.runs import run_builder, state
@@ -144,7 +145,9 @@ def concluded(run: state.Run) -> application_statuses.ApplicationStatus:
     application = application_state.ApplicationState(
         records.ApplicationRecord("shop"), application_status
     )
-    return moves.Move().concluded(application, run, lambda name: f"id of {name}", NOW).status
+    origin = run_origins.Origin("shop", "volary.yaml", kind=run_requests.KindName.MOVE)
+    ended = run_kinds.EndedRun(run, origin, lambda name: f"id of {name}", NOW)
+    return moves.Move().concluded(application, ended).status
 
 
 def test_a_move_that_went_well_leaves_nothing_behind() -> None:
@@ -174,9 +177,9 @@ def test_a_replacement_that_failed_counts_for_nothing() -> None:
 
 def test_a_release_that_succeeded_says_where_the_application_is() -> None:
     run = release(status=statuses.RunStatus.SUCCEEDED)
-    placed = decisions.PlacementState(("us", "eu", "sa"), coming=("us", "eu"))
+    placed = decisions.PlacementState(("us", "eu", "sa"))
 
-    after = moves.after_release(placed, run, NOW)
+    after = moves.after_release(placed, run, ("us", "eu"), NOW)
 
     assert after.chosen == ("us", "eu")
     (dropped,) = after.leaving
@@ -189,9 +192,10 @@ def test_a_release_that_succeeded_says_where_the_application_is() -> None:
 
 
 def test_a_release_that_failed_changes_nothing_about_where_it_is() -> None:
-    placed = decisions.PlacementState(("us",), coming=("us", "eu"))
+    placed = decisions.PlacementState(("us",))
 
-    after = moves.after_release(placed, release(status=statuses.RunStatus.FAILED), NOW)
+    failed = release(status=statuses.RunStatus.FAILED)
+    after = moves.after_release(placed, failed, ("us", "eu"), NOW)
 
     assert after.chosen == ("us",)
 

@@ -3,8 +3,14 @@
 from datetime import UTC, datetime, timedelta
 
 from volary.controller.planning import run_waves
-from volary.controller.runs import rollbacks
-from volary.controller.status import application_state, application_statuses, cluster_releases
+from volary.controller.runs import rollbacks, run_kinds
+from volary.controller.status import (
+    application_state,
+    application_statuses,
+    cluster_releases,
+    run_origins,
+    run_requests,
+)
 from volary.engine.runs import policies, rollback, run_builder, state
 from volary.engine.state_machine import events, machine
 from volary.model import applications
@@ -57,7 +63,9 @@ def concluded(
     application = application_state.ApplicationState(
         records.ApplicationRecord("shop", running_commit=running), known
     )
-    change = rollbacks.Rollback().concluded(application, run, lambda name: name, START)
+    origin = run_origins.Origin("shop", "volary.yaml", kind=run_requests.KindName.ROLLBACK)
+    ended = run_kinds.EndedRun(run, origin, lambda name: name, START)
+    change = rollbacks.Rollback().concluded(application, ended)
     return change.status, change.columns["running_commit"]
 
 

@@ -4,11 +4,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from volary.controller.fleet import cluster_documents
-from volary.controller.runs import backfills
+from volary.controller.runs import backfills, run_kinds
 from volary.controller.status import (
     application_state,
     application_statuses,
     cluster_releases,
+    run_origins,
     run_requests,
 )
 from volary.engine.runs import run_builder, state, updates
@@ -53,7 +54,10 @@ def backfilled(
     """Return what the end of a backfill changes of an application whose last release failed."""
     record = records.ApplicationRecord("shop", status="failed", running_commit="old")
     application = application_state.ApplicationState(record, before)
-    return backfills.Backfill().concluded(application, run, identity, AT)
+    origin = run_origins.Origin("shop", "volary.yaml", kind=run_requests.KindName.BACKFILL)
+    return backfills.Backfill().concluded(
+        application, run_kinds.EndedRun(run, origin, identity, AT)
+    )
 
 
 State = cluster_releases.ReleaseState

@@ -1,0 +1,171 @@
+"""What the beginning, the end and the refusal of a release change about its application."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from volary.controller.runs import releases, rollbacks, run_kinds
+from volary.controller.status import (
+    application_state,
+    application_statuses,
+    run_origins,
+    run_requests,
+)
+from volary.engine.runs import rollback, run_builder, state, updates
+from volary.gitops import triggers
+from volary.model import statuses
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
+from volary.placement.replicas import assignment
+from volary.store import records
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SYNC = pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())
+WEB = manifest.ResourceKey("apps", "Deployment", "shop", "web")
+RELEASE = releases.Release()
+REQUEST = run_requests.RunRequest(
+    "r2", "c2", run_requests.KindName.RELEASE, "c2 was pushed", NOW, trigger=triggers.Kind.COMMIT
+)
+
+
+def divided(**replicas: int) -> assignment.Assignment:
+    shares = {name: assignment.Share(number) for name, number in replicas.items()}
+    return assignment.Assignment((assignment.WorkloadAssignment(WEB, shares),))
+
+
+ORIGIN = run_origins.Origin(
+    "shop",
+    "volary.yaml",
+    reason="c1 was pushed",
+    subject="Add it",
+    chosen=("us", "eu"),
+    assigned=divided(us=3, eu=2),
+    assigned_before=divided(us=1, eu=1),
+)
+BEFORE = application_statuses.ApplicationStatus(assigned=divided(us=1, eu=1))
+
+
+def run(status: statuses.RunStatus, *done: str) -> state.Run:
+    """Return a run that has ended so, and that succeeded on some clusters."""
+    groups = run_builder.one_group(("us", "eu"))
+    made = run_builder.RunSpec("shop", "c1", groups, (SYNC,), running_commit="c0")
+    ended = replace(run_builder.new_run("r1", made, NOW), status=status, reason="it was so")
+    ended = updates.touch(updates.touch(ended, "us"), "eu")
+    good, bad = statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.FAILED
+    stage = updates.change_tasks(
+        ended.current,
+        lambda task: replace(task, status=good if task.target in done else bad, started=NOW),
+    )
+    return updates.replace_current(ended, stage)
+
+
+def application(
+    status: application_statuses.ApplicationStatus = BEFORE, word: str = "running"
+) -> application_state.ApplicationState:
+    record = records.ApplicationRecord("shop", status=word, running_commit="c0")
+    return application_state.ApplicationState(record, status)
+
+
+def ended(run: state.Run) -> run_kinds.EndedRun:
+    return run_kinds.EndedRun(run, ORIGIN, lambda name: f"uid-{name}", NOW)
+
+
+def test_what_begins_takes_its_request_and_says_why() -> None:
+    own, newer = replace(REQUEST, id="r1"), REQUEST
+    for request, rest in ((own, None), (newer, newer)):
+        status = replace(BEFORE, run_request=request, waiting_reason="it waits")
+
+        change = RELEASE.begun(application(status), run(statuses.RunStatus.RUNNING), ORIGIN)
+
+        assert change.status.run_request == rest
+        assert change.status.waiting_reason == ("it waits" if rest else "")
+        assert (change.status.run, change.status.under_way) == ("r1", True)
+        assert change.columns == {"status": "running", "reason": "c1 was pushed"}
+        assert change.commits == (
+            application_state.CommitChange(
+                "c1", "running", "c1 was pushed", run="r1", subject="Add it"
+            ),
+        )
+
+
+def test_one_that_succeeded_says_what_runs_where_and_who_has_how_many() -> None:
+    change = RELEASE.concluded(application(), ended(run(statuses.RunStatus.SUCCEEDED, "us", "eu")))
+
+    assert change.columns == {
+        "running_commit": "c1", "status": "synced", "reason": "it was so"
+    }  # fmt: skip
+    assert change.status.placed.chosen == ("us", "eu")
+    assert (change.status.assigned, change.status.assigned_before) == (
+        ORIGIN.assigned,
+        divided(us=1, eu=1),
+    )
+    assert change.status.releases.covered == ("us", "eu")
+
+
+def test_of_one_that_failed_only_who_holds_it_has_its_number() -> None:
+    change = RELEASE.concluded(application(), ended(run(statuses.RunStatus.FAILED, "us")))
+
+    assert change.columns == {"status": "failed", "reason": "it was so"}
+    assert change.status.assigned.replicas(WEB) == {"us": 3, "eu": 1}
+    assert change.status.assigned_before == assignment.EMPTY
+    assert change.status.releases.exceptions("c0") == {"us": "c1"}
+
+
+def test_a_revert_is_settled_by_the_rollback_of_what_it_reverts() -> None:
+    status = replace(BEFORE, run_request=replace(REQUEST, reverts="r1"), waiting_reason="it waits")
+
+    change = RELEASE.concluded(application(status), ended(run(statuses.RunStatus.ROLLED_BACK)))
+
+    assert change.settled == status.run_request
+    assert change.settled_reason == "c2 took run r1 back"
+    assert change.columns == {"status": "synced", "reason": "c2 took run r1 back"}
+    assert [(one.commit, one.status) for one in change.commits] == [
+        ("c1", "rolled_back"),
+        ("c2", "reverted"),
+    ]
+    assert (change.status.run_request, change.status.waiting_reason) == (None, "")
+
+
+def test_what_is_requested_meanwhile_waits_no_longer() -> None:
+    status = replace(BEFORE, run_request=replace(REQUEST, reverts="r1"), waiting_reason="it waits")
+
+    change = RELEASE.concluded(application(status), ended(run(statuses.RunStatus.FAILED)))
+
+    assert change.settled is None
+    assert change.status.run_request == REQUEST, "it is a release like any other"
+    assert change.columns == {"status": "waiting", "reason": "it was so"}
+
+
+def test_what_its_file_says_stays_said() -> None:
+    for word in ("broken", "suspended", "removed", "orphaned"):
+        change = RELEASE.concluded(
+            application(word=word), ended(run(statuses.RunStatus.SUCCEEDED, "us", "eu"))
+        )
+        assert change.columns == {"running_commit": "c1"}
+
+
+def test_a_refusal_fails_the_commit_and_leaves_a_newer_request() -> None:
+    older = replace(REQUEST, id="r1", commit="c1")
+    status = replace(BEFORE, run_request=REQUEST, waiting_reason="it waits")
+
+    own = RELEASE.refused(application(status), REQUEST, "it has errors")
+    other = RELEASE.refused(application(status), older, "it has errors")
+
+    assert (own.status.run_request, own.status.waiting_reason) == (None, "")
+    assert own.columns == {"status": "failed", "reason": "it has errors"}
+    assert (other.status, other.columns) == (status, {})
+    assert [one.commit for one in (*own.commits, *other.commits)] == ["c2", "c1"]
+    assert RELEASE.delayed(application(status), older, "not now", "later").status == status
+
+
+def test_a_rollback_gives_back_the_numbers_from_before() -> None:
+    status = replace(BEFORE, assigned=divided(us=3, eu=2))
+    planned = rollback.rollback_run(
+        run(statuses.RunStatus.FAILED, "us"), "r2", "rolled back by ana", NOW
+    )
+    back = replace(planned, status=statuses.RunStatus.SUCCEEDED)
+
+    change = rollbacks.Rollback().concluded(application(status), ended(back))
+
+    assert change.status.assigned == ORIGIN.assigned_before
+    assert change.columns["running_commit"] == "c0"
+    assert change.commits[0].status == "rolled_back"
