@@ -15,7 +15,7 @@ from volary.controller.applications import reconcilers, registry
 from volary.controller.fleet import cluster_registry
 from volary.controller.leadership import context
 from volary.controller.persistence import change_signal, notification_outbox
-from volary.controller.runs import kind_registry, moves, ready_runs, releases, run_kinds
+from volary.controller.runs import backfills, kind_registry, moves, ready_runs, releases, run_kinds
 from volary.controller.status import (
     application_state,
     application_statuses,
@@ -123,6 +123,21 @@ class Release(releases.Release):
 
 
 @dataclass
+class Backfill(backfills.Backfill):
+    """A backfill whose plan is said."""
+
+    script: Script
+
+    async def prepare(
+        self,
+        planning: run_kinds.Planning,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+    ) -> ready_runs.ReadyRun:
+        return await self.script.prepare(planning, application, run_request)
+
+
+@dataclass
 class Move(moves.Move):
     """A move whose plan is said."""
 
@@ -195,7 +210,10 @@ async def keep_run(store: protocol.Store, run: state.Run, kind: run_requests.Kin
 
 @contextlib.asynccontextmanager
 async def leading(
-    address: str = "memory:", *, rules: inputs.Rules | None = None
+    address: str = "memory:",
+    *,
+    rules: inputs.Rules | None = None,
+    sources: inputs.Repositories | None = None,
 ) -> AsyncIterator[World]:
     """Be the leader of an empty store."""
     clock, script = Clock(), Script()
@@ -204,7 +222,7 @@ async def leading(
         factory.open_store(address, clock=clock) as store,
         client_pool.open_pool(MEMBERS, clock=clock) as clusters,
     ):
-        dependencies = ready_runs.Dependencies(NoRepositories(), clusters, clock)
+        dependencies = ready_runs.Dependencies(sources or NoRepositories(), clusters, clock)
         signal = change_signal.ChangeSignal()
         register = cluster_registry.ClusterRegistry(
             store, clusters, clock, cluster_health.HealthRules(), signal, MEMBERS
@@ -226,6 +244,7 @@ async def leading(
                     **kind_registry.BY_NAME,
                     Kind.RELEASE: Release(script),
                     Kind.MOVE: Move(script),
+                    Kind.BACKFILL: Backfill(script),
                 },
             )
             yield World(leader, registry.ApplicationRegistry(leader, {}), script)

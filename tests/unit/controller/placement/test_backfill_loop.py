@@ -1,0 +1,175 @@
+"""Who gets the last completed release by itself, and what it waits for."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+import command_world
+import git_feed
+import reconciler_fixtures as given
+from volary.controller.placement import backfill_loop
+from volary.controller.status import application_statuses, cluster_releases
+from volary.engine.runs import state
+from volary.model.fleet import cluster_health
+from volary.store import records
+
+FILE = """\
+apiVersion: pipecd.dev/v1beta1
+kind: KubernetesApp
+spec:
+  name: shop
+"""
+State = cluster_health.ClusterState
+Release, Has = cluster_releases.ClusterRelease, cluster_releases.ReleaseState
+PAUSE = state.Pause("ana", given.AT, "on television")
+
+
+@dataclass
+class Backfilled:
+    """A leader whose application has missed clusters, and the loop."""
+
+    world: given.World
+    loop: backfill_loop.BackfillLoop
+    commit: str
+
+    async def look(self, doubt: str = "", **states: State) -> None:
+        """Look after a round of probes; a cluster of which nothing is said is ready."""
+        names = self.world.leader.dependencies.clusters.fleet.names
+        known = tuple(
+            cluster_health.ClusterHealth(name, states.get(name, State.READY), identity=f"id-{name}")
+            for name in names
+        )
+        await self.world.leader.register.take(known, fence=None)
+        await self.loop.look(cluster_health.FleetHealth(given.AT, known, doubt))
+
+    async def releases(self) -> cluster_releases.ClusterReleases:
+        return (await self.world.status()).releases
+
+
+@contextlib.asynccontextmanager
+async def missed(
+    path: Path, releases: cluster_releases.ClusterReleases | None = None, **fields: object
+) -> AsyncIterator[Backfilled]:
+    """Given an application whose release went on without eu, unless something else is said."""
+    (path / "app.pipecd.yaml").write_text(FILE)
+    commit = command_world.commit(path, "Add the shop")
+    known = releases or cluster_releases.ClusterReleases(
+        commit, {"us": Release(commit, Has.COVERED, "id-us"), "eu": Release("old", Has.MISSED)}
+    )
+    status = replace(application_statuses.ApplicationStatus(releases=known), **fields)  # type: ignore[arg-type]
+    async with given.leading(sources=git_feed.Feed(path)) as world:
+        document = application_statuses.to_document(status)
+        await world.store.applications.keep(
+            records.ApplicationRecord(
+                "shop",
+                "shop",
+                "app.pipecd.yaml",
+                status="failed",
+                running_commit=commit,
+                document=document,
+            ),
+            fence=None,
+        )
+        await world.leader.register.enter(given.MEMBERS, fence=None)
+        await world.registry.load()
+        loop = backfill_loop.BackfillLoop(world.leader, world.registry.all)
+        yield Backfilled(world, loop, commit)
+
+
+async def test_who_is_back_gets_the_release_and_then_nobody_misses_it(tmp_path: Path) -> None:
+    async with missed(tmp_path) as shop:
+        await shop.look(eu=State.UNREACHABLE)
+        assert (await shop.releases()).waiting == {"eu": "it is unreachable"}
+        assert shop.world.script.prepared == []
+
+        await shop.look()
+        await shop.world.until(lambda each: "came last" in each.reason)
+
+        assert (await shop.releases()).of("eu") == Release(shop.commit, Has.COVERED, "id-eu")
+        await shop.look()
+        assert shop.world.script.prepared == ["new"]
+
+
+async def test_a_doubtful_round_is_evidence_of_nothing(tmp_path: Path) -> None:
+    async with missed(tmp_path) as shop:
+        await shop.look(doubt="this process was asleep")
+
+        assert shop.world.script.prepared == []
+        assert (await shop.releases()).waiting == {}
+
+
+async def test_who_was_built_anew_gets_it_as_well(tmp_path: Path) -> None:
+    async with missed(tmp_path) as shop:
+        known = await shop.releases()
+        anew = Release(shop.commit, Has.COVERED, "another")
+        both = replace(known, clusters={**known.clusters, "eu": anew})
+        await shop.world.shop.change({"releases": both})
+
+        await shop.look()
+        await shop.world.until(
+            lambda each: each.document["releases"]["clusters"]["eu"]["identity"] == "id-eu"
+        )
+
+        run = await shop.world.store.runs.load("new")
+        assert run is not None
+        assert run.origin["targets"] == ["eu"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"pause": PAUSE}, "the application is paused by ana: on television"),
+        ({"held": "a policy"}, "the application is held back in Git: a policy"),
+    ],
+)
+async def test_what_is_paused_waits_and_says_why(
+    tmp_path: Path, fields: dict[str, object], told: str
+) -> None:
+    async with missed(tmp_path, **fields) as shop:
+        await shop.look()
+
+        assert (await shop.releases()).waiting == {"eu": told}
+        assert shop.world.script.prepared == []
+
+
+async def test_what_has_not_begun_is_withdrawn_when_its_cluster_is_gone_again(
+    tmp_path: Path,
+) -> None:
+    request = given.request(kind=given.Kind.BACKFILL, targets=("eu",))
+    async with missed(tmp_path, backfill=request, pause=PAUSE) as shop:
+        await shop.look()
+        assert (await shop.world.status()).backfill == request
+
+        await shop.look(eu=State.NOT_READY)
+        assert (await shop.world.status()).backfill is None
+
+
+async def test_who_has_a_release_from_before_anybody_kept_it_is_whom_its_run_went_to(
+    tmp_path: Path,
+) -> None:
+    async with missed(tmp_path, cluster_releases.ClusterReleases("", {})) as shop:
+        await shop.look()
+
+        known = await shop.releases()
+        assert known.completed == shop.commit
+        assert known.covered == ("us", "eu")
+        assert shop.world.script.prepared == []
+
+
+async def test_a_backfill_that_fails_says_so_and_is_not_tried_again_at_once(tmp_path: Path) -> None:
+    async with missed(tmp_path) as shop:
+        shop.world.script.stages.outcome = given.statuses.TaskStatus.FAILED
+
+        await shop.look()
+        await shop.world.until(lambda each: "run new" in str(each.document["releases"]))
+        await shop.look()
+        await shop.look()
+
+        assert shop.world.script.prepared == ["new"]
+        assert (await shop.releases()).of("eu").commit == "old"
+        assert (await shop.world.stored()).status == "failed", (
+            "how the last release stands stays said"
+        )
