@@ -1,13 +1,13 @@
-"""One application's lane: one run at a time, at most one want behind it.
+"""One application: one run at a time, at most one run request behind it.
 
-Commits and people's wishes come in from one side, in any order; `_work` carries out what is
-wanted from the other. Everything that has to outlive the process is in the application's
+Commits and people's requests come in from one side, in any order; `_work` carries out what is
+requested from the other. Everything that has to outlive the process is in the application's
 record before it counts. What a newer commit does to a run under way:
 
 - it brings back what ran before: the run is rolled back at once, and that was it;
 - the rule says *cancel* and nothing has touched what serves users yet: the run is cancelled
   and rolled back, then the newer one begins;
-- else it waits. An older want is superseded, and its commit says by which.
+- else it waits. An older request is superseded, and its commit says by which.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class ApplicationReconciler:
     """Drives one application.
 
     Args:
-        tenure: What everything that drives shares.
+        leader: What is shared while this process is the leader.
         known: The application's record as it was kept last.
     """
 
@@ -100,23 +100,23 @@ class ApplicationReconciler:
         self.work()
 
     def work(self) -> None:
-        """Begin what is wanted, unless that is under way."""
+        """Begin what is requested, unless that is under way."""
         self._changed.set()
         if not self._working and (self._left_behind or self.application_status.next_request):
             self._working = True
             self._leader.group.create_task(self._guarded(), name=f"application {self.name}")
 
     async def submit(self, run_request: run_requests.RunRequest, **noted: object) -> None:
-        """Take a want; it replaces one that has not begun.
+        """Take a run request; it replaces one that has not begun.
 
-        `noted` are fields of the standing that are kept in the same step.
+        `noted` are fields of the status that are kept in the same step.
         """
         async with self._lock:
             await self._submit(run_request, noted)
         self.work()
 
     async def change(self, noted: Mapping[str, object] = _NOTHING, **columns: object) -> None:
-        """Keep something new about the application: fields of its standing, and columns."""
+        """Keep something new about the application: fields of its status, and columns."""
         async with self._lock:
             await self._state_writer.keep(self._noting(noted), **columns)
 
@@ -201,7 +201,7 @@ class ApplicationReconciler:
         """Whether a run that moves the application between clusters is under way."""
         return self.kind_under_way is run_requests.KindName.MOVE
 
-    # How a want is taken.
+    # How a request is taken.
 
     async def _submit(
         self, run_request: run_requests.RunRequest, noted: Mapping[str, object]
@@ -240,7 +240,7 @@ class ApplicationReconciler:
         await self._react()
 
     def _settle(self, run_request: run_requests.RunRequest, reason: str) -> None:
-        """Tell those who were told of a want that no run of its own comes of it."""
+        """Tell those who were told of a request that no run of its own comes of it."""
         dependencies, to = self._leader.dependencies, self._leader.notifier
         notifications.settled(
             to,
@@ -264,7 +264,7 @@ class ApplicationReconciler:
         return run_admission.waiting_reason(rule, self.application_status, run_request, run)
 
     async def _react(self) -> None:
-        """Have the run under way make room, when the want is a reason to."""
+        """Have the run under way make room, when the request is a reason to."""
         run_request, session = self.application_status.run_request, self._session
         if run_request is None or session is None:
             return
@@ -372,7 +372,7 @@ class ApplicationReconciler:
     async def _start(
         self, run_request: run_requests.RunRequest, ready: ready_runs.ReadyRun
     ) -> run_session.RunSession | None:
-        """Keep the new run and return it; None when something newer is wanted by now."""
+        """Keep the new run and return it; None when something newer is requested by now."""
         async with self._lock:
             next_request = self.application_status.next_request
             is_other = next_request is None or next_request.id != run_request.id

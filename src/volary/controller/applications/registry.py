@@ -1,7 +1,7 @@
-"""The lanes of all applications for one tenure, and which application file leads to which.
+"""The reconcilers of all applications while this process is the leader, and whose file is whose.
 
-What was left behind is taken up first; what is seen of the repositories then goes to the lane of
-the application that it is about. No error about one application harms another.
+What was left behind is taken up first; what is seen of the repositories then goes to the
+reconciler of the application that it is about. No error about one application harms another.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ _PAGE = 500
 
 
 class ApplicationRegistry:
-    """All lanes of one tenure.
+    """All reconcilers of one leader.
 
     Args:
-        tenure: What everything that drives shares.
+        leader: What is shared while this process is the leader.
         troubles: Why a repository could not be looked at last, by name; kept up to date here.
     """
 
@@ -40,7 +40,7 @@ class ApplicationRegistry:
         self._repository_errors = repository_errors
         self._reconcilers: dict[str, reconcilers.ApplicationReconciler] = {}
         self._name_index = application_identity.NameIndex()
-        #: What was seen last, by the name of the lane.
+        #: What was seen last, by the name of the reconciler.
         self._newest: dict[str, repository_state.DiscoveredApplication] = {}
         #: What was seen last, by the name of the repository.
         self._seen: dict[str, repository_state.RepositoryState] = {}
@@ -212,15 +212,15 @@ class ApplicationRegistry:
     # All of them.
 
     def all(self) -> tuple[reconcilers.ApplicationReconciler, ...]:
-        """Return all lanes."""
+        """Return all reconcilers."""
         return tuple(self._reconcilers.values())
 
     def reconciler(self, name: str) -> reconcilers.ApplicationReconciler | None:
-        """Return an application's lane; None when it is not known."""
+        """Return an application's reconciler; None when it is not known."""
         return self._reconcilers.get(name)
 
     def reconciler_of(self, name: str) -> reconcilers.ApplicationReconciler:
-        """Return an application's lane, a new one if there is none."""
+        """Return an application's reconciler, a new one if there is none."""
         if name not in self._reconcilers:
             self._reconcilers[name] = reconcilers.ApplicationReconciler(
                 self._leader, records.ApplicationRecord(name)
@@ -344,8 +344,10 @@ async def _mark_orphaned(reconciler: reconcilers.ApplicationReconciler) -> None:
     """Write down that an application has lost its repository."""
     _LOG.warning("application %s: %s", reconciler.name, reconciler.why_orphaned)
     known = reconciler.record
-    stood = application_statuses.StatusBeforeOrphaned(known.status, known.reason)
+    before = application_statuses.StatusBeforeOrphaned(known.status, known.reason)
     reason = f"{reconciler.why_orphaned}; what runs stays as it is, and nothing is started for it"
     await reconciler.change(
-        {"stood": stood}, status=application_statuses.StatusWord.ORPHANED.value, reason=reason
+        {"before_orphaned": before},
+        status=application_statuses.StatusWord.ORPHANED.value,
+        reason=reason,
     )

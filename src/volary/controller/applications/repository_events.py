@@ -1,4 +1,4 @@
-"""What a look into a repository means for one application: metadata, a decision, a want."""
+"""What a look into a repository means for one application: metadata, a decision, a run request."""
 
 from volary.controller.applications import reconcilers
 from volary.controller.leadership import context
@@ -32,7 +32,7 @@ async def apply(
     }
     application = found.application
     address = leader.dependencies.addresses.get(seen.name, "")
-    noted: dict[str, object] = {"head": found.commit, "address": address, "stood": None}
+    noted: dict[str, object] = {"head": found.commit, "address": address, "before_orphaned": None}
     if application is None:
         # What was looked at stays: the commit that mends the file is decided with this one's.
         faults = [
@@ -73,9 +73,9 @@ async def apply(
 
 
 def _status_once_readable(reconciler: reconcilers.ApplicationReconciler) -> dict[str, object]:
-    run, stood = reconciler.run_under_way, reconciler.application_status.stood
-    if stood is not None and stood.status not in _UNREADABLE:
-        return {"status": stood.status, "reason": stood.reason}
+    run, before = reconciler.run_under_way, reconciler.application_status.before_orphaned
+    if before is not None and before.status not in _UNREADABLE:
+        return {"status": before.status, "reason": before.reason}
     if run is not None:
         return {"status": application_statuses.StatusWord.RUNNING.value, "reason": run.reason}
     if reconciler.record.running_commit:

@@ -29,7 +29,7 @@ class ApplicationStateWriter:
     """One application's record and commits.
 
     Args:
-        tenure: What everything that drives shares.
+        leader: What is shared while this process is the leader.
         known: The application's record as it was kept last.
     """
 
@@ -38,7 +38,7 @@ class ApplicationStateWriter:
         #: As it was kept last.
         self.record = known
         self.application_status = application_statuses.from_document(known.document)
-        #: As they were kept, by hash: those of the run, of what is wanted, and the last ones.
+        #: As they were kept, by hash: those of the run, of what is requested, and the last ones.
         self._commits: dict[str, records.CommitRecord] = {}
         #: Nothing is written down about it any more, whoever has not heard of it yet.
         self._is_forgotten = False

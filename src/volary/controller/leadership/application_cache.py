@@ -1,7 +1,7 @@
 """Applications as they were opened, for those who look at all of them again and again.
 
-What a commit says does not change, so it is read once. Without this, every roll call would read
-the files of every application.
+What a commit says does not change, so it is read once. Without this, every round of probes
+would read the files of every application.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ _MOST_APPLICATIONS = 2048
 
 
 class ApplicationCache:
-    """What was opened last; one for each tenure."""
+    """What was opened last; one for each leader."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str], projects.Project] = OrderedDict()
@@ -30,7 +30,7 @@ class ApplicationCache:
         """Return an application at a commit, which is named by its id.
 
         Args:
-            desk: What it is opened with.
+            dependencies: What it is opened with.
             place: Where it lives, and the clusters it is for.
             commit: No branch: what a branch says changes.
             slots: How many may read at once.

@@ -46,7 +46,7 @@ class ChangedPathsCache:
 
 @dataclass(frozen=True, slots=True)
 class LeaderContext:
-    """One tenure: from winning the lease to losing it."""
+    """One leader: from winning the lease to losing it."""
 
     store: protocol.Store
     fence: run_records.Fence | None

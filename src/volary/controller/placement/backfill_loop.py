@@ -1,8 +1,8 @@
 """Brings the last completed release to clusters that have missed it, by itself.
 
-Looks after each roll call at applications that nothing else is wanted of: which of the clusters
-they are on are ready and do not have it, because they joined, came back, were uncordoned or were
-built anew. It waits for a run under way (which is pinned), for windows, for a pause, and ever
+Looks after each round of probes at applications that nothing else is requested of: which of the
+clusters they are on are ready and do not have it, because they joined, came back, were uncordoned
+or were built anew. It waits for a run under way (which is pinned), for windows, for a pause, and ever
 longer after each failure, so that a cluster that comes and goes causes no storm. What an
 application waits for is kept with it.
 
@@ -27,7 +27,7 @@ from volary.placement.failover import destinations
 from volary.store import records
 
 _LOG = logging.getLogger(__name__)
-#: Applications that catch up at the same time.
+#: Applications that are backfilled at the same time.
 _MOST_AT_ONCE = 8
 _BY = "volary"
 #: How long a connection that nobody is given any more may still be in use.
@@ -36,11 +36,11 @@ _SWEEP = timedelta(hours=1)
 
 @dataclass(slots=True)
 class BackfillLoop:
-    """One tenure's.
+    """One leader's.
 
     Args:
-        tenure: What everything that drives shares.
-        all_lanes: Those of the tenure.
+        leader: What is shared while this process is the leader.
+        all_reconcilers: Those of the leader.
     """
 
     leader: context.LeaderContext
@@ -57,7 +57,7 @@ class BackfillLoop:
         self._swept = self.leader.dependencies.clock.now()
 
     async def look(self, roll: cluster_health.FleetHealth) -> None:
-        """Look at all applications after one roll call, unless it is doubtful."""
+        """Look at all applications after one round of probes, unless it is doubtful."""
         if roll.doubt:
             return
         known = {cluster.cluster: cluster for cluster in roll.clusters}
@@ -136,7 +136,7 @@ class BackfillLoop:
         *,
         may_begin: bool,
     ) -> bool:
-        """Look at one application; say whether it begins to catch up."""
+        """Look at one application; say whether a backfill of it begins."""
         application_status = reconciler.application_status
         if application_status.backfill is not None:
             await self._withdraw(reconciler, application_status.backfill, known)
@@ -191,7 +191,7 @@ class BackfillLoop:
         run_request: run_requests.RunRequest,
         known: Mapping[str, cluster_health.ClusterHealth],
     ) -> None:
-        """Take a want back that has not begun when one of its clusters is gone again."""
+        """Withdraw a request that has not begun when one of its clusters is gone again."""
         gone = [
             name for name in run_request.targets if not backfill_rules.is_ready(known.get(name))
         ]
@@ -329,7 +329,7 @@ def _is_backfilling(reconciler: reconcilers.ApplicationReconciler) -> bool:
 def _with_request(
     application_status: application_statuses.ApplicationStatus, run_request: run_requests.RunRequest
 ) -> application_statuses.ApplicationStatus:
-    """Return the status with a want, unless something else came up meanwhile."""
+    """Return the status with a request, unless something else came up meanwhile."""
     if application_status.under_way or application_status.next_request is not None:
         return application_status
     waiting = {

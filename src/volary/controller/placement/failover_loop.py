@@ -1,4 +1,4 @@
-"""Moves applications between clusters: looks after each roll call, decides, and asks lanes.
+"""Moves applications between clusters: looks after each probing, decides, asks reconcilers.
 
 What is decided is pure (`placement.failover`, `following`, `losses`); here is only looked and
 kept. A decision is kept with its application before anything follows from it, so another
@@ -32,11 +32,11 @@ _COUNTED = timedelta(minutes=2)
 
 @dataclass(slots=True)
 class FailoverLoop:
-    """One tenure's.
+    """One leader's.
 
     Args:
-        tenure: What everything that drives shares.
-        all_lanes: Those of the tenure.
+        leader: What is shared while this process is the leader.
+        all_reconcilers: Those of the leader.
         limits: How much may be moved.
     """
 
@@ -52,7 +52,7 @@ class FailoverLoop:
     )
 
     async def look(self, roll: cluster_health.FleetHealth) -> None:
-        """Decide for all applications after one roll call."""
+        """Decide for all applications after one round of probes."""
         concerned = []
         for reconciler in tuple(self.all_reconcilers()):
             work = self._consider(reconciler, roll.doubt)

@@ -1,6 +1,6 @@
-"""Looks at all applications again after each roll call, beside it; for who decides by itself.
+"""Looks at all applications again after each round of probes, beside it; for who decides by itself.
 
-What a look takes does not hold up the next roll call; of several that came meanwhile the last one
+What a look takes does not hold up the next round; of several that came meanwhile the last one
 counts.
 """
 
@@ -18,10 +18,10 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class RoundListener:
-    """One tenure's, of one who looks.
+    """One leader's, of one who looks.
 
     Args:
-        look: Looks at all applications after one roll call.
+        look: Looks at all applications after one round of probes.
     """
 
     look: Callable[[cluster_health.FleetHealth], Awaitable[None]]
@@ -29,12 +29,12 @@ class RoundListener:
     _called: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     async def take(self, roll: cluster_health.FleetHealth) -> None:
-        """Take what a roll call found; it is looked at beside."""
+        """Take what a round of probes found; it is looked at beside."""
         self._roll = roll
         self._called.set()
 
     async def keep_running(self) -> None:
-        """Look after each roll call until cancelled."""
+        """Look after each round of probes until cancelled."""
         while True:
             await self._called.wait()
             self._called.clear()

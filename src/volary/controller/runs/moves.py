@@ -58,7 +58,7 @@ class Preemption(StrEnum):
     #: There is none.
     GO = "go"
     WAIT = "wait"
-    #: The run is ended as it is: nothing is rolled back, and its commit is wanted again.
+    #: The run is ended as it is: nothing is rolled back, and its commit is requested again.
     INTERRUPT = "interrupt"
 
 
@@ -77,10 +77,10 @@ def decide_preemption(
     now: datetime,
     patience: timedelta,
 ) -> PreemptionDecision:
-    """Say whether a move that is wanted may begin.
+    """Say whether a requested move may begin.
 
     One rule, whatever the run does: it is waited for, and when it has not ended within
-    `patience`, it is interrupted, if the move is urgent. A pause pins everything, and a way back is
+    `patience`, it is interrupted, if the move is urgent. A pause pins everything, and a rollback is
     never disturbed.
     """
     pinned = run_admission.why_blocked(application_status, run)
@@ -104,7 +104,7 @@ def decide_preemption(
 def request_resumption(
     run: state.Run, move: run_requests.RunRequest, now: datetime, new_id: str
 ) -> run_requests.RunRequest:
-    """Return the want that takes an interrupted run's commit up again, after the move."""
+    """Return the request that takes an interrupted run's commit up again, after the move."""
     return run_requests.RunRequest(
         id=new_id,
         commit=run.commit,
@@ -118,7 +118,7 @@ def request_resumption(
 def delayed(
     application_status: application_statuses.ApplicationStatus, reason: str
 ) -> application_statuses.ApplicationStatus:
-    """Return the status with why a wanted move does not begin."""
+    """Return the status with why a requested move does not begin."""
     shift = application_status.move.shift if application_status.move else None
     names = shift.clusters if shift else ()
     leaving = [each for each in application_status.placed.leaving if each.cluster in names]

@@ -137,7 +137,7 @@ def origin_of(
     project: projects.Project,
     targets: Sequence[str],
 ) -> run_origins.Origin:
-    """Return why the run of a want exists, before what is particular to its kind."""
+    """Return why the run of a request exists, before what is particular to its kind."""
     return run_origins.Origin(
         repository=place.repository,
         path=place.path,

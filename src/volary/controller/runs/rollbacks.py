@@ -1,4 +1,4 @@
-"""Back to what ran before: which run is taken back, as what, and what holds afterwards."""
+"""Rollbacks: which run is rolled back, as what, and what holds afterwards."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ _MOST_RUNS = 50
 async def request_rollback(
     store: protocol.Store, name: str, request: records.RequestRecord
 ) -> run_requests.RunRequest:
-    """Return the want that takes the application's last change back.
+    """Return the request that rolls back the application's last change.
 
     Raises:
         refusals.Conflict: There is nothing to go back to.
@@ -71,7 +71,7 @@ def choose_run(runs: Sequence[state.Run]) -> state.Run | None:
     undone: set[str] = set()
     for run in runs:
         if run.rollback_of:
-            # Of a way back that failed, what is left is left of this one.
+            # Of a rollback that failed, what is left is left of this one.
             undone.add(run.rollback_of)
         if run.id in undone:
             undone.add(run.rollback_of)

@@ -17,10 +17,10 @@ class StatusWord(StrEnum):
 
     #: Nothing was done yet.
     UNKNOWN = "unknown"
-    #: A run is wanted and has not begun.
+    #: A run is requested and has not begun.
     WAITING = "waiting"
     RUNNING = "running"
-    #: The last run succeeded, or was taken back by a revert.
+    #: The last run succeeded, or was rolled back for a revert.
     SYNCED = "synced"
     #: How the last run ended.
     FAILED = "failed"
@@ -57,7 +57,7 @@ class ApplicationStatus:
     #: That run has not ended, or what its end means for the application is not kept yet.
     under_way: bool = False
     run_request: run_requests.RunRequest | None = None
-    #: Why the want has not become a run, one sentence.
+    #: Why the request has not become a run, one sentence.
     waiting_reason: str = ""
     #: The clusters it is for, when the settings say so.
     targets: applications.TargetSelector | None = None
@@ -75,7 +75,7 @@ class ApplicationStatus:
     assigned_before: assignment.Assignment = assignment.EMPTY
     #: Where it is, and what is moving.
     placed: decisions.PlacementState = field(default_factory=decisions.PlacementState)
-    #: A move that has not begun; it goes before what is wanted.
+    #: A move that has not begun; it goes before what is requested.
     move: run_requests.RunRequest | None = None
     #: Brings the last completed release to clusters that have missed it, once nothing else is
     #: requested.
@@ -87,13 +87,13 @@ class ApplicationStatus:
     #: Where its repository was when it was seen last, without what is secret in the address.
     address: str = ""
     #: How it stood before it was orphaned; None: it is at home.
-    stood: StatusBeforeOrphaned | None = None
+    before_orphaned: StatusBeforeOrphaned | None = None
 
     @property
     def next_request(self) -> run_requests.RunRequest | None:
         """What begins next.
 
-        Going back is before a move, a move before anything else, and catching up comes last.
+        Going back is before a move, a move before anything else, and a backfill comes last.
         """
         goes_back = self.run_request is not None and self.run_request.kind.is_rollback
         return self.run_request if goes_back else self.move or self.run_request or self.backfill
@@ -154,9 +154,12 @@ def to_document(application_status: ApplicationStatus) -> json.JsonObject:
         },
         "held": application_status.held,
         "address": application_status.address,
-        "stood": None
-        if application_status.stood is None
-        else {"status": application_status.stood.status, "reason": application_status.stood.reason},
+        "beforeOrphaned": None
+        if application_status.before_orphaned is None
+        else {
+            "status": application_status.before_orphaned.status,
+            "reason": application_status.before_orphaned.reason,
+        },
     }
 
 
@@ -206,7 +209,7 @@ def from_document(document: json.JsonObject) -> ApplicationStatus:
         pause=_read_pause(document.get("pause")),
         held=document.get("held", ""),
         address=document.get("address", ""),
-        stood=_read_before_orphaned(document.get("stood")),
+        before_orphaned=_read_before_orphaned(document.get("beforeOrphaned")),
     )
 
 

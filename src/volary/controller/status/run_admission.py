@@ -35,7 +35,7 @@ def why_blocked(
 
 
 def why_next_blocked(application_status: application_statuses.ApplicationStatus) -> str:
-    """Return why what is wanted may not become a run, one sentence; empty: it may.
+    """Return why what is requested may not become a run, one sentence; empty: it may.
 
     Going back is never held up: who rolls a paused application back knows what they do.
     """
@@ -58,7 +58,7 @@ def cancels_run(
     run_request: run_requests.RunRequest,
     run: state.Run,
 ) -> bool:
-    """Say whether a run is cancelled for a want, as nothing that serves users was touched yet."""
+    """Say whether a run is cancelled for a request: nothing that serves users was touched yet."""
     return (
         rule is server_settings.Supersede.CANCEL
         and run_request.is_from_commit
@@ -75,7 +75,7 @@ def waiting_reason(
     run_request: run_requests.RunRequest,
     run: state.Run,
 ) -> str:
-    """Return why a want does not begin while a run is under way, one sentence."""
+    """Return why a request does not begin while a run is under way, one sentence."""
     if run_request.reverts == run.id:
         return f"it takes run {run.id} back, which is being rolled back"
     if cancels_run(rule, application_status, run_request, run):
@@ -89,7 +89,7 @@ def why_cancel(
     run_request: run_requests.RunRequest,
     run: state.Run,
 ) -> str:
-    """Return why a run is taken back for a want, one sentence; empty: it goes on."""
+    """Return why a run is rolled back for a request, one sentence; empty: it goes on."""
     if run.rollback is not None or run.is_final:
         return ""
     short = run_request.commit[:7]

@@ -33,7 +33,7 @@ class Origin:
     warnings: tuple[str, ...] = ()
     #: Clusters that the application is on once it succeeded.
     chosen: tuple[str, ...] = ()
-    #: Who gets how many replicas, and who had: the same in every stage and on the way back.
+    #: Who gets how many replicas, and who had: the same in every stage and in a rollback.
     assigned: assignment.Assignment = assignment.EMPTY
     assigned_before: assignment.Assignment = assignment.EMPTY
 
