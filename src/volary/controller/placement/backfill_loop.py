@@ -2,8 +2,8 @@
 
 Looks after each round of probes at applications that nothing else is requested of: which of the
 clusters they are on are ready and do not have it, because they joined, came back, were uncordoned
-or were built anew. It waits for a run under way (which is pinned), for windows, for a pause, and ever
-longer after each failure, so that a cluster that comes and goes causes no storm. What an
+or were built anew. It waits for a run under way (which is pinned), for windows, for a pause, and
+ever longer after each failure, so that a cluster that comes and goes causes no storm. What an
 application waits for is kept with it.
 
 A cluster that is cordoned in the middle of a run is left out of it where nothing has begun.

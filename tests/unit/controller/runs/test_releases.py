@@ -15,11 +15,12 @@ from volary.gitops import triggers
 from volary.model import statuses
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.placement.replicas import assignment
 from volary.store import records
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-SYNC = pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())
+SYNC = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
 WEB = manifest.ResourceKey("apps", "Deployment", "shop", "web")
 RELEASE = releases.Release()
 REQUEST = run_requests.RunRequest(
