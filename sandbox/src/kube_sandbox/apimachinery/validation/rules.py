@@ -86,17 +86,14 @@ class _Program:
 
     text: str
     program: "cel.Program"
+    #: Those of Kubernetes' functions that it calls.
+    functions: Mapping[str, Any]
 
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
         import cel
 
-        context = cel.Context(variables=dict(variables), functions=_functions())
+        context = cel.Context(variables=dict(variables), functions=dict(self.functions))
         return self.program.execute(context)
-
-
-@functools.cache
-def _functions() -> dict[str, Any]:
-    return dict(rule_functions.FUNCTIONS)
 
 
 @functools.lru_cache(maxsize=2048)
@@ -129,7 +126,8 @@ def compile_rule(text: str) -> _Program:
     ]
     if unknown:
         raise RuleError(f"compilation failed: {_undeclared(text, bare, sorted(unknown))}")
-    return _Program(text, program)
+    called = {name: rule_functions.FUNCTIONS[name] for name in functions - _CORE}
+    return _Program(text, program, called)
 
 
 def _undeclared(text: str, bare: str, names: list[str]) -> str:
