@@ -146,6 +146,8 @@ _NO_AUTOSCALER = "the sandbox stores HorizontalPodAutoscalers and does not scale
 _NO_VOLUMES = "the sandbox stores volumes and claims and does not bind them"
 _NO_CRON = "the sandbox stores CronJobs and does not start Jobs from them"
 
+_OLD_ENDPOINTS = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+
 
 @dataclass(frozen=True, slots=True)
 class _Row:
@@ -160,6 +162,7 @@ class _Row:
     subresources: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     note: str = ""
+    deprecation: str = ""
     counted: bool = False
     convert: Convert = Convert.NONE
 
@@ -170,7 +173,7 @@ _CREATE = ("create",)
 _TABLE: dict[tuple[str, str], tuple[_Row, ...]] = {
     ("", "v1"): (
         _Row("ConfigMap", "configmaps", "cm"),
-        _Row("Endpoints", "endpoints", "ep"),
+        _Row("Endpoints", "endpoints", "ep", deprecation=_OLD_ENDPOINTS),
         _Row("Event", "events", "ev"),
         _Row("LimitRange", "limitranges", "limits"),
         _Row(
@@ -385,6 +388,7 @@ def _kind(group: str, version: str, row: _Row) -> Kind:
         categories=categories,
         subresources=tuple(_subresource(row, each) for each in row.subresources),
         note=row.note,
+        deprecation=row.deprecation,
         counted=row.counted,
         convert=row.convert,
     )
