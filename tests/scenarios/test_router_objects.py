@@ -250,7 +250,9 @@ async def test_who_edits_the_route_while_a_stage_waits_is_not_overwritten() -> N
         await scale(given, 0)
         theirs = {
             "matches": [{"path": {"type": "PathPrefix", "value": "/hello"}}],
-            "backendRefs": [{"group": "", "kind": "Service", "name": "shop", "port": 80, "weight": 1}],
+            "backendRefs": [
+                {"group": "", "kind": "Service", "name": "shop", "port": 80, "weight": 1}
+            ],
         }
 
         async def meanwhile() -> None:
