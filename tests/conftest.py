@@ -4,16 +4,24 @@ import asyncio
 import gc
 import inspect
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 
 import hypothesis
 import pytest
+
+import process_time
 
 # How long one example takes says more about the machine's other work than about ours.
 hypothesis.settings.register_profile("house", hypothesis.settings.default, deadline=None)
 hypothesis.settings.load_profile("house")
 
 pytest_plugins = ("sandbox_fixtures",)
+
+
+@pytest.hookimpl
+def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Limits of time count what a test's process got of the machine."""
+    return {"process time": process_time.Loop}
 
 
 @pytest.fixture

@@ -4,12 +4,13 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import command_world
 import git_feed
+import process_time
 from volary.clusters import breaker, transport
 from volary.config import fleet as fleet_files
 from volary.controller import inputs, leases, refusals, server_loop, service, views
@@ -24,7 +25,7 @@ SPEED = 60.0
 
 class Clock:
     def now(self) -> datetime:
-        return datetime.now(UTC)  # noqa: TID251 - the one clock of these tests
+        return process_time.now()
 
 
 @dataclass
@@ -50,7 +51,7 @@ class Controlled:
         return (await self.service.runs(records.RunFilter())).items
 
     async def until_application(
-        self, holds: Callable[[views.ApplicationView], bool], *, timeout: float = 20.0
+        self, holds: Callable[[views.ApplicationView], bool], *, timeout: float = process_time.HANG
     ) -> views.ApplicationView:
         """Wait until the application stands so."""
         found = None
@@ -66,7 +67,7 @@ class Controlled:
             raise AssertionError(f"it never stood so, but: {found}") from None
 
     async def until_run(
-        self, run: str, holds: Callable[[views.RunView], bool], *, timeout: float = 20.0
+        self, run: str, holds: Callable[[views.RunView], bool], *, timeout: float = process_time.HANG
     ) -> views.RunView:
         """Wait until a run is so."""
         found = None
@@ -82,7 +83,7 @@ class Controlled:
         except TimeoutError:
             raise AssertionError(f"the run never was so, but: {found}") from None
 
-    async def ended(self, run: str, *, timeout: float = 20.0) -> views.RunSummaryView:
+    async def ended(self, run: str, *, timeout: float = process_time.HANG) -> views.RunSummaryView:
         """Wait for a run's end, and until the application knows of it."""
         await self.until_run(run, lambda each: each.summary.finished is not None, timeout=timeout)
         await self.until_application(lambda each: each.status != "running" or each.run != run)
@@ -101,7 +102,7 @@ class Controlled:
             await asyncio.sleep(0.1)
         return ()
 
-    async def synced(self, commit: str, *, timeout: float = 20.0) -> views.ApplicationView:
+    async def synced(self, commit: str, *, timeout: float = process_time.HANG) -> views.ApplicationView:
         """Wait until a commit is what runs."""
         return await self.until_application(
             lambda each: each.running_commit == commit and each.status == "synced",
