@@ -67,7 +67,11 @@ class Controlled:
             raise AssertionError(f"it never stood so, but: {found}") from None
 
     async def until_run(
-        self, run: str, holds: Callable[[views.RunView], bool], *, timeout: float = process_time.HANG
+        self,
+        run: str,
+        holds: Callable[[views.RunView], bool],
+        *,
+        timeout: float = process_time.HANG,
     ) -> views.RunView:
         """Wait until a run is so."""
         found = None
@@ -102,7 +106,9 @@ class Controlled:
             await asyncio.sleep(0.1)
         return ()
 
-    async def synced(self, commit: str, *, timeout: float = process_time.HANG) -> views.ApplicationView:
+    async def synced(
+        self, commit: str, *, timeout: float = process_time.HANG
+    ) -> views.ApplicationView:
         """Wait until a commit is what runs."""
         return await self.until_application(
             lambda each: each.running_commit == commit and each.status == "synced",

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 import command_world
+import process_time
 import wave_watch
 from controller_process import Nursery
 from volary.sandbox import storage
@@ -62,11 +63,11 @@ def still_there(world: command_world.World, cluster: str, inventory: str) -> lis
     ]
 
 
-async def until(nest: Nursery, query: str, holds: Callable[[Any], bool], *, seconds: float) -> Any:
+async def until(nest: Nursery, query: str, holds: Callable[[Any], bool]) -> Any:
     """Look into the database until the single value of `query` is so."""
     value = None
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(process_time.HANG):
             while True:
                 rows = nest.ask(query)
                 value = rows[0][0] if rows else None
@@ -101,12 +102,12 @@ async def release(
         nest = Nursery(base / "volary.db", world.directory, world.fleet)
         with wave_watch.watched(world, application="simple", waves=waves) as watch:
             async with nest.life():
-                await until(nest, SYNCED, bool, seconds=20)
+                await until(nest, SYNCED, bool)
             second = world.edit("deployment.yaml", V1, V2, message="Deploy v2")
             await disturb(nest, world)
             async with nest.life():
-                await until(nest, SYNCED, lambda commit: commit == second, seconds=30)
-                await until(nest, WORK, lambda open_runs: open_runs == 0, seconds=5)
+                await until(nest, SYNCED, lambda commit: commit == second)
+                await until(nest, WORK, lambda open_runs: open_runs == 0)
             runs = nest.ask("select status from runs order by created")
             assert runs == [("succeeded",), ("succeeded",)], runs
             await world.settled()

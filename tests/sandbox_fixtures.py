@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import pytest
 import yaml
 
+import process_time
 from volary.sandbox import fleet
 
 #: Pods are ready within tens of milliseconds.
@@ -87,7 +88,7 @@ def kubectl(tmp_path: Path) -> Kubectl:
             stderr=asyncio.subprocess.PIPE,
         )
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(process_time.HANG):
                 out, err = await process.communicate(text.encode())
         except BaseException:
             with contextlib.suppress(ProcessLookupError):

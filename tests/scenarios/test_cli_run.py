@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import command_world
+import process_time
 
 DOCUMENTED = re.findall(
     r"^\| `([a-z-]+)` \|",
@@ -196,7 +197,7 @@ async def test_interrupted_twice_it_ends_at_once(given: command_world.World) -> 
         started.interrupt()
         await started.until("stopping when the writes")
         started.interrupt()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(process_time.HANG):
             ended = await started.ended()
 
     assert ended.code == 1, ended

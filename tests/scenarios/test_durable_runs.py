@@ -175,14 +175,14 @@ async def test_another_process_takes_over_and_the_stopped_one_can_write_nothing(
     ):
         nest = Nursery(tmp_path / "volary.db", world.directory, world.fleet)
         async with nest.life("first") as first:
-            await until(nest, SYNCED, bool, seconds=20)
+            await until(nest, SYNCED, bool)
             second_commit = world.edit("deployment.yaml", V1, V2, message="Deploy v2")
-            await until(nest, STEPS, lambda steps: steps is not None and steps > 6, seconds=20)
-            await until(nest, WORK, lambda open_runs: open_runs == 1, seconds=20)
+            await until(nest, STEPS, lambda steps: steps is not None and steps > 6)
+            await until(nest, WORK, lambda open_runs: open_runs == 1)
             await stop_between_writes(nest, first)
             async with nest.life("second"):
-                await until(nest, _HOLDER, lambda owner: owner == "second", seconds=15)
-                await until(nest, SYNCED, lambda commit: commit == second_commit, seconds=30)
+                await until(nest, _HOLDER, lambda owner: owner == "second")
+                await until(nest, SYNCED, lambda commit: commit == second_commit)
                 before = nest.ask(_EVERYTHING)
                 os.kill(first, signal.SIGCONT)
                 # It wakes up, tries to go on, and is refused; then it stands by.
@@ -190,6 +190,6 @@ async def test_another_process_takes_over_and_the_stopped_one_can_write_nothing(
                 assert nest.ask(_EVERYTHING) == before
                 assert nest.ask(_HOLDER) == [("second",)]
             # And the other way round: a process that stands by takes over from a dead one.
-            await until(nest, _HOLDER, lambda owner: owner == "first", seconds=15)
+            await until(nest, _HOLDER, lambda owner: owner == "first")
         for name in NAMES:
             assert world.images(name) == f"{V2} 2/2"

@@ -11,6 +11,7 @@ import pytest
 
 import command_world
 import git_feed
+import process_time
 from controller_world import ANA, SPEED, Clock, Controlled, controlled, parts_of, settings_of
 from volary.controller import origins, refusals, server_loop, views
 from volary.engine import plan, rules, state, transitions
@@ -310,7 +311,7 @@ async def test_changes_wake_those_who_look(tmp_path: Path) -> None:
         controlled(world) as given,
     ):
         seen = []
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(process_time.HANG):
             async for position in given.service.changes():
                 seen.append(position)
                 events = await given.service.all_events(0, application="simple")

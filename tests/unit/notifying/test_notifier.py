@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+import process_time
 from volary.controller import outboxes
 from volary.engine import feed
 from volary.model import application, controller
@@ -88,7 +89,7 @@ class Receiver:
         return [path for path, _, _ in self.seen]
 
     async def until(self, wanted: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(process_time.HANG):
             while True:
                 if wanted():
                     return

@@ -15,6 +15,7 @@ import aiohttp
 import pytest
 import yaml
 
+import process_time
 from sandbox_fixtures import FleetFactory
 from volary.model import errors
 from volary.sandbox import crds, faults_client, fleet, traffic
@@ -242,7 +243,7 @@ async def test_watches_are_cut_also_those_that_run(fleet_of: FleetFactory) -> No
     cluster = (await fleet_of(["us"], tls=False)).clusters["us"]
     version = (await _get(cluster))[1]["metadata"]["resourceVersion"]
 
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(process_time.HANG), asyncio.TaskGroup() as group:
         watching = group.create_task(_watch(cluster, version))
         await asyncio.sleep(0.1)
         assert not watching.done()
@@ -332,7 +333,7 @@ async def test_up_ends_cleanly_on_a_signal(sent: signal.Signals, tmp_path: Path)
     assert await process.stdout.readline() == b"2 ready\n"
 
     process.send_signal(sent)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(process_time.HANG):
         out, err = await process.communicate()
 
     assert (process.returncode, out, err) == (0, b"ended\n", b"")

@@ -6,6 +6,7 @@ from typing import Any
 
 import aiohttp
 
+import process_time
 import server_world
 from volary.server import surroundings
 
@@ -26,7 +27,10 @@ async def _pieces(answer: aiohttp.ClientResponse) -> AsyncIterator[dict[str, str
 
 async def _read(world: server_world.Served, path: str, most: int = 100, **headers: str) -> Any:
     found: list[dict[str, str]] = []
-    async with asyncio.timeout(10), world.session.get(world.url + path, headers=headers) as answer:
+    async with (
+        asyncio.timeout(process_time.HANG),
+        world.session.get(world.url + path, headers=headers) as answer,
+    ):
         async for piece in _pieces(answer):
             if "event" in piece:
                 found.append(piece)

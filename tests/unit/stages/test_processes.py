@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import process_time
 from volary.clusters import wait
 from volary.stages import processes
 
@@ -54,7 +55,7 @@ def _is_alive(number: int) -> bool:
 
 async def _gone(number: int) -> None:
     """A signal needs a moment to arrive."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(process_time.HANG):
         while _is_alive(number):  # noqa: ASYNC110 - nothing tells when a stranger's child ends
             await asyncio.sleep(0.01)
 
@@ -177,7 +178,7 @@ async def test_what_an_earlier_process_left_running_is_ended_first(tmp_path: Pat
     )
     try:
         await run("true", tmp_path, mark="run-1 b")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(process_time.HANG):
             assert await earlier.wait() == -9
         assert other.returncode is None
     finally:
