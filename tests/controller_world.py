@@ -98,13 +98,12 @@ class Controlled:
         found = await self.service.all_events(0, application="simple", limit=100_000)
         return [each.document for each in found]
 
-    async def logs(self, run: str, *, tries: int = 50) -> tuple[views.LogView, ...]:
+    async def logs(self, run: str) -> tuple[views.LogView, ...]:
         """Return a run's log once some of it was written: lines are kept in batches."""
-        for _ in range(tries):
-            if lines := await self.service.logs(run):
-                return lines
-            await asyncio.sleep(0.1)
-        return ()
+        async with asyncio.timeout(process_time.HANG):
+            while not (lines := await self.service.logs(run)):  # noqa: ASYNC110 - in batches
+                await asyncio.sleep(0.1)
+        return lines
 
     async def synced(
         self, commit: str, *, timeout: float = process_time.HANG

@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import selectors
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 #: Seconds that nothing takes, however busy the machine is: a limit of what must happen.
@@ -61,3 +62,10 @@ def now() -> datetime:
         assert isinstance(loop, Loop), "dates of a test come from its own loop"
         return loop.made + timedelta(seconds=loop.time())
     return datetime.fromtimestamp(time.time(), UTC)
+
+
+async def until(holds: Callable[[], object], *, every: float = 0.01) -> None:
+    """Wait for something that no event tells of."""
+    async with asyncio.timeout(HANG):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(every)

@@ -16,7 +16,6 @@ from volary.sandbox import fleet
 
 RECORDED = Path(__file__).parents[2].parent / "shared" / "kube-truth"
 pytestmark = [
-    pytest.mark.timeout(120),
     pytest.mark.skipif(
         not RECORDED.is_dir(), reason="the recorded answers (../shared/kube-truth) are not here"
     ),

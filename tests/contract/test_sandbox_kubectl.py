@@ -9,9 +9,6 @@ import yaml
 from sandbox_fixtures import FleetFactory, Kubectl, deployment
 from volary.sandbox import fleet
 
-pytestmark = pytest.mark.timeout(120)
-
-
 WIDGETS = yaml.safe_dump(
     {
         "apiVersion": "apiextensions.k8s.io/v1",

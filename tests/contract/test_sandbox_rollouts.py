@@ -9,9 +9,6 @@ from sandbox_fixtures import FleetFactory, Kubectl, deployment
 from volary.sandbox import fleet
 from volary.sandbox.controllers import objects
 
-pytestmark = pytest.mark.timeout(120)
-
-
 SERVICE = yaml.safe_dump(
     {
         "apiVersion": "v1",
