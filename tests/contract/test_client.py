@@ -101,6 +101,7 @@ async def api(request: pytest.FixtureRequest, fleet_of: FleetFactory) -> AsyncIt
 
 
 @pytest.mark.skipif(not _REAL, reason="VOLARY_TEST_KUBECONFIG is not set: sandbox only")
+@pytest.mark.parametrize("api", ["real"], indirect=True)
 async def test_the_named_cluster_is_no_sandbox(api: Api) -> None:
     assert "sandbox" not in (await api.client.version())
 
