@@ -191,6 +191,7 @@ async def test_legacy_lists_of_kinds_agree(player: replay.Player, path: str) -> 
 
     answer = await player.send(step["request"])
 
+    assert answer.body["resources"]
     for each in answer.body["resources"]:
         assert not compare.differences(recorded[each["name"]], each)
 

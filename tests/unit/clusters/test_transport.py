@@ -14,6 +14,7 @@ from fixed_clock import FixedClock
 from scripted_server import Asked, ScriptedServer, answer, serve, status
 from volary.clusters import breaker, requests, retries, settings, transport
 from volary.clusters import errors as cluster_errors
+from volary.model import errors
 
 GET = requests.Request("GET", "/version", what="get version", idempotent=True)
 POST = requests.Request("POST", "/api/v1/x", body=b"{}", what="create x")
@@ -200,7 +201,7 @@ async def test_a_probe_whose_credentials_fail_does_not_block_the_breaker(
     missing = settings.Exec("client.authentication.k8s.io/v1", "no-such-program-anywhere")
     async with sender_to(api_server.url, credentials=missing, circuit=rules) as sender:
         for _ in range(2):
-            with pytest.raises(Exception, match="was not found"):
+            with pytest.raises(errors.UserError, match="was not found"):
                 await sender.send(GET)
 
 

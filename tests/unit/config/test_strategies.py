@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from volary.config import application, strategies
 from volary.model import application as applications
-from volary.model import fleet, plan, selection, stage
+from volary.model import errors, fleet, plan, selection, stage
 from volary.planner import stages
 
 FILE = """\
@@ -111,7 +111,9 @@ def test_a_quick_sync_visits_every_cluster() -> None:
 def test_a_limit_outside_of_the_strategy_is_refused() -> None:
     app = shop(FILE.replace("[eu, odd]", "[us]"))
 
-    with pytest.raises(Exception, match="no cluster is left for the stage K8S_SYNC") as error:
+    with pytest.raises(
+        errors.UserError, match="no cluster is left for the stage K8S_SYNC"
+    ) as error:
         stages.build(
             app,
             plan.Strategy.PIPELINE,
