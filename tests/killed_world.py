@@ -129,21 +129,15 @@ def has_ended(nest: Nursery) -> bool:
 async def at_every_boundary(nest: Nursery, _world: command_world.World) -> None:
     """Kill it as soon as a step was kept, again and again until the run has ended."""
     lives = 0
-    while True:
-        (before,) = nest.ask(STEPS)[0]
-        async with nest.life() as process:
-            while True:
-                (after,) = nest.ask(STEPS)[0]
-                if after > before:
-                    os.kill(process, signal.SIGKILL)
-                    break
-                if has_ended(nest):
-                    # What is reported together is one step: a handful for each of the stages.
-                    assert lives >= 8, "there were hardly any boundaries"
-                    return
-                await asyncio.sleep(0.001)
+    while not has_ended(nest):
+        async with nest.short_life() as process, asyncio.TaskGroup() as group:
+            ending = group.create_task(process.wait())
+            await process_time.until(lambda ended=ending: ended.done() or has_ended(nest))
+            ending.cancel()
         lives += 1
-        assert lives < 60, "it does not get on"
+        assert lives < 200, "it does not get on"
+    # What is reported together is one step: a handful for each of the stages.
+    assert lives >= 8, "there were hardly any boundaries"
 
 
 async def at_every_division(nest: Nursery, world: command_world.World) -> None:
