@@ -12,7 +12,12 @@ import pytest
 import process_time
 
 # How long one example takes says more about the machine's other work than about ours.
-hypothesis.settings.register_profile("house", hypothesis.settings.default, deadline=None)
+hypothesis.settings.register_profile(
+    "house",
+    hypothesis.settings.default,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("house")
 
 pytest_plugins = ("sandbox_fixtures",)

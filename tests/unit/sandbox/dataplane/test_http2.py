@@ -36,7 +36,7 @@ async def listening() -> AsyncIterator[serving.Listener]:
     listener = serving.bind("127.0.0.1", 0, answer)
     await listener.start()
     yield listener
-    await listener.stop(1.0)
+    await listener.stop(process_time.HANG)
 
 
 class Client:
@@ -147,7 +147,7 @@ async def test_stopping_answers_what_is_under_way_and_says_goodbye() -> None:
         async with asyncio.timeout(process_time.HANG):
             while len(arrived) < CALLS:  # noqa: ASYNC110 (whatever the server notes)
                 await asyncio.sleep(0)
-        await listener.stop(1.0)
+        await listener.stop(process_time.HANG)
 
     assert calling.result().codes == {"OK": CALLS}
     assert idle.is_told_to_leave
