@@ -28,12 +28,12 @@ bench: $(READY) ## Measure speed as ratios; writes benchmarks/README.md
 	@$(BIN)/python -m benchmarks
 
 lock: ## Resolve dependencies again (needs uv)
-	@uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+	@uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-emit-package kube-sandbox \
 	  --python-version 3.11 --extra sandbox --extra traffic --extra postgres --group dev pyproject.toml -o requirements/dev.lock
 
 clean: ## Remove everything that was built
 	@rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): requirements/dev.lock pyproject.toml requirements/bootstrap.sh
+$(READY): requirements/dev.lock pyproject.toml sandbox/pyproject.toml requirements/bootstrap.sh
 	@PYTHON="$(PYTHON)" sh requirements/bootstrap.sh

@@ -74,18 +74,18 @@ def _files(names: Sequence[str], text: str) -> dict[str, dict[str, str]]:
 async def _work(
     fleet_file: Path, number: int, idle_seconds: float, base: Path
 ) -> dict[str, object]:
-    from volary.sources import library
+    from volary.sources.git import libgit2_remote
 
     names = [f"app-{each:05}" for each in range(number)]
     author = watching.Author(base / "repository.git")
     first = author.commit(_files(names, "first"), "first")
-    with watching.counting(library.LibraryRemote, "fetch") as fetched:
+    with watching.counting(libgit2_remote.Libgit2Remote, "fetch") as fetched:
         async with watching.controller(fleet_file, base) as given:
             await given.until_applications(number, lambda each: each.running_commit == first)
             fetched.clear()
             second = author.commit(_files(names, "second"), "second")
             meter = usage.Meter()
-            given.hasten()
+            given.request_refresh()
             await _until_runs(given.service.store, second, number)
             planned = meter.read()
             await given.until_applications(number, lambda each: each.running_commit == second)

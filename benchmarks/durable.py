@@ -68,12 +68,15 @@ def _address(database: str) -> Iterator[str]:
 
 
 async def _carry_out(address: str, number: int, clusters: int) -> int:
-    from volary.controller import journal
-    from volary.engine import executor, local, plan, transitions
-    from volary.engine import journal as engine_journal
-    from volary.manifests import masking
-    from volary.model import outcome, stage, status
-    from volary.store import opening
+    from volary.controller.persistence import journal
+    from volary.engine import executor
+    from volary.engine.execution import runners
+    from volary.engine.persistence import transitions
+    from volary.engine.runs import run_builder
+    from volary.manifests import redaction
+    from volary.model import statuses
+    from volary.model.pipeline import pipelines
+    from volary.store import factory
 
     class Clock:
         def now(self) -> datetime:
@@ -82,30 +85,32 @@ async def _carry_out(address: str, number: int, clusters: int) -> int:
     class Nothing:
         async def execute(
             self, task: executor.TaskContext, report: executor.Reporter
-        ) -> outcome.Outcome:
-            return outcome.Outcome(status.TaskStatus.SUCCEEDED, "done", touched=True)
+        ) -> statuses.Outcome:
+            return statuses.Outcome(statuses.TaskStatus.SUCCEEDED, "done", touched=True)
 
     class Counting(journal.StoreJournal):
-        async def keep(self, record: engine_journal.Record) -> None:
+        async def keep(self, record: runners.StepRecord) -> None:
             kept.append(len(record.happened))
             await super().keep(record)
 
     kept: list[int] = []
     clock = Clock()
-    stages = tuple(stage.Stage(stage.StageName.SYNC, stage.SyncOptions()) for _ in range(STAGES))
+    stages = tuple(
+        pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions()) for _ in range(STAGES)
+    )
     targets = [f"cluster-{each:03}" for each in range(clusters)]
-    made = plan.Plan("bench", "new", plan.one_group(targets), stages)
-    masker = masking.Masker(["correct-horse-battery", "staple"])
+    made = run_builder.RunSpec("bench", "new", run_builder.one_group(targets), stages)
+    masker = redaction.Masker(["correct-horse-battery", "staple"])
 
-    async with opening.open_store(address, clock=clock) as store:
+    async with factory.open_store(address, clock=clock) as store:
 
         async def one(number: int) -> None:
-            run = plan.new_run(f"run-{number}", made, clock.now())
-            first = transitions.of_new(run, {}, clock.now())
+            run = run_builder.new_run(f"run-{number}", made, clock.now())
+            first = transitions.first_transition(run, {}, clock.now())
             begun = await store.keep_transition(first, fence=None)
             keeper = Counting(store, run, begun.version, fence=None, masker=masker)
-            ended = await local.Runner(run, Nothing(), clock=clock, keeper=keeper).carry_out()
-            if ended.status is not status.RunStatus.SUCCEEDED:
+            ended = await runners.Runner(run, Nothing(), clock=clock, keeper=keeper).carry_out()
+            if ended.status is not statuses.RunStatus.SUCCEEDED:
                 raise RuntimeError(ended.reason)
 
         async with asyncio.TaskGroup() as group:

@@ -43,8 +43,11 @@ def measure(runs: int, clusters: int, *, repetitions: int) -> Measured:
 
 
 async def _carry_out(number: int, clusters: int) -> None:
-    from volary.engine import executor, local, plan
-    from volary.model import outcome, stage, status
+    from volary.engine import executor
+    from volary.engine.execution import runners
+    from volary.engine.runs import run_builder
+    from volary.model import statuses
+    from volary.model.pipeline import pipelines
 
     class Clock:
         def now(self) -> datetime:
@@ -53,18 +56,20 @@ async def _carry_out(number: int, clusters: int) -> None:
     class Nothing:
         async def execute(
             self, task: executor.TaskContext, report: executor.Reporter
-        ) -> outcome.Outcome:
-            return outcome.Outcome(status.TaskStatus.SUCCEEDED, "done", touched=True)
+        ) -> statuses.Outcome:
+            return statuses.Outcome(statuses.TaskStatus.SUCCEEDED, "done", touched=True)
 
     clock = Clock()
-    stages = tuple(stage.Stage(stage.StageName.SYNC, stage.SyncOptions()) for _ in range(STAGES))
+    stages = tuple(
+        pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions()) for _ in range(STAGES)
+    )
     targets = [f"cluster-{each:03}" for each in range(clusters)]
-    made = plan.Plan("bench", "new", plan.one_group(targets), stages)
+    made = run_builder.RunSpec("bench", "new", run_builder.one_group(targets), stages)
 
     async def one(number: int) -> None:
-        run = plan.new_run(f"run-{number}", made, clock.now())
-        ended = await local.Runner(run, Nothing(), clock=clock).carry_out()
-        if ended.status is not status.RunStatus.SUCCEEDED:
+        run = run_builder.new_run(f"run-{number}", made, clock.now())
+        ended = await runners.Runner(run, Nothing(), clock=clock).carry_out()
+        if ended.status is not statuses.RunStatus.SUCCEEDED:
             raise RuntimeError(ended.reason)
 
     async with asyncio.TaskGroup() as group:

@@ -71,29 +71,36 @@ def main() -> None:
 
 def measure(clusters: int) -> Measured:
     """Measure one size."""
-    from volary.controller import waving
-    from volary.engine import plan
-    from volary.model import application, fleet, placement, stage
+    from volary.controller.planning import run_waves
+    from volary.engine.runs import run_builder
+    from volary.model import applications
+    from volary.model.fleet import fleets
+    from volary.model.pipeline import pipelines
+    from volary.model.placement import rollouts as placement_rollouts
 
     members = [
-        fleet.Cluster(f"cluster-{each:05}", {"region": f"r{each % 8}"}) for each in range(clusters)
+        fleets.Cluster(f"cluster-{each:05}", {"region": f"r{each % 8}"}) for each in range(clusters)
     ]
-    share = placement.Share(100 // WAVES, is_percentage=True)
-    moves = placement.Waves(
-        tuple(placement.Wave(f"wave-{each}", size=share) for each in range(WAVES))
+    share = placement_rollouts.Share(100 // WAVES, is_percentage=True)
+    moves = placement_rollouts.Waves(
+        tuple(placement_rollouts.Wave(f"wave-{each}", size=share) for each in range(WAVES))
     )
-    shop = application.Application("shop", waves=moves)
+    shop = applications.Application("shop", waves=moves)
     stages = (
-        stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), index=0),
-        stage.Stage(stage.StageName.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(), index=1),
+        pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions(), index=0),
+        pipelines.Stage(
+            pipelines.StageName.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(), index=1
+        ),
     )
-    planned = waving.of(shop, members, stages)
-    groups = plan.one_group([each.name for each in members])
-    made = plan.Plan("shop", "new", groups, stages, waves=planned.rules, steps=planned.steps)
+    planned = run_waves.plan_waves(shop, members, stages)
+    groups = run_builder.one_group([each.name for each in members])
+    made = run_builder.RunSpec(
+        "shop", "new", groups, stages, waves=planned.rules, steps=planned.steps
+    )
     tasks = clusters * (len(stages) + 1)
     return Measured(
         clusters,
-        _best(lambda: waving.of(shop, members, stages)),
+        _best(lambda: run_waves.plan_waves(shop, members, stages)),
         _best(lambda: _carry_out(made, tasks)),
         tasks,
     )
@@ -101,13 +108,14 @@ def measure(clusters: int) -> Measured:
 
 def _carry_out(made: object, tasks: int) -> None:
     """Advance a run from its start to its end, every task succeeding at once."""
-    from volary.engine import commands, events, machine, plan
-    from volary.model import outcome, status
+    from volary.engine.runs import run_builder
+    from volary.engine.state_machine import commands, events, machine
+    from volary.model import statuses
 
-    assert isinstance(made, plan.Plan)
+    assert isinstance(made, run_builder.RunSpec)
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    done = outcome.Outcome(status.TaskStatus.SUCCEEDED, "done", touched=True)
-    step = machine.advance(plan.new_run("run", made, now), events.Start(now))
+    done = statuses.Outcome(statuses.TaskStatus.SUCCEEDED, "done", touched=True)
+    step = machine.advance(run_builder.new_run("run", made, now), events.Start(now))
     orders, carried_out = list(step.commands), 0
     while orders:
         order = orders.pop()
@@ -117,7 +125,7 @@ def _carry_out(made: object, tasks: int) -> None:
             ended = events.TaskFinished(now, order.stage, order.target, order.attempt, done)
             step = machine.advance(step.run, ended)
             orders += step.commands
-    if step.run.status is not status.RunStatus.SUCCEEDED or carried_out != tasks:
+    if step.run.status is not statuses.RunStatus.SUCCEEDED or carried_out != tasks:
         raise RuntimeError(f"{carried_out} of {tasks} tasks: {step.run.reason}")
 
 

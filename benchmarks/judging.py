@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from volary.analysis import counts, fleet, ranks, verdict
+from volary.analysis.statistics import counts, ranks
+from volary.analysis.verdicts import fleet_verdicts, rule_verdicts
 from volary.model import analysis
 from volary.model.analysis import Decider, Deviation, Judgement, Kind, Role, Strategy
 
@@ -137,18 +138,24 @@ def _verdicts(generator: random.Random) -> list[Work]:
     pooled = replace(together(RULE), decider=Decider.BOTH)
     end = START + timedelta(days=1)
     return [
-        Work("10 minutes at 10 s, a range", 60, lambda: verdict.judge(RANGE, short, end)),
-        Work("one look", 10_000, lambda: verdict.judge(RULE, one, end)),
-        Work("100 looks, each", 10_000, lambda: verdict.judge(RULE, many, end)),
-        Work("100 looks, sequential", 10_000, lambda: verdict.judge(together(RULE), many, end)),
-        Work("an hour at 10 s, one value", 720, lambda: verdict.judge(RULE, long, end)),
-        Work("the same, sequential", 720, lambda: verdict.judge(together(RULE), long, end)),
+        Work("10 minutes at 10 s, a range", 60, lambda: rule_verdicts.judge(RANGE, short, end)),
+        Work("one look", 10_000, lambda: rule_verdicts.judge(RULE, one, end)),
+        Work("100 looks, each", 10_000, lambda: rule_verdicts.judge(RULE, many, end)),
+        Work(
+            "100 looks, sequential", 10_000, lambda: rule_verdicts.judge(together(RULE), many, end)
+        ),
+        Work("an hour at 10 s, one value", 720, lambda: rule_verdicts.judge(RULE, long, end)),
+        Work("the same, sequential", 720, lambda: rule_verdicts.judge(together(RULE), long, end)),
         Work(
             "an hour of errors, sequential",
             720,
-            lambda: verdict.judge(together(COUNTED), counted, end),
+            lambda: rule_verdicts.judge(together(COUNTED), counted, end),
         ),
-        Work("10 clusters, own and pooled", 10_000, lambda: fleet.judge(pooled, clusters, end)),
+        Work(
+            "10 clusters, own and pooled",
+            10_000,
+            lambda: fleet_verdicts.judge(pooled, clusters, end),
+        ),
     ]
 
 

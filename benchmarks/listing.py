@@ -88,17 +88,21 @@ def _part(ordered: Sequence[float], part: float) -> float:
 
 async def _fill(path: Path) -> None:
     """Put runs and applications into a database."""
-    from volary.engine import plan, transitions
-    from volary.model import stage, status
-    from volary.store import opening, records
+    from volary.engine.persistence import transitions
+    from volary.engine.runs import run_builder
+    from volary.model import statuses
+    from volary.model.pipeline import pipelines
+    from volary.store import factory, records
 
     class Clock:
         def now(self) -> datetime:
             return datetime.now(UTC)  # noqa: TID251 (here the clock is made)
 
     clock = Clock()
-    stages = tuple(stage.Stage(stage.StageName.SYNC, stage.SyncOptions()) for _ in range(4))
-    async with opening.open_store(f"sqlite:{path}", clock=clock) as store:
+    stages = tuple(
+        pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions()) for _ in range(4)
+    )
+    async with factory.open_store(f"sqlite:{path}", clock=clock) as store:
 
         async def application(number: int) -> None:
             await store.applications.keep(
@@ -117,18 +121,20 @@ async def _fill(path: Path) -> None:
             )
 
         async def run(number: int) -> None:
-            groups = plan.one_group([f"cluster-{each}" for each in range(5)])
-            made = plan.Plan(f"app-{number:05}", "new", groups, stages)
+            groups = run_builder.one_group([f"cluster-{each}" for each in range(5)])
+            made = run_builder.RunSpec(f"app-{number:05}", "new", groups, stages)
             origin = {"subject": "Release it", "author": "Ann", "targets": ["a", "b", "c"]}
             now = clock.now()
             ended = replace(
-                plan.new_run(f"run-{number:05}", made, now),
-                status=status.RunStatus.SUCCEEDED,
+                run_builder.new_run(f"run-{number:05}", made, now),
+                status=statuses.RunStatus.SUCCEEDED,
                 reason="all clusters succeeded",
                 started=now,
                 finished=now,
             )
-            await store.keep_transition(transitions.of_new(ended, origin, now), fence=None)
+            await store.keep_transition(
+                transitions.first_transition(ended, origin, now), fence=None
+            )
 
         for noun, number in ((application, APPLICATIONS), (run, RUNS)):
             for start in range(0, number, 500):

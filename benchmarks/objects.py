@@ -7,8 +7,10 @@ for the same cores, and what is measured is bringing objects into a cluster.
 import base64
 from collections.abc import Callable, Iterator
 
-from volary.manifests import tracking
-from volary.model import json, manifest, variant
+from volary.manifests.ownership import tracking
+from volary.model import json
+from volary.model.objects import manifest
+from volary.model.pipeline import variant
 
 APPLICATION = "bench"
 #: Objects per cluster.
@@ -18,7 +20,7 @@ _CONFIG = "\n".join(f"key.{number}=value of setting {number}" for number in rang
 
 def build(namespace: str) -> list[manifest.Manifest]:
     """Return the set for one namespace, marked as a stage marks it."""
-    return tracking.mark_all(
+    return tracking.track_all(
         [manifest.Manifest(body) for body in plain(namespace)],
         application=APPLICATION,
         commit="0123456789abcdef0123456789abcdef01234567",

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from benchmarks import bare, metrics_server, releasing, serving, usage, watching
 
 if TYPE_CHECKING:
-    from volary.clusters import requests
+    from volary.clusters.api import requests
 
 INTERVAL = 10
 _PAGE = Path(__file__).with_name("progression.md")
@@ -90,30 +90,30 @@ def measure(size: Size) -> Measured:
 
 
 async def _work(size: Size, fleet_file: Path, address: str, base: Path) -> list[object]:
-    from volary.analysis.providers import opening
-    from volary.cli.remote import collector
-    from volary.clusters import transport
-    from volary.model import provider
-    from volary.stages import judging
+    from volary.analysis.providers import provider_pool
+    from volary.cli import server_process
+    from volary.clusters.transport import transports
+    from volary.model import metric_providers
+    from volary.stages.judgement import cluster_judges
 
     names = [f"shop-{each:03}" for each in range(size.applications)]
     author = watching.Author(base / "repository.git")
     stages = releasing.progressive(INTERVAL)
     first = author.commit(releasing.files(names, stages, "v1"), "v1")
-    metrics = provider.Provider(
+    metrics = metric_providers.Provider(
         "metrics",
-        provider.ProviderType.PROMETHEUS,
-        provider.Access(address),
-        provider.PrometheusOptions(cluster_label="cluster"),
+        metric_providers.ProviderType.PROMETHEUS,
+        metric_providers.Access(address),
+        metric_providers.PrometheusOptions(cluster_label="cluster"),
     )
     windows: list[object] = []
     with (
-        watching.counting(opening.Providers, "measure") as asked,
-        watching.counting(transport.Transport, "send", _kind) as sent,
-        watching.counting(judging.Judge, "round") as looked,
+        watching.counting(provider_pool.Providers, "measure") as asked,
+        watching.counting(transports.Transport, "send", _kind) as sent,
+        watching.counting(cluster_judges.Judge, "round") as looked,
     ):
         async with watching.controller(fleet_file, base, providers=(metrics,)) as given:
-            collector.relax()  # as `volary server` does once it is up
+            server_process.tune_garbage_collector()  # as `volary server` does once it is up
             await given.until_applications(
                 size.applications, lambda each: each.running_commit == first
             )
@@ -122,7 +122,7 @@ async def _work(size: Size, fleet_file: Path, address: str, base: Path) -> list[
                 begun, rest = names[: done + _TOGETHER], names[done + _TOGETHER :]
                 files = releasing.files(begun, stages, "v2") | releasing.files(rest, stages, "v1")
                 commit = author.commit(files, "v2")
-                given.hasten()
+                given.request_refresh()
                 fresh = len(begun) - done
                 await given.until_at(commit, fresh, "K8S_PROGRESSIVE_TRAFFIC")
             await asyncio.sleep(2 * INTERVAL)  # all have looked

@@ -17,7 +17,7 @@ import msgspec
 import yaml
 
 from benchmarks import objects
-from volary.clusters import pool
+from volary.clusters.client import client_pool
 from volary.model import json
 
 _PLURALS = {
@@ -108,7 +108,7 @@ async def connected(fleet_file: Path) -> AsyncIterator[Sequence[Cluster]]:
     members = yaml.safe_load(fleet_file.read_text())["clusters"]
     async with contextlib.AsyncExitStack() as stack:
         clusters = []
-        together = pool.concurrency(len(members))
+        together = client_pool.concurrency(len(members))
         for member in members:
             config = yaml.safe_load((fleet_file.parent / member["kubeconfig"]).read_text())
             entry, user = config["clusters"][0]["cluster"], config["users"][0]["user"]

@@ -18,12 +18,15 @@ from pathlib import Path
 import yaml
 from rich import console as rich_console
 
-from volary.cli import demo_metrics, demo_repository, running, traffic_stories
-from volary.clusters import pool
-from volary.controller import preparation, projects, system_clock
-from volary.model import status
-from volary.sandbox import crds, fleet, prometheus, proxies
-from volary.sandbox.dataplane import load
+from kube_sandbox import fleet, prometheus, proxies
+from kube_sandbox.crds import definitions as crd_definitions
+from kube_sandbox.dataplane import load
+from volary.cli.run import local_run
+from volary.clusters.client import client_pool
+from volary.controller import inputs
+from volary.controller.planning import preparation, projects
+from volary.demo import definitions, git_repository, metrics_source
+from volary.model import statuses
 
 NAMES = ("us", "eu", "asia")
 TIMES = 2
@@ -47,7 +50,7 @@ CASES = (Case(1), Case(2), Case(5), Case(3, "1s"), Case(5, "1s"))
 
 async def measure(case: Case) -> float:
     """Return the seconds until canary had no traffic."""
-    settings = fleet.Settings(speed=10, crds=crds.gateway_api(), traffic=True)
+    settings = fleet.Settings(speed=10, crds=crd_definitions.gateway_api(), traffic=True)
     with tempfile.TemporaryDirectory(prefix="volary-reaction-") as made:
         base = Path(made)
         async with (
@@ -59,14 +62,14 @@ async def measure(case: Case) -> float:
             async with prometheus.scraping(sandbox, interval=case.scrape) as url:
                 config = {"address": url, "clusterLabel": "cluster", "share": "500ms"}
                 chosen = {"name": "metrics", "type": "prometheus", "config": config}
-                source = demo_metrics.Source(chosen, "", is_prometheus=True)
+                source = metrics_source.Source(chosen, "", is_prometheus=True)
                 return await _with(case, sandbox, urls, base, source)
 
 
-def _counters(sandbox: fleet.Fleet) -> demo_metrics.Source:
+def _counters(sandbox: fleet.Fleet) -> metrics_source.Source:
     config = {"address": sandbox.observatory, "share": "500ms"}
     chosen = {"name": "metrics", "type": "http", "config": config}
-    return demo_metrics.Source(chosen, "", is_prometheus=False)
+    return metrics_source.Source(chosen, "", is_prometheus=False)
 
 
 async def _with(
@@ -74,20 +77,20 @@ async def _with(
     sandbox: fleet.Fleet,
     urls: Mapping[str, str],
     base: Path,
-    source: demo_metrics.Source,
+    source: metrics_source.Source,
 ) -> float:
-    story = traffic_stories.STORIES["progressive"]
-    demo_metrics.register(sandbox, source)
+    story = definitions.TRAFFIC_SCENARIOS["progressive"]
+    metrics_source.register(sandbox, source)
     work = base / "git"
-    repository = demo_repository.create(work, story)
+    repository = git_repository.create(work, story)
     described = work / story.service / "volary.yaml"
     _describe(described, case)
-    demo_metrics.rewrite(described, source)
-    demo_repository.commit(repository, "Measure")
+    metrics_source.rewrite(described, source)
+    git_repository.commit(repository, "Measure")
     members = projects.load_fleet(str(sandbox.path))
-    async with pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
+    async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         await _release(work, clusters)
-        demo_repository.release(repository, work, story)
+        git_repository.release(repository, work, story)
         loads = [load.Load(load.Aim(url, story.host), rate=_RATE) for url in urls.values()]
         seen: list[float] = []
         async with asyncio.TaskGroup() as group:
@@ -100,7 +103,7 @@ async def _with(
             for cluster in sandbox.clusters.values():
                 cluster.faults.images.add("*/shop:v2", "error-rate=50%")
             ended = await releasing
-            assert ended is status.RunStatus.ROLLED_BACK, ended
+            assert ended is statuses.RunStatus.ROLLED_BACK, ended
             await asyncio.sleep(0.5)
             for task in (*asking, looking):
                 task.cancel()
@@ -141,13 +144,13 @@ async def _look(loads: list[load.Load], seen: list[float]) -> None:
         await asyncio.sleep(0.01)
 
 
-async def _release(work: Path, clusters: pool.Pool) -> status.RunStatus:
+async def _release(work: Path, clusters: client_pool.ClientPool) -> statuses.RunStatus:
     quiet = rich_console.Console(quiet=True)
     project = await projects.open_project(str(work), app="shop")
-    prepared = await preparation.prepare(preparation.Wish(str(work)), clusters, project)
-    view = running.choose_view(quiet, as_json=False)
-    extras = running.Extras(remember=False)
-    ended = await running.carry_out(prepared, clusters, view, quiet, extras=extras)
+    prepared = await preparation.prepare(preparation.RunOptions(str(work)), clusters, project)
+    view = local_run.choose_view(quiet, as_json=False)
+    extras = local_run.RunOptions(remember=False)
+    ended = await local_run.carry_out(prepared, clusters, view, quiet, extras=extras)
     return ended.status
 
 

@@ -126,7 +126,7 @@ async def _work(plan: Plan, fleet_file: Path, base: Path) -> list[Done]:
                 versions[: turn.applications] = [number] * turn.applications
                 commit = author.commit(_files(plan, versions, turn), turn.title)
             meter = usage.Meter()
-            given.hasten()
+            given.request_refresh()
             ended = await given.until_ended(commit, turn.applications)
             used = meter.read()
             found.append(Done(turn.title, tuple(ended), used, usage.memory_of(os.getpid())))

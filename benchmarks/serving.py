@@ -80,9 +80,11 @@ async def _serve(
     directory: Path, number: int, latency: float, speed: float, *, istio: bool
 ) -> None:
     # The parent process imports this module, but no sandbox.
-    from volary.sandbox import crds, faults, fleet
+    from kube_sandbox import fleet
+    from kube_sandbox.crds import definitions
+    from kube_sandbox.faults import faults
 
-    settings = fleet.Settings(speed=speed, crds=crds.istio() if istio else ())
+    settings = fleet.Settings(speed=speed, crds=definitions.istio() if istio else ())
     async with fleet.start(names(number), directory=directory, settings=settings) as started:
         for cluster in started.clusters.values():
             cluster.faults.set(faults.Faults(latency=latency))

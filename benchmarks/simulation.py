@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from volary.analysis import binomial, counts, ranks, sequential
+from volary.analysis.statistics import binomial, counts, ranks, sequential
 from volary.model.analysis import Deviation
 
 PAGE = Path(__file__).parent.parent / "docs/explanation/how-volary-decides.md"
@@ -23,7 +23,7 @@ LEVEL = 0.05
 HEALTHY, BAD = 10_000, 1_000
 
 Rows = Iterator[Sequence[str]]
-#: A release: one list of strata per look.
+#: A release: one list of blocks per look.
 Ranked = list[list[ranks.RankSum]]
 Counted = list[list[counts.Pair]]
 Look = TypeVar("Look")
@@ -211,7 +211,7 @@ def regions(runs: int = BAD // 4) -> Rows:
             each = [errors(generator, 30, canary, usual, (20, 180)) for _ in range(10)]
             alone += by_share(each[0])
             pooled = [
-                [pair for strata in look for pair in strata] for look in zip(*each, strict=True)
+                [pair for blocks in look for pair in blocks] for look in zip(*each, strict=True)
             ]
             together.append(found_at(pooled, by_share))
         yield f"{100 * share:g} %", percent(alone, runs), *_when(together, 0)[:2]

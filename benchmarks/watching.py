@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pygit2
 
 if TYPE_CHECKING:
-    from volary.controller import service
-    from volary.model import provider, record
+    from volary.controller.api import service
+    from volary.model import metric_providers
+    from volary.model.runs import run_records
     from volary.store import records
 
 
@@ -48,7 +49,7 @@ class Watched:
 
     service: "service.Service"
     #: Looks at the repository at once.
-    hasten: Callable[[], object]
+    request_refresh: Callable[[], object]
 
     async def until_applications(
         self, number: int, holds: "Callable[[records.ApplicationRecord], bool]"
@@ -94,13 +95,17 @@ class Watched:
         await self._until_runs(commit, number, lambda each: stage in each.reason)
 
     async def _until_runs(
-        self, commit: str, number: int, holds: "Callable[[record.RunHead], bool]"
-    ) -> "list[record.RunHead]":
-        from volary.model import status
+        self, commit: str, number: int, holds: "Callable[[run_records.RunHead], bool]"
+    ) -> "list[run_records.RunHead]":
+        from volary.model import statuses
         from volary.store import records
 
-        good = (status.RunStatus.PLANNED, status.RunStatus.RUNNING, status.RunStatus.SUCCEEDED)
-        found: list[record.RunHead] = []
+        good = (
+            statuses.RunStatus.PLANNED,
+            statuses.RunStatus.RUNNING,
+            statuses.RunStatus.SUCCEEDED,
+        )
+        found: list[run_records.RunHead] = []
         for _ in range(4800):
             found, cursor = [], ""
             while True:
@@ -122,25 +127,26 @@ class Watched:
 
 @contextlib.asynccontextmanager
 async def controller(
-    fleet_file: Path, base: Path, *, providers: "Sequence[provider.Provider]" = ()
+    fleet_file: Path, base: Path, *, providers: "Sequence[metric_providers.Provider]" = ()
 ) -> AsyncIterator[Watched]:
     """Run a controller on ``base/repository.git``, with a database beside it.
 
     Its lease lasts long: on a machine with too much to do it would else be lost now and then, and
     what is measured is work, not who does it.
     """
-    from volary.config import fleet as fleet_files
-    from volary.controller import leases, server_loop
-    from volary.gitops import repositories, watcher
-    from volary.model import controller as settings_of
-    from volary.sources import mirrors
+    from volary.config.fleet import fleet_files
+    from volary.controller import composition
+    from volary.controller.leadership import election
+    from volary.gitops import watcher
+    from volary.model import server_settings
+    from volary.sources.git import mirrors
 
     class Clock:
         def now(self) -> datetime:
             return datetime.now(UTC)  # noqa: TID251 (here the clock is made)
 
-    spec = settings_of.Repository("bench", str(base / "repository.git"), "main")
-    settings = settings_of.Settings(
+    spec = server_settings.Repository("bench", str(base / "repository.git"), "main")
+    settings = server_settings.Settings(
         str(fleet_file),
         str(base),
         f"sqlite:{base}/volary.db",
@@ -151,21 +157,21 @@ async def controller(
         fleet_file.read_text(), file=str(fleet_file), directory=str(fleet_file.parent)
     ).require()
     async with mirrors.open_mirrors(base / "mirrors") as opened:
-        pace = watcher.Pace(gap=timedelta(seconds=0.1))
+        pace = watcher.PollIntervals(gap=timedelta(seconds=0.1))
         watching = watcher.Watcher(settings, opened, pace=pace)
-        parts = server_loop.Parts(
+        parts = composition.ControllerParts(
             clock=Clock(),
             members=members,
-            repositories=repositories.WatchedRepositories(settings, opened),
+            repositories=watcher.WatchedRepositories(settings, opened),
             watch=watching.watch,
-            timing=leases.Timing(ttl=timedelta(minutes=10)),
+            timing=election.LeaseTiming(ttl=timedelta(minutes=10)),
         )
         async with (
-            server_loop.open_controller(settings, parts) as made,
+            composition.open_controller(settings, parts) as made,
             asyncio.TaskGroup() as group,
         ):
             running = group.create_task(made.run())
-            yield Watched(made.service, lambda: watching.hasten("bench"))
+            yield Watched(made.service, lambda: watching.request_refresh("bench"))
             running.cancel()
 
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import objects
-from volary.clusters import apply, pool
-from volary.clusters import client as clients
-from volary.config import fleet as fleet_files
+from volary.clusters.apply import applier
+from volary.clusters.client import client_pool, clients
+from volary.config.fleet import fleet_files
 
 
 class _WallClock:
@@ -17,9 +17,9 @@ class _WallClock:
         return datetime.now(UTC)  # noqa: TID251 (here the clock is made)
 
 
-async def _client(members: pool.Pool, name: str) -> clients.Client:
+async def _client(members: client_pool.ClientPool, name: str) -> clients.Client:
     found = await members.client(name)
-    if isinstance(found, pool.Unavailable):
+    if isinstance(found, client_pool.Unavailable):
         raise RuntimeError(found.reason)
     return found
 
@@ -30,12 +30,12 @@ async def opened(fleet_file: Path, namespace: str) -> AsyncIterator[Callable[[],
     text = fleet_file.read_text()
     fleet = fleet_files.parse(text, file=str(fleet_file), directory=str(fleet_file.parent))
     manifests = objects.build(namespace)
-    async with pool.open_pool(fleet.require(), clock=_WallClock()) as members:
+    async with client_pool.open_pool(fleet.require(), clock=_WallClock()) as members:
         # The files are read before the pass, as by the floor; nothing has been sent yet.
         ready = [await _client(members, name) for name in fleet.require().names]
 
         async def apply_to(client: clients.Client) -> None:
-            changes = await apply.apply_set(client, manifests)
+            changes = await applier.apply_set(client, manifests)
             if len(changes.changes) != objects.TOTAL:
                 raise RuntimeError(f"{len(changes.changes)} changes of {objects.TOTAL}")
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes .venv with the locked dependencies and volary itself: with uv when it is there, else with venv and pip.
+# Makes .venv with the locked dependencies and volary and its sandbox: with uv when it is there, else with venv and pip.
 set -eu
 PYTHON=${PYTHON:-python3}
 LOCK=requirements/dev.lock
@@ -17,13 +17,13 @@ printf 'setting up .venv (once, about a minute) …\n' >&2
 if command -v uv >/dev/null 2>&1; then
   [ -x .venv/bin/python ] || uv venv -q --python "$PYTHON" .venv
   uv pip install -q --python .venv/bin/python --require-hashes -r "$LOCK"
-  uv pip install -q --python .venv/bin/python --no-deps --no-build-isolation -e .
+  uv pip install -q --python .venv/bin/python --no-deps --no-build-isolation -e ./sandbox -e .
 else
   "$PYTHON" -c 'import venv, ensurepip' 2>/dev/null ||
     fail "this Python has no venv module" "on Debian and Ubuntu: apt-get install python3-venv; or install uv"
   [ -x .venv/bin/python ] || "$PYTHON" -m venv .venv
   .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null # a .venv made by uv has none
   .venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r "$LOCK"
-  .venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+  .venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e ./sandbox -e .
 fi
 touch .venv/.ready

@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import route_weights
-from volary.manifests import tracking
-from volary.sandbox import faults, fleet, storage, traffic
-from volary.sandbox.controllers import pods, selectors
+from kube_sandbox import fleet, traffic
+from kube_sandbox.apimachinery.meta import selectors
+from kube_sandbox.apiserver.storage import storage
+from kube_sandbox.controllers.framework import pods
+from kube_sandbox.faults import faults
+from volary.manifests.ownership import tracking
 
 Body = Mapping[str, Any]
 #: Kinds whose marks say which commit a cluster has.

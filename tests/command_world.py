@@ -20,7 +20,8 @@ import pygit2
 
 import hatchery
 import process_time
-from volary.sandbox import crds, fleet
+from kube_sandbox import fleet as kube_sandbox_fleet
+from kube_sandbox.crds import definitions as crd_definitions
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 AUTHOR = pygit2.Signature("Ana", "ana@example.com", 1_700_000_000, 60)
@@ -100,7 +101,7 @@ class Shell:
 class World(Shell):
     """Clusters, a repository, and a shell in it."""
 
-    running: fleet.Fleet
+    running: kube_sandbox_fleet.Fleet
 
     @property
     def fleet(self) -> str:
@@ -206,9 +207,9 @@ async def world(
     **settings: Any,
 ) -> AsyncIterator[World]:
     """Start clusters, and put an example into a new repository."""
-    chosen = fleet.Settings(
+    chosen = kube_sandbox_fleet.Settings(
         **{"speed": SPEED, "tls": False, "seed": 1, **settings},
-        crds=(*(crds.istio() if istio else ()), *map(dict, definitions)),
+        crds=(*(crd_definitions.istio() if istio else ()), *map(dict, definitions)),
         labels=labels or {},
     )
     directory = base / "app"
@@ -216,5 +217,7 @@ async def world(
     if git:
         commit(directory, "Deploy v1")
     (base / "tmp").mkdir()
-    async with fleet.start(names, directory=base / "fleet", settings=chosen) as running:
+    async with kube_sandbox_fleet.start(
+        names, directory=base / "fleet", settings=chosen
+    ) as running:
         yield World(directory, environment(base), running)

@@ -18,7 +18,7 @@ import sqlalchemy.pool
 import git_feed
 import hatchery
 from controller_world import QUICK, parts_of, settings_of
-from volary.controller import inputs, server_loop
+from volary.controller import composition, inputs
 
 
 async def _drive(owner: str, store: str, repository: str, fleet: str) -> None:
@@ -30,7 +30,7 @@ async def _drive(owner: str, store: str, repository: str, fleet: str) -> None:
         timing=QUICK,
         rules=inputs.Rules(first_delay=0.2, look=timedelta(seconds=0.05)),
     )
-    async with server_loop.open_controller(settings_of(store, fleet_file), parts) as made:
+    async with composition.open_controller(settings_of(store, fleet_file), parts) as made:
         await made.run()
 
 
@@ -54,7 +54,7 @@ def drive_one_step(owner: str, store: str, repository: str, fleet: str) -> None:
 
 def drive(owner: str, store: str, repository: str, fleet: str) -> None:
     """Be a controller until the end."""
-    # What it says at its end, when it is told to end politely, is of no interest.
+    # What it says at its end, when it is told to end gracefully, is of no interest.
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_drive(owner, store, repository, fleet))
 

@@ -11,15 +11,17 @@ from typing import Any
 import command_world
 import git_feed
 import process_time
-from volary.clusters import breaker, transport
-from volary.config import fleet as fleet_files
-from volary.controller import inputs, leases, refusals, server_loop, service, views
-from volary.model import controller as settings
-from volary.model import json
+from volary.clusters.transport import circuit_breaker, transports
+from volary.config.fleet import fleet_files
+from volary.controller import composition, inputs, refusals
+from volary.controller.api import representations
+from volary.controller.api import service as api_service
+from volary.controller.leadership import election
+from volary.model import json, server_settings
 from volary.stages import executor as stage_executor
 from volary.store import records
 
-ANA = views.Asker("ana", "192.0.2.7")
+ANA = representations.Actor("ana", "192.0.2.7")
 SPEED = 60.0
 
 
@@ -33,26 +35,29 @@ class Controlled:
     """A world with a controller that runs."""
 
     world: command_world.World
-    controller: server_loop.Controller
+    controller: composition.Controller
     feed: git_feed.Feed
 
     @property
-    def service(self) -> service.Service:
+    def service(self) -> api_service.Service:
         return self.controller.service
 
     def push(self, text: str, new: str, *, message: str = "Change it") -> str:
         """Replace a text of the Deployment and commit."""
         return self.world.edit("deployment.yaml", text, new, message=message)
 
-    async def application(self) -> views.ApplicationView:
+    async def application(self) -> representations.ApplicationView:
         return await self.service.application("simple")
 
-    async def runs(self) -> tuple[views.RunSummaryView, ...]:
+    async def runs(self) -> tuple[representations.RunSummaryView, ...]:
         return (await self.service.runs(records.RunFilter())).items
 
     async def until_application(
-        self, holds: Callable[[views.ApplicationView], bool], *, timeout: float = process_time.HANG
-    ) -> views.ApplicationView:
+        self,
+        holds: Callable[[representations.ApplicationView], bool],
+        *,
+        timeout: float = process_time.HANG,
+    ) -> representations.ApplicationView:
         """Wait until the application stands so."""
         found = None
         try:
@@ -69,10 +74,10 @@ class Controlled:
     async def until_run(
         self,
         run: str,
-        holds: Callable[[views.RunView], bool],
+        holds: Callable[[representations.RunView], bool],
         *,
         timeout: float = process_time.HANG,
-    ) -> views.RunView:
+    ) -> representations.RunView:
         """Wait until a run is so."""
         found = None
         try:
@@ -87,7 +92,9 @@ class Controlled:
         except TimeoutError:
             raise AssertionError(f"the run never was so, but: {found}") from None
 
-    async def ended(self, run: str, *, timeout: float = process_time.HANG) -> views.RunSummaryView:
+    async def ended(
+        self, run: str, *, timeout: float = process_time.HANG
+    ) -> representations.RunSummaryView:
         """Wait for a run's end, and until the application knows of it."""
         await self.until_run(run, lambda each: each.summary.finished is not None, timeout=timeout)
         await self.until_application(lambda each: each.status != "running" or each.run != run)
@@ -98,7 +105,7 @@ class Controlled:
         found = await self.service.all_events(0, application="simple", limit=100_000)
         return [each.document for each in found]
 
-    async def logs(self, run: str) -> tuple[views.LogView, ...]:
+    async def logs(self, run: str) -> tuple[representations.LogView, ...]:
         """Return a run's log once some of it was written: lines are kept in batches."""
         async with asyncio.timeout(process_time.HANG):
             while not (lines := await self.service.logs(run)):  # noqa: ASYNC110 - in batches
@@ -107,7 +114,7 @@ class Controlled:
 
     async def synced(
         self, commit: str, *, timeout: float = process_time.HANG
-    ) -> views.ApplicationView:
+    ) -> representations.ApplicationView:
         """Wait until a commit is what runs."""
         return await self.until_application(
             lambda each: each.running_commit == commit and each.status == "synced",
@@ -115,7 +122,7 @@ class Controlled:
         )
 
 
-def parts_of(feed: git_feed.Feed, fleet_file: Path, **more: Any) -> server_loop.Parts:
+def parts_of(feed: git_feed.Feed, fleet_file: Path, **more: Any) -> composition.ControllerParts:
     """Return what a controller for the local repository is given."""
     members = fleet_files.parse(
         fleet_file.read_text(), file=str(fleet_file), directory=str(fleet_file.parent)
@@ -129,22 +136,22 @@ def parts_of(feed: git_feed.Feed, fleet_file: Path, **more: Any) -> server_loop.
             first_delay=0.2, look=timedelta(seconds=0.1), patience=timedelta(seconds=2)
         ),
         # A cluster that is back is asked again soon.
-        "reach": transport.Limits(circuit=breaker.Rules(lasting=1.0, pause=0.5)),
+        "reach": transports.Limits(circuit=circuit_breaker.Rules(lasting=1.0, pause=0.5)),
         "executor_options": stage_executor.Options(
             image_grace=timedelta(seconds=0.3), settle=timedelta(0)
         ),
         **more,
     }
-    return server_loop.Parts(**given)
+    return composition.ControllerParts(**given)
 
 
-def settings_of(store: str, fleet_file: Path, **more: Any) -> settings.Settings:
-    return settings.Settings(
+def settings_of(store: str, fleet_file: Path, **more: Any) -> server_settings.Settings:
+    return server_settings.Settings(
         fleet=str(fleet_file), data_directory=str(fleet_file.parent), store=store, **more
     )
 
 
-QUICK = leases.Timing(
+QUICK = election.LeaseTiming(
     ttl=timedelta(seconds=1.5), renew=timedelta(seconds=0.3), look=timedelta(seconds=0.1)
 )
 
@@ -154,7 +161,7 @@ async def controlled(
     world: command_world.World,
     *,
     store: str = "memory:",
-    drives: bool = True,
+    is_leader: bool = True,
     parts: dict[str, Any] | None = None,
     **more: Any,
 ) -> AsyncIterator[Controlled]:
@@ -163,8 +170,8 @@ async def controlled(
     fleet_file = Path(world.fleet)
     wanted = settings_of(store, fleet_file, **more)
     given = parts_of(feed, fleet_file, **{"timing": QUICK, **(parts or {})})
-    async with server_loop.open_controller(wanted, given) as made, asyncio.TaskGroup() as group:
-        running = group.create_task(made.run() if drives else asyncio.sleep(0))
+    async with composition.open_controller(wanted, given) as made, asyncio.TaskGroup() as group:
+        running = group.create_task(made.run() if is_leader else asyncio.sleep(0))
         try:
             yield Controlled(world, made, feed)
         finally:

@@ -4,37 +4,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from volary.model import application as applications
-from volary.model import attendance, failover, fleet, overrides, spreading, taints
-from volary.model import status as words
-from volary.placement import failover as decisions
-from volary.placement import losses
+from volary.model import applications, statuses
+from volary.model.fleet import cluster_health, fleets, taints
+from volary.model.placement import failover_rules, overrides, spread_constraints
+from volary.placement.failover import decisions, eviction_limits
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-RULES = attendance.Rules()
-READY, LOST = attendance.ClusterState.READY, attendance.ClusterState.UNREACHABLE
-HEALTHY, DEGRADED = words.HealthStatus.HEALTHY, words.HealthStatus.DEGRADED
-FREE = losses.Allowance(10, "")
+RULES = cluster_health.HealthRules()
+READY, LOST = cluster_health.ClusterState.READY, cluster_health.ClusterState.UNREACHABLE
+HEALTHY, DEGRADED = statuses.HealthStatus.HEALTHY, statuses.HealthStatus.DEGRADED
+FREE = eviction_limits.Allowance(10, "")
 NAMES = ("us", "eu", "asia", "sa")
-WITNESS = failover.Witness("https://edge.example.com/${cluster.name}")
-CLUSTER = failover.Failover(failover.Behaviour(timedelta(minutes=5)), witness=WITNESS)
-ILLNESS = failover.Failover(application=failover.Behaviour(timedelta(minutes=5)))
+WITNESS = failover_rules.ExternalProbe("https://edge.example.com/${cluster.name}")
+CLUSTER = failover_rules.Failover(failover_rules.Behaviour(timedelta(minutes=5)), witness=WITNESS)
+ILLNESS = failover_rules.Failover(application=failover_rules.Behaviour(timedelta(minutes=5)))
 DIVIDED = overrides.Differences(replicas=overrides.ReplicaDivision(overrides.Division.DIVIDED))
 BY_RULE = taints.Taint(
-    taints.UNREACHABLE, "", taints.Effect.NO_EXECUTE, NOW, taints.RULE, "it does not answer"
+    taints.UNREACHABLE, "", taints.Effect.NO_EXECUTE, NOW, taints.BY_RULE, "it does not answer"
 )
 BY_HAND = taints.Taint("example.com/dead", "", taints.Effect.NO_EXECUTE, NOW, "ana", "flood")
 LATER = timedelta(minutes=6)
 
 
 def app(
-    policy: failover.Failover | None = CLUSTER,
+    policy: failover_rules.Failover | None = CLUSTER,
     *,
     most: int = 2,
     tolerations: Sequence[taints.Toleration] = (),
     divided: bool = False,
 ) -> applications.Application:
-    spread = (spreading.Constraint(least=1, most=most),) if most else ()
+    spread = (spread_constraints.Constraint(least=1, most=most),) if most else ()
     return applications.Application(
         "shop",
         failover=policy,
@@ -48,10 +47,10 @@ def seen(
     now: datetime,
     lost: Sequence[str] = (),
     marks: Mapping[str, taints.Taint] | None = None,
-) -> dict[str, attendance.Attendance]:
+) -> dict[str, cluster_health.ClusterHealth]:
     marks = marks or {}
     return {
-        name: attendance.Attendance(
+        name: cluster_health.ClusterHealth(
             name,
             LOST if name in lost else READY,
             NOW,
@@ -70,20 +69,20 @@ def situation(
     lost: Sequence[str] = (),
     marks: Mapping[str, taints.Taint] | None = None,
     chosen: Sequence[str] = ("us", "eu"),
-    standing: decisions.Standing | None = None,
+    placement: decisions.PlacementState | None = None,
     served: Mapping[str, bool | None] | None = None,
-    health: Mapping[str, words.HealthStatus] | None = None,
+    health: Mapping[str, statuses.HealthStatus] | None = None,
     unasked: Mapping[str, str] | None = None,
 ) -> decisions.Situation:
     marks = marks or {}
     targets = tuple(
-        fleet.Cluster(name, taints=(marks[name],) if name in marks else ()) for name in NAMES
+        fleets.Cluster(name, taints=(marks[name],) if name in marks else ()) for name in NAMES
     )
     return decisions.Situation(
         application,
         targets,
         seen(now, lost, marks),
-        standing or decisions.Standing(tuple(chosen)),
+        placement or decisions.PlacementState(tuple(chosen)),
         now,
         RULES,
         served or {},
@@ -100,12 +99,12 @@ def watched(
     **given: object,
 ) -> decisions.Decision:
     """Return the decision after looking again and again for a while."""
-    standing = decisions.Standing(("us", "eu"))
+    placement = decisions.PlacementState(("us", "eu"))
     now = NOW
     while True:
-        looked = situation(application, now, standing=standing, **given)  # type: ignore[arg-type]
+        looked = situation(application, now, placement=placement, **given)  # type: ignore[arg-type]
         decision = decisions.decide(looked, FREE)
         if decision.leaving or now - NOW >= until:
             return decision
-        standing = replace(standing, timers=decision.timers)
+        placement = replace(placement, timers=decision.timers)
         now += step

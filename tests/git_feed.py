@@ -4,12 +4,12 @@ import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from volary.config import application as application_files
+from volary.config.application import application_files
 from volary.controller import inputs
-from volary.gitops import seen
+from volary.gitops import repository_state
 from volary.model import errors
-from volary.sources import applications as found_files
-from volary.sources import repository
+from volary.sources import application_discovery
+from volary.sources.git import repositories
 
 NAME = "shop"
 
@@ -26,40 +26,40 @@ class Feed:
     looks: int = 0
     told: list[str] = field(default_factory=list)
 
-    async def repository(self, name: str) -> repository.Repository:
+    async def repository(self, name: str) -> repositories.Repository:
         if name != self.name:
             raise errors.user_error(f"there is no repository {name}")
-        return await repository.open_repository(str(self.path))
+        return await repositories.open_repository(str(self.path))
 
-    async def watch(self, on_seen: inputs.OnSeen) -> None:
+    async def watch(self, on_change: inputs.OnSeen) -> None:
         last = ""
         while True:
             found = await self.look()
             self.looks += 1
             if found.head is not None and found.head.id != last:
                 last = found.head.id
-                await on_seen(found)
+                await on_change(found)
                 self.told.append(last)
             await asyncio.sleep(self.interval)
 
-    async def look(self) -> seen.RepositorySeen:
-        opened = await repository.open_repository(str(self.path))
+    async def look(self) -> repository_state.RepositoryState:
+        opened = await repositories.open_repository(str(self.path))
         head = await opened.resolve("main")
         files = await opened.tree(head.id)
         found = []
-        for each in found_files.find(files):
+        for each in application_discovery.find(files):
             text = files.read(each.path).decode()
             loaded = application_files.parse(
                 text,
                 file=each.path,
                 default_name="app",
                 directory=each.directory,
-                neighbours=found_files.neighbours(files, each.path),
+                neighbours=application_discovery.sibling_files(files, each.path),
             )
             name = loaded.application.name if loaded.application else "app"
             found.append(
-                seen.FoundApplication(
+                repository_state.DiscoveredApplication(
                     name, self.name, each.path, head.id, loaded.application, loaded.problems
                 )
             )
-        return seen.RepositorySeen(self.name, "main", head, tuple(found))
+        return repository_state.RepositoryState(self.name, "main", head, tuple(found))

@@ -35,7 +35,7 @@ _LENGTH = struct.Struct("!I")
 _LIMIT = 1 << 22
 #: Nobody has more files open than that here.
 _FILES = 4096
-_SKIPPED = re.compile(r"\.__main__$|\.migrations\.")
+_SKIPPED = re.compile(r"\.__main__$|\.migrations\.|\.pytest_plugin$")
 #: What commands import only when they need it.
 _LATE = (
     "aiosqlite",
@@ -269,9 +269,14 @@ def _begin(order: _Order, files: Sequence[int]) -> None:
 
 
 def _import_everything() -> None:
+    import kube_sandbox
     import volary
 
-    found = [each.name for each in pkgutil.walk_packages(volary.__path__, "volary.", print)]
+    found = [
+        module.name
+        for package in (volary, kube_sandbox)
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.", print)
+    ]
     for name in (*(each for each in found if not _SKIPPED.search(each)), *_LATE):
         # What cannot be imported fails the command that needs it, and only that.
         with contextlib.suppress(Exception):

@@ -17,7 +17,7 @@ import command_world
 import process_time
 import wave_watch
 from controller_process import Nursery
-from volary.sandbox import storage
+from kube_sandbox.apiserver.storage import storage
 
 V1, V2 = "example/simple:v1", "example/simple:v2"
 NAMES = ("us", "eu")

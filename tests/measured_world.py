@@ -60,7 +60,9 @@ class World:
 
 def findings(ended: command_world.Ended, kind: str) -> list[dict[str, Any]]:
     """Then: what the analyses reported of a kind, as the lines that said it."""
-    return [each for each in ended.events if each["event"] == "task-found" and each["kind"] == kind]
+    return [
+        each for each in ended.events if each["event"] == "task-finding" and each["kind"] == kind
+    ]
 
 
 @contextlib.asynccontextmanager

@@ -1,15 +1,16 @@
 """A shop behind a mesh or a gateway: what its application says, and its manifests."""
 
 import stage_world
-from volary.model import application as applications
-from volary.model import manifest, stage
+from volary.model import applications
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
 
 #: What users of the gateway ask for.
 HOST = "shop.example"
 ISTIO = applications.Application(
     name="shop",
     service=applications.ObjectReference(name="shop"),
-    quick_sync=stage.SyncOptions(add_variant_label_to_selector=True),
+    quick_sync=pipelines.SyncOptions(add_variant_label_to_selector=True),
     traffic_routing=applications.TrafficRouting(
         method=applications.RoutingMethod.ISTIO,
         istio=applications.IstioRouting(host="shop"),

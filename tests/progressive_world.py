@@ -7,10 +7,10 @@ from datetime import timedelta
 import release_world
 import stage_world
 from release_world import ISTIO, meshed
-from volary.model import stage, webhook
+from volary.model.pipeline import pipelines, webhook
 
-Name = stage.StageName
-Options = stage.ProgressiveTrafficOptions
+Name = pipelines.StageName
+Options = pipelines.ProgressiveTrafficOptions
 Hook = webhook.WebhookType
 FAST = timedelta(seconds=0.15)
 
@@ -27,13 +27,14 @@ async def given(*names: str) -> AsyncIterator[release_world.Releases]:
         yield release_world.Releases(world)
 
 
-def pipeline(options: Options, *, limit: float = 40, canaries: int = 1) -> list[stage.Stage]:
-    replicas = stage.VariantRolloutOptions(replicas=stage.Replicas(canaries))
+def pipeline(options: Options, *, limit: float = 40, canaries: int = 1) -> list[pipelines.Stage]:
+    replicas = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(canaries))
     return [
         release_world.step(Name.CANARY_ROLLOUT, replicas),
         release_world.step(Name.PROGRESSIVE_TRAFFIC, options, timeout=timedelta(seconds=limit)),
         release_world.step(
-            Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(add_variant_label_to_selector=True)
+            Name.PRIMARY_ROLLOUT,
+            pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=True),
         ),
-        release_world.step(Name.CANARY_CLEAN, stage.CleanOptions()),
+        release_world.step(Name.CANARY_CLEAN, pipelines.CleanOptions()),
     ]

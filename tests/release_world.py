@@ -17,11 +17,14 @@ import process_time
 import stage_world
 from mesh_world import ISTIO as ISTIO
 from mesh_world import meshed as meshed
-from volary.engine import feed, journal, local, plan, rules, state
-from volary.model import manifest, stage, webhook
-from volary.stages import circumstances, meters
+from volary.analysis.metering import meters
+from volary.engine.execution import runners
+from volary.engine.observers import feed
+from volary.engine.runs import policies, run_builder, state
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, webhook
 from volary.stages import executor as stage_executor
-from volary.stages import memory as memories
+from volary.stages.runtime import contexts, task_states
 
 
 @dataclass
@@ -66,33 +69,33 @@ class Releases:
     world: stage_world.World
     files: Mapping[str, str] = field(default_factory=dict)
     directory: Path = Path()
-    permissions: circumstances.Permissions = field(default_factory=circumstances.Permissions)
+    permissions: contexts.Permissions = field(default_factory=contexts.Permissions)
     meter: meters.Meter = field(default_factory=meters.NoMeter)
-    keeper: memories.Keeper = field(default_factory=memories.InProcess)
-    kept: journal.MemoryJournal = field(default_factory=journal.MemoryJournal)
+    keeper: task_states.TaskStateStore = field(default_factory=task_states.InProcessStore)
+    kept: runners.MemoryJournal = field(default_factory=runners.MemoryJournal)
     listener: Listener = field(default_factory=Listener)
-    runner: local.Runner | None = None
+    runner: runners.Runner | None = None
 
     def planned(
         self,
-        stages: Sequence[stage.Stage],
+        stages: Sequence[pipelines.Stage],
         *,
         concurrency: int = 0,
-        policy: rules.Policy | None = None,
+        policy: policies.Policy | None = None,
         running: str = stage_world.OLD,
     ) -> state.Run:
-        made = plan.Plan(
+        made = run_builder.RunSpec(
             application=self.world.application.name,
             commit=stage_world.NEW,
-            groups=plan.one_group(self.world.names, concurrency=concurrency),
+            groups=run_builder.one_group(self.world.names, concurrency=concurrency),
             stages=tuple(stages),
             running_commit=running,
-            policy=policy or rules.Policy(grace=timedelta(seconds=10)),
+            policy=policy or policies.Policy(grace=timedelta(seconds=10)),
         )
-        return plan.new_run("run-1", made, stage_world.Clock().now())
+        return run_builder.new_run("run-1", made, stage_world.Clock().now())
 
     async def carry_out(self, run: state.Run, *, seconds: float = process_time.HANG) -> state.Run:
-        self.runner = local.Runner(
+        self.runner = runners.Runner(
             run,
             self.performer(),
             clock=stage_world.Clock(),
@@ -116,23 +119,25 @@ class Releases:
                 settle=timedelta(0),
                 permissions=self.permissions,
             ),
-            circumstances.Circumstances("ana", "repository", "all of it", self._checkout),
+            contexts.RunEnvironment("ana", "repository", "all of it", self._checkout),
             keeper=self.keeper,
             meter=self.meter,
         )
 
     @contextlib.asynccontextmanager
-    async def _checkout(self, commit: str) -> AsyncIterator[circumstances.Workspace]:
+    async def _checkout(self, commit: str) -> AsyncIterator[contexts.Workspace]:
         place = self.directory / f"{commit[:4]}-{len(list(self.directory.iterdir()))}"
         (place / "home").mkdir(parents=True)
         (place / "app").mkdir()
         for name, text in self.files.items():
             (place / "app" / name).write_text(text)
-        yield circumstances.Workspace(place / "home", place / "app")
+        yield contexts.Workspace(place / "home", place / "app")
 
 
-def step(name: stage.StageName, options: stage.StageOptions, **more: object) -> stage.Stage:
-    return stage.Stage(name, options, **more)  # type: ignore[arg-type]
+def step(
+    name: pipelines.StageName, options: pipelines.StageOptions, **more: object
+) -> pipelines.Stage:
+    return pipelines.Stage(name, options, **more)  # type: ignore[arg-type]
 
 
 @dataclass

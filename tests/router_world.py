@@ -6,11 +6,12 @@ from datetime import timedelta
 
 import mesh_world
 import stage_world
-from volary.model import application as applications
-from volary.model import json, manifest, stage
-from volary.sandbox import crds
+from kube_sandbox.crds import definitions
+from volary.model import applications, json
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
 
-Name = stage.StageName
+Name = pipelines.StageName
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Router:
     application: applications.Application
     manifests: Callable[[str], list[manifest.Manifest]]
     kind: str
-    divisions: tuple[stage.TrafficOptions, stage.TrafficOptions]
+    divisions: tuple[pipelines.TrafficOptions, pipelines.TrafficOptions]
     definitions: tuple[json.JsonObject, ...] = ()
 
 
@@ -45,36 +46,38 @@ def application(method: applications.RoutingMethod) -> applications.Application:
     )
 
 
-STEPS = (stage.TrafficOptions(70, canary=30), stage.TrafficOptions(40, canary=60))
+STEPS = (pipelines.TrafficOptions(70, canary=30), pipelines.TrafficOptions(40, canary=60))
 ROUTERS = {
-    "istio": Router(mesh_world.ISTIO, mesh_world.meshed, "VirtualService", STEPS, crds.istio()),
+    "istio": Router(
+        mesh_world.ISTIO, mesh_world.meshed, "VirtualService", STEPS, definitions.istio()
+    ),
     "gateway": Router(
         application(applications.RoutingMethod.GATEWAY_API),
         gateway,
         "HTTPRoute",
         STEPS,
-        crds.gateway_api(),
+        definitions.gateway_api(),
     ),
     "podselector": Router(
         application(applications.RoutingMethod.POD_SELECTOR),
         stage_world.shop,
         "Service",
         # It cannot divide: back and forth.
-        (stage.TrafficOptions(0, canary=100), stage.TrafficOptions(100)),
+        (pipelines.TrafficOptions(0, canary=100), pipelines.TrafficOptions(100)),
     ),
 }
 
 
-def stages(router: Router, limit: float = 20) -> tuple[stage.Stage, ...]:
+def stages(router: Router, limit: float = 20) -> tuple[pipelines.Stage, ...]:
     """Canary, two divisions, promotion, back to primary, and clean; each in `limit` seconds."""
-    one = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
+    one = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1), create_service=True)
     selects = router.application.quick_sync.add_variant_label_to_selector
-    promotion = stage.PrimaryRolloutOptions(add_variant_label_to_selector=selects)
-    steps: tuple[tuple[stage.StageName, stage.StageOptions], ...] = (
+    promotion = pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=selects)
+    steps: tuple[tuple[pipelines.StageName, pipelines.StageOptions], ...] = (
         (Name.CANARY_ROLLOUT, one),
         *((Name.TRAFFIC_ROUTING, each) for each in router.divisions),
         (Name.PRIMARY_ROLLOUT, promotion),
-        (Name.TRAFFIC_ROUTING, stage.TrafficOptions(100)),
-        (Name.CANARY_CLEAN, stage.CleanOptions()),
+        (Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(100)),
+        (Name.CANARY_CLEAN, pipelines.CleanOptions()),
     )
-    return tuple(stage.Stage(*each, timeout=timedelta(seconds=limit)) for each in steps)
+    return tuple(pipelines.Stage(*each, timeout=timedelta(seconds=limit)) for each in steps)

@@ -11,14 +11,18 @@ import aiohttp
 import fastapi
 
 import fixed_clock
-from volary.controller import inputs, origins, server_loop, service
-from volary.engine import plan as engine_plan
-from volary.engine import transitions
+from volary.controller import composition, inputs
+from volary.controller.api import service as api_service
+from volary.controller.status import run_origins
+from volary.engine.persistence import transitions
+from volary.engine.runs import run_builder
 from volary.gitops import webhooks
-from volary.model import controller, errors, fleet, stage
-from volary.model import record as run_records
-from volary.model import status as words
-from volary.server import app, serving, surroundings, tokens
+from volary.model import errors, server_settings, statuses
+from volary.model.fleet import fleets
+from volary.model.pipeline import pipelines
+from volary.model.runs import run_records
+from volary.server import app, server_state, serving
+from volary.server.authentication import tokens
 from volary.store import records
 
 STAGE = "1-K8S_SYNC"
@@ -39,21 +43,21 @@ class Served:
 
     url: str
     session: aiohttp.ClientSession
-    made: server_loop.Controller
+    made: composition.Controller
     application: fastapi.FastAPI
     tokens: tokens.TokenFile
     clock: fixed_clock.FixedClock
-    hastened: list[tuple[str, webhooks.Hint]] = field(default_factory=list)
+    hastened: list[tuple[str, webhooks.PushEvent]] = field(default_factory=list)
 
     @property
-    def service(self) -> service.Service:
+    def service(self) -> api_service.Service:
         return self.made.service
 
     def token(self, role: str, name: str = "", **labels: str) -> dict[str, str]:
         """Return the header of a new token."""
         _, written = self.tokens.create(
             name or f"{role}-{len(self.tokens.all())}",
-            controller.Role(role),
+            server_settings.Role(role),
             now=self.clock.now(),
             match_labels=labels,
         )
@@ -73,23 +77,23 @@ class Served:
     async def keep_run(self, run_id: str, application: str, *, ended: bool = True) -> None:
         """Keep a run of one stage on two clusters; nobody drives it."""
         moment = self.clock.now()
-        planned = engine_plan.Plan(
+        planned = run_builder.RunSpec(
             application=application,
             commit="c0ffee",
-            groups=engine_plan.one_group(("us", "eu")),
-            stages=(stage.Stage(stage.StageName.SYNC, stage.SyncOptions()),),
+            groups=run_builder.one_group(("us", "eu")),
+            stages=(pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions()),),
         )
-        run = engine_plan.new_run(run_id, planned, moment)
+        run = run_builder.new_run(run_id, planned, moment)
         if ended:
             run = replace(
                 run,
-                status=words.RunStatus.SUCCEEDED,
+                status=statuses.RunStatus.SUCCEEDED,
                 reason="done",
                 started=moment,
                 finished=moment,
             )
-        origin = origins.to_document(origins.Origin("shop", f"{application}/volary.yaml"))
-        made = transitions.of_new(run, origin, moment)
+        origin = run_origins.to_document(run_origins.Origin("shop", f"{application}/volary.yaml"))
+        made = transitions.first_transition(run, origin, moment)
         made = replace(made, commands=())
         await self.service.store.keep_transition(made, fence=None)
 
@@ -105,7 +109,7 @@ class Served:
         )
         made = run_records.Transition(stored.head, version, self.clock.now(), feed=told)
         await self.service.store.keep_transition(made, fence=None)
-        self.service.kept.beat()
+        self.service.kept.notify_all()
 
     async def say(self, run_id: str, *texts: str) -> None:
         """Add lines to a run's log."""
@@ -114,31 +118,31 @@ class Served:
             for text in texts
         ]
         await self.service.store.logs.append(lines, fence=None)
-        self.service.kept.beat()
+        self.service.kept.notify_all()
 
 
 @contextlib.asynccontextmanager
 async def served(
-    directory: Path, patience: surroundings.Patience | None = None, **more: Any
+    directory: Path, patience: server_state.StreamTimeouts | None = None, **more: Any
 ) -> AsyncIterator[Served]:
     """Serve beside the block, with applications web (team shop) and pay (team money)."""
-    settings = controller.Settings("fleet.yaml", str(directory), "memory:", port=0, **more)
+    settings = server_settings.Settings("fleet.yaml", str(directory), "memory:", port=0, **more)
     clock, kept = fixed_clock.FixedClock(), tokens.TokenFile(directory)
-    parts = server_loop.Parts(
+    parts = composition.ControllerParts(
         clock=clock,
-        members=fleet.Fleet(),
+        members=fleets.Fleet(),
         repositories=_NoRepositories(),
         watch=_watch,
         rules=inputs.Rules(),
     )
-    hastened: list[tuple[str, webhooks.Hint]] = []
-    async with server_loop.open_controller(settings, parts) as made:
+    hastened: list[tuple[str, webhooks.PushEvent]] = []
+    async with composition.open_controller(settings, parts) as made:
         application = app.build(
             made.service,
             settings,
             kept,
             clock,
-            hasten=lambda name, hint: hastened.append((name, hint)),
+            request_refresh=lambda name, hint: hastened.append((name, hint)),
             patience=patience,
         )
         url: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -11,12 +11,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import process_time
-from volary.clusters import breaker, pool, retries, transport
-from volary.engine import executor, state
-from volary.model import application as applications
-from volary.model import fleet as fleets
-from volary.model import json, manifest, outcome, problem, stage
-from volary.sandbox import crds, fleet, traffic
+from kube_sandbox import fleet
+from kube_sandbox import traffic as kube_sandbox_traffic
+from kube_sandbox.crds import definitions as crd_definitions
+from volary.clusters.client import client_pool
+from volary.clusters.transport import circuit_breaker, retries, transports
+from volary.engine import executor
+from volary.engine.runs import state
+from volary.model import applications, errors, json, statuses
+from volary.model.fleet import fleets
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
 from volary.stages import executor as stage_executor
 
 KEY = "pipecd.dev/variant"
@@ -24,9 +29,9 @@ OLD, NEW = "1" * 40, "2" * 40
 #: Sandbox seconds per second: a pull of 0.8 s takes 40 ms.
 SPEED = 20.0
 #: A lost cluster is known to be lost within a second, not five, and asked again as soon.
-LIMITS = transport.Limits(
+LIMITS = transports.Limits(
     retry=retries.Policy(base=timedelta(milliseconds=60)),
-    circuit=breaker.Rules(lasting=0.5, pause=0.5),
+    circuit=circuit_breaker.Rules(lasting=0.5, pause=0.5),
     discovery_pause=0.2,
     moment=0.2,
 )
@@ -60,7 +65,7 @@ class World:
     """Running clusters and one application."""
 
     running: fleet.Fleet
-    clients: pool.Pool
+    clients: client_pool.ClientPool
     application: applications.Application
     #: Manifests by commit; what a target renders differently by (commit, target).
     sources: dict[str, list[manifest.Manifest]]
@@ -79,14 +84,14 @@ class World:
 
     async def run(
         self,
-        name: stage.StageName,
-        options: stage.StageOptions,
+        name: pipelines.StageName,
+        options: pipelines.StageOptions,
         *,
         targets: Sequence[str] = (),
         commit: str = NEW,
         running: str = OLD,
         limit: float = 15.0,
-    ) -> dict[str, outcome.Outcome]:
+    ) -> dict[str, statuses.Outcome]:
         """Run a stage on every cluster, or on some, at once."""
 
         carrying = self.performer or self._executor()
@@ -101,7 +106,7 @@ class World:
                         commit=commit,
                         running_commit=running,
                         stage_id=name.value,
-                        stage=stage.Stage(name, options),
+                        stage=pipelines.Stage(name, options),
                         target=target,
                         attempt=1,
                         deadline=Clock().now() + timedelta(seconds=limit),
@@ -135,7 +140,7 @@ class World:
         """Given: a version runs everywhere."""
         options = replace(self.application.quick_sync, prune=False)
         found = await self.run(
-            stage.StageName.SYNC, options, commit=commit, running="", targets=targets
+            pipelines.StageName.SYNC, options, commit=commit, running="", targets=targets
         )
         for target, each in found.items():
             assert each.status == "succeeded", (target, each)
@@ -164,9 +169,11 @@ class World:
         ready = body.get("status", {}).get("readyReplicas", 0)
         return f"{container['image']} {ready}/{body['spec']['replicas']}"
 
-    def traffic(self, target: str, namespace: str = "default") -> traffic.Traffic:
+    def traffic(self, target: str, namespace: str = "default") -> kube_sandbox_traffic.Traffic:
         cluster = self.running.clusters[target]
-        return traffic.resolve(cluster.view, namespace, "shop", rules=cluster.faults.images)
+        return kube_sandbox_traffic.resolve(
+            cluster.view, namespace, "shop", rules=cluster.faults.images
+        )
 
     @contextlib.asynccontextmanager
     async def watched_traffic(self, target: str) -> AsyncIterator[list[str]]:
@@ -194,15 +201,18 @@ async def world(
     istio: bool = False,
     definitions: Sequence[json.JsonObject] = (),
     settings: fleet.Settings | None = None,
-    limits: transport.Limits = LIMITS,
+    limits: transports.Limits = LIMITS,
 ) -> AsyncIterator[World]:
     """Start clusters, and describe a shop in two versions."""
     settings = settings or fleet.Settings(
-        speed=SPEED, tls=False, seed=1, crds=(*(crds.istio() if istio else ()), *definitions)
+        speed=SPEED,
+        tls=False,
+        seed=1,
+        crds=(*(crd_definitions.istio() if istio else ()), *definitions),
     )
     async with (
         fleet.start(names, settings=settings) as running,
-        pool.open_pool(
+        client_pool.open_pool(
             _members(running, namespaces or {}), clock=Clock(), limits=limits
         ) as clients,
     ):
@@ -229,7 +239,7 @@ def _members(running: fleet.Fleet, namespaces: Mapping[str, tuple[str, ...]]) ->
 
 
 def made(body: json.JsonObject, file: str = "manifests.yaml") -> manifest.Manifest:
-    return manifest.Manifest(body, problem.Location(file, 1))
+    return manifest.Manifest(body, errors.Location(file, 1))
 
 
 def deployment(

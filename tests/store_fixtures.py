@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import postgres_server
-from volary.model import record
-from volary.model.status import RunStatus, TaskStatus
-from volary.store import opening, protocol, records
+from volary.model.runs import run_records
+from volary.model.statuses import RunStatus, TaskStatus
+from volary.store import factory, protocol, records
 
 LIMITS = records.Limits(lines_per_task=10, findings_per_task=6, line_length=20, page=7)
 BEGINNING = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -73,7 +73,7 @@ def migrated_database(postgres: postgres_server.Server) -> str:
 
 
 async def open_and_close(address: str) -> None:
-    async with opening.open_store(address, clock=TurnedClock()):
+    async with factory.open_store(address, clock=TurnedClock()):
         pass
 
 
@@ -112,7 +112,7 @@ def empty_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def store(store_address: str, turned_clock: TurnedClock) -> AsyncIterator[protocol.Store]:
-    async with opening.open_store(store_address, clock=turned_clock, limits=LIMITS) as opened:
+    async with factory.open_store(store_address, clock=turned_clock, limits=LIMITS) as opened:
         yield opened
 
 
@@ -128,8 +128,8 @@ def head(
     minutes: float = 0,
     finished: float | None = None,
     commit: str = "new",
-) -> record.RunHead:
-    return record.RunHead(
+) -> run_records.RunHead:
+    return run_records.RunHead(
         id=run,
         application=application,
         status=status,
@@ -141,8 +141,10 @@ def head(
     )
 
 
-def stage(name: str = "1-K8S_SYNC", position: int = 0, **document: object) -> record.StageRecord:
-    return record.StageRecord(
+def stage(
+    name: str = "1-K8S_SYNC", position: int = 0, **document: object
+) -> run_records.StageRecord:
+    return run_records.StageRecord(
         id=name,
         position=position,
         name=name.partition("-")[2],
@@ -161,8 +163,8 @@ def task(
     stage: str = "1-K8S_SYNC",
     status: TaskStatus = TaskStatus.RUNNING,
     **document: object,
-) -> record.TaskRecord:
-    return record.TaskRecord(
+) -> run_records.TaskRecord:
+    return run_records.TaskRecord(
         stage=stage,
         target=target,
         position=position,
@@ -175,13 +177,13 @@ def task(
     )
 
 
-def told(event: str, minutes: float = 0, **document: object) -> record.EventRecord:
-    return record.EventRecord(at=at(minutes), event=event, document=document)
+def told(event: str, minutes: float = 0, **document: object) -> run_records.EventRecord:
+    return run_records.EventRecord(at=at(minutes), event=event, document=document)
 
 
-def first(run: str = "run-1", **changes: object) -> record.Transition:
+def first(run: str = "run-1", **changes: object) -> run_records.Transition:
     """A new run of one stage on two clusters."""
-    return record.Transition(
+    return run_records.Transition(
         head=head(run, **changes),  # type: ignore[arg-type]
         expected_version=0,
         at=at(0),
@@ -190,8 +192,8 @@ def first(run: str = "run-1", **changes: object) -> record.Transition:
         tasks=(task("us", 0), task("eu", 1)),
         events=({"event": "Start"},),
         commands=(
-            record.CommandRecord("start us", {"command": "StartTask", "target": "us"}),
-            record.CommandRecord("wake", {"command": "WakeAt"}),
+            run_records.CommandRecord("start us", {"command": "StartTask", "target": "us"}),
+            run_records.CommandRecord("wake", {"command": "WakeAt"}),
         ),
         feed=(told("run-started"), told("task-started")),
         origin={"by": "ana"},

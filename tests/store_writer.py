@@ -9,18 +9,23 @@ import random
 import sys
 from datetime import UTC, datetime, timedelta
 
-from volary.engine import codec, events, machine, plan, rules, state, transitions
-from volary.model import outcome, stage
-from volary.model.status import RunStatus, TaskStatus
-from volary.store import faults, opening, protocol
+from volary.engine.persistence import codec, transitions
+from volary.engine.runs import policies, run_builder, state
+from volary.engine.state_machine import events, machine
+from volary.model import statuses
+from volary.model.pipeline import pipelines
+from volary.model.statuses import RunStatus, TaskStatus
+from volary.store import factory, fencing, protocol
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("us", "eu", "asia")
 STAGES = tuple(
-    stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), timeout=timedelta(minutes=10))
+    pipelines.Stage(
+        pipelines.StageName.SYNC, pipelines.SyncOptions(), timeout=timedelta(minutes=10)
+    )
     for _ in range(30)
 )
-RULE = rules.ApprovalRule(count=2, timeout=timedelta(days=300))
+RULE = policies.ApprovalRule(count=2, timeout=timedelta(days=300))
 
 
 class RealClock:
@@ -34,9 +39,11 @@ def say(*words: object) -> None:
 
 
 def new_run() -> state.Run:
-    groups = (plan.Group(NAMES[:1], "first"), plan.Group(NAMES[1:], "rest", 1, RULE))
-    policy = rules.Policy(on_failure=rules.OnFailure.HOLD, timeout=timedelta(days=300))
-    return plan.new_run("run-1", plan.Plan("shop", "new", groups, STAGES, "old", policy), BEGINNING)
+    groups = (run_builder.Group(NAMES[:1], "first"), run_builder.Group(NAMES[1:], "rest", 1, RULE))
+    policy = policies.Policy(on_failure=policies.OnFailure.HOLD, timeout=timedelta(days=300))
+    return run_builder.new_run(
+        "run-1", run_builder.RunSpec("shop", "new", groups, STAGES, "old", policy), BEGINNING
+    )
 
 
 def choose(run: state.Run, version: int, dice: random.Random) -> events.Event:
@@ -48,7 +55,7 @@ def choose(run: state.Run, version: int, dice: random.Random) -> events.Event:
     if running:
         task = dice.choice(running)
         status = dice.choice([TaskStatus.SUCCEEDED] * 3 + [TaskStatus.FAILED])
-        told = outcome.Outcome(status, f"it was {dice.random()}", ("a", "b"), touched=True)
+        told = statuses.Outcome(status, f"it was {dice.random()}", ("a", "b"), touched=True)
         return events.TaskFinished(now, run.current.id, task.target, task.attempt, told)
     if run.held:
         return events.Retry(now, "ana")
@@ -60,7 +67,7 @@ async def drive(store: protocol.Store, dice: random.Random, *, step: bool) -> No
     assert lease is not None
     stored = await store.runs.load("run-1")
     if stored is None:
-        first = transitions.of_new(new_run(), {"by": "test"}, BEGINNING)
+        first = transitions.first_transition(new_run(), {"by": "test"}, BEGINNING)
         await store.keep_transition(first, fence=lease.fence)
         stored = await store.runs.load("run-1")
     assert stored is not None
@@ -73,7 +80,7 @@ async def drive(store: protocol.Store, dice: random.Random, *, step: bool) -> No
         done = machine.advance(run, event)
         if done.run is run:
             continue
-        kept = transitions.of_step(run, (event,), done, version)
+        kept = transitions.step_transition(run, (event,), done, version)
         version = (await store.keep_transition(kept, fence=lease.fence)).version
         run = done.run
         say("kept", version)
@@ -81,10 +88,10 @@ async def drive(store: protocol.Store, dice: random.Random, *, step: bool) -> No
 
 async def main() -> int:
     dice = random.Random(int(sys.argv[2]))
-    async with opening.open_store(sys.argv[1], clock=RealClock()) as store:
+    async with factory.open_store(sys.argv[1], clock=RealClock()) as store:
         try:
             await drive(store, dice, step="step" in sys.argv)
-        except faults.Overtaken as error:
+        except fencing.LeaseLost as error:
             say("overtaken:", error)
             return 3
     return 0

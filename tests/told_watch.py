@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from volary.engine import feed
+from volary.engine.observers import feed
 
 GATE = "WAVE_GATE"
 FAILED, UNREACHABLE = "failed", "unreachable"

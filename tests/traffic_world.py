@@ -14,8 +14,8 @@ import pytest
 
 import process_time
 import stage_world
-from volary.sandbox import fleet, proxies
-from volary.sandbox.dataplane import load
+from kube_sandbox import fleet, proxies
+from kube_sandbox.dataplane import load
 
 #: Requests per second and cluster during a release.
 RATE = 100.0

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from volary.analysis import verdict
+from volary.analysis.verdicts import rule_verdicts
 from volary.model import analysis
 from volary.model.analysis import Deviation, Judgement, Kind, Range, Reading, Role, Strategy
 
@@ -86,4 +86,4 @@ def counted(pairs: Sequence[tuple[float, float, float, float]]) -> analysis.Seri
 def judge(rule: analysis.Rule, history: analysis.Series, minute: int = -1) -> analysis.Verdict:
     """Judge at the end of the analysis, or at a minute of it."""
     now = history.ends if minute < 0 else START + minute * MINUTE
-    return verdict.judge(rule, history, now)
+    return rule_verdicts.judge(rule, history, now)

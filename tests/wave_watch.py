@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import cluster_watch
 import told_watch
+from kube_sandbox import fleet
 from told_watch import Allowed
-from volary.engine import feed
-from volary.sandbox import fleet
+from volary.engine.observers import feed
 
 __all__ = ["Allowed", "Watch", "watched"]
 

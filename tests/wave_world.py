@@ -5,13 +5,15 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from stage_world import NEW, OLD, SPEED, Clock, World, world
-from volary.controller import waving
-from volary.engine import feed, local, rules, state
-from volary.engine import plan as engine_plan
-from volary.model import application as applications
-from volary.model import clock as clocks
-from volary.model import fleet as fleets
-from volary.model import manifest, placement, stage
+from volary.controller.planning import run_waves
+from volary.engine.execution import runners
+from volary.engine.observers import feed
+from volary.engine.runs import policies, run_builder, state
+from volary.model import applications, clocks
+from volary.model.fleet import fleets
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
+from volary.model.placement import rollouts
 from volary.stages import executor as stage_executor
 
 __all__ = [
@@ -27,7 +29,11 @@ __all__ = [
     "world",
 ]
 
-SYNC = (stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), timeout=timedelta(seconds=20)),)
+SYNC = (
+    pipelines.Stage(
+        pipelines.StageName.SYNC, pipelines.SyncOptions(), timeout=timedelta(seconds=20)
+    ),
+)
 
 
 @dataclass
@@ -36,7 +42,7 @@ class Story:
 
     told: list[feed.RunEvent] = field(default_factory=list)
     run: state.Run | None = None
-    runner: local.Runner | None = None
+    runner: runners.Runner | None = None
     #: Told each event as well, at once.
     heard_by: list[Callable[[feed.RunEvent], None]] = field(default_factory=list)
 
@@ -54,11 +60,11 @@ class Story:
 
 async def moved(
     given: World,
-    waves: placement.Waves,
+    waves: rollouts.Waves,
     *,
-    stages: Sequence[stage.Stage] = SYNC,
+    stages: Sequence[pipelines.Stage] = SYNC,
     labels: Mapping[str, Mapping[str, str]] | None = None,
-    policy: rules.Policy | None = None,
+    policy: policies.Policy | None = None,
     story: Story | None = None,
     clock: clocks.Clock | None = None,
 ) -> Story:
@@ -68,15 +74,15 @@ async def moved(
     given.application = application
     clusters = [fleets.Cluster(name, (labels or {}).get(name, {})) for name in given.names]
     numbered = tuple(replace(each, index=place) for place, each in enumerate(stages))
-    planned = waving.of(application, clusters, numbered)
-    made = engine_plan.Plan(
+    planned = run_waves.plan_waves(application, clusters, numbered)
+    made = run_builder.RunSpec(
         application.name,
         NEW,
-        engine_plan.one_group(given.names),
+        run_builder.one_group(given.names),
         numbered,
         OLD,
         replace(
-            policy or rules.Policy(again_after=timedelta(seconds=0.5)),
+            policy or policies.Policy(again_after=timedelta(seconds=0.5)),
             failures=planned.failures,
             unreachable=planned.unreachable,
         ),
@@ -91,8 +97,8 @@ async def moved(
     carrying = stage_executor.ClusterExecutor(
         application, given.clients, render, clock, given.options
     )
-    run = engine_plan.new_run("run-1", made, clock.now())
-    runner = local.Runner(run, carrying, clock=clock, observers=(story,))
+    run = run_builder.new_run("run-1", made, clock.now())
+    runner = runners.Runner(run, carrying, clock=clock, observers=(story,))
     story.runner = runner
     story.run = await runner.carry_out()
     return story

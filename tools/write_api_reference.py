@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from volary.server import app, guard, permissions
+from volary.server import app, permissions
+from volary.server.authorization import guard
 
 PAGE = Path(__file__).parents[1] / "docs/reference/api.md"
 _START = """\
@@ -114,7 +115,12 @@ def _shapes(described: dict[str, Any]) -> Iterator[str]:
     yield "## Shapes\n"
     used = described["components"]["schemas"]
     for name, shape in sorted(used.items()):
-        if name in ("HTTPValidationError", "ValidationError") or "properties" not in shape:
+        if name in ("HTTPValidationError", "ValidationError"):
+            continue
+        if "enum" in shape:
+            values = ", ".join(f"`{value}`" for value in shape["enum"])
+            yield f"### {name}\n\nOne of {values}.\n"
+        if "properties" not in shape:
             continue
         yield f"### {name}\n\n| Field | Type |\n|---|---|"
         for field, each in shape["properties"].items():

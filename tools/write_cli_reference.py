@@ -9,14 +9,14 @@ from pathlib import Path
 import typer
 import typer.main
 
-from volary.cli import commands
+from volary import main
 
 PAGE = Path(__file__).parents[1] / "docs/reference/cli.md"
 _WIDTH = 100
 _START = """\
 # Command line
 
-Data goes to standard output, talk to standard error. Colours need a terminal and are left out
+Results go to standard output, messages to standard error. Colours need a terminal and are left out
 with `NO_COLOR`; on a terminal `volary run` shows the clusters and stages live, elsewhere line by
 line. Events of `--output json` and exit codes are on [a page of their own](events.md).
 
@@ -26,17 +26,17 @@ This page is written by `tools/write_cli_reference.py` from the commands' own he
 
 def page() -> str:
     """Return the page."""
-    root = typer.main.get_command(commands.app)
+    root = typer.main.get_command(main.app)
     return "\n".join((_START, *_sections(root, "volary")))
 
 
 def _sections(command: object, name: str) -> Iterator[str]:
     """Yield a section for a command, then those of its subcommands."""
-    group = getattr(command, "commands", {})
     if name != "volary":
         yield f"{'#' * (len(name.split()))} `{name}`\n"
     yield f"```text\n{_help(command, name)}\n```\n"
-    for each, inner in group.items():
+    # A group that is mounted from elsewhere knows its commands once it was used.
+    for each, inner in getattr(command, "commands", {}).items():
         yield from _sections(inner, f"{name} {each}")
 
 

@@ -1,7 +1,7 @@
 """Volary: one pipeline, every cluster.
 
-The rooms of the house and what may import what are described in
-``docs/explanation/architecture.md`` and checked by import-linter.
+``docs/explanation/architecture.md`` shows the packages and what may import what; import-linter
+checks it. Start reading at `model.applications`, then `engine.state_machine.machine`.
 """
 
 __version__ = "0.1.0"

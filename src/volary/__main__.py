@@ -1,5 +1,5 @@
 """``python -m volary`` is the `volary` command."""
 
-from volary.cli import main
+from volary import main
 
 main.main()

@@ -19,10 +19,11 @@ import pytest
 
 import process_time
 from sandbox_fixtures import FleetFactory
-from volary.clusters import buffers, discovery, kubeconfig, requests, settings, transport
-from volary.clusters import client as clients
-from volary.clusters import errors as cluster_errors
-from volary.model import fleet
+from volary.clusters.api import api_errors, discovery, requests
+from volary.clusters.client import client_pool, clients
+from volary.clusters.kubeconfig import connections, kubeconfigs
+from volary.clusters.transport import transports
+from volary.model.fleet import fleets
 
 _REAL = os.environ.get("VOLARY_TEST_KUBECONFIG", "")
 
@@ -37,7 +38,7 @@ class Api:
     """An API server, an open client and a namespace of our own."""
 
     client: clients.Client
-    connection: settings.Connection
+    connection: connections.Connection
     catalog: discovery.Catalog
     namespace: str
 
@@ -86,7 +87,7 @@ async def api(request: pytest.FixtureRequest, fleet_of: FleetFactory) -> AsyncIt
     else:
         running = await fleet_of(["us"])
         file = str(running.clusters["us"].kubeconfig_path)
-    connection = kubeconfig.load(fleet.Cluster("us", kubeconfig=(file,)), environment={})
+    connection = kubeconfigs.load(fleets.Cluster("us", kubeconfig=(file,)), environment={})
     namespace = f"volary-test-{uuid.uuid4().hex[:8]}"
     async with clients.open_client(connection, clock=WallClock()) as client:
         catalog = await client.discover()
@@ -178,7 +179,7 @@ async def test_create_and_get(api: Api) -> None:
 
     assert made["data"] == {"k": "v"}
     assert await api.get(api.configmaps, "a") == made
-    with pytest.raises(cluster_errors.AlreadyExists):
+    with pytest.raises(api_errors.AlreadyExists):
         await api.client.create(api.configmaps, api.configmap("a"))
 
 
@@ -200,10 +201,10 @@ async def test_replace_refuses_what_has_changed_since(api: Api) -> None:
     read = await api.client.create(api.configmaps, api.configmap("a", k="1"))
     await api.client.replace(api.configmaps, {**read, "data": {"k": "2"}})
 
-    with pytest.raises(cluster_errors.Conflict) as caught:
+    with pytest.raises(api_errors.Conflict) as caught:
         await api.client.replace(api.configmaps, {**read, "data": {"k": "3"}})
 
-    assert not isinstance(caught.value, cluster_errors.ApplyConflict)
+    assert not isinstance(caught.value, api_errors.ApplyConflict)
     assert (await api.get(api.configmaps, "a"))["data"] == {"k": "2"}
 
 
@@ -220,7 +221,7 @@ async def test_apply_creates_updates_and_leaves_alone(api: Api) -> None:
 async def test_an_apply_conflict_names_manager_and_field(api: Api) -> None:
     await api.client.apply(api.configmaps, api.configmap("a", k="1"), field_manager="somebody")
 
-    with pytest.raises(cluster_errors.ApplyConflict) as caught:
+    with pytest.raises(api_errors.ApplyConflict) as caught:
         await api.client.apply(api.configmaps, api.configmap("a", k="2"))
     assert [(cause.manager, cause.field) for cause in caught.value.causes] == [
         ("somebody", ".data.k")
@@ -231,16 +232,16 @@ async def test_an_apply_conflict_names_manager_and_field(api: Api) -> None:
 
 
 async def test_an_invalid_object_names_its_fields(api: Api) -> None:
-    with pytest.raises(cluster_errors.Invalid) as caught:
+    with pytest.raises(api_errors.Invalid) as caught:
         await api.client.apply(api.kind("Deployment", "apps"), api.deployment(replicas=-1))
 
     assert [cause.field for cause in caught.value.causes] == ["spec.replicas"]
 
 
 async def test_an_unknown_field_is_refused(api: Api) -> None:
-    with pytest.raises(cluster_errors.RequestError, match="replicaz"):
+    with pytest.raises(api_errors.RequestError, match="replicaz"):
         await api.client.apply(api.kind("Deployment", "apps"), api.deployment(replicaz=1))
-    with pytest.raises(cluster_errors.RequestError, match="replicaz"):
+    with pytest.raises(api_errors.RequestError, match="replicaz"):
         await api.client.create(api.kind("Deployment", "apps"), api.deployment(replicaz=1))
 
 
@@ -248,7 +249,7 @@ async def test_a_namespace_that_is_missing(api: Api) -> None:
     body = api.configmap("a")
     body["metadata"]["namespace"] = "volary-no-such-namespace"
 
-    with pytest.raises(cluster_errors.NotFound, match='namespaces "volary-no-such-namespace"'):
+    with pytest.raises(api_errors.NotFound, match='namespaces "volary-no-such-namespace"'):
         await api.client.create(api.configmaps, body)
 
 
@@ -292,9 +293,9 @@ async def test_delete_only_the_one_that_was_looked_at(api: Api) -> None:
     made = await api.client.create(api.configmaps, api.configmap("a"))
     where = {"namespace": api.namespace}
 
-    with pytest.raises(cluster_errors.Conflict):
+    with pytest.raises(api_errors.Conflict):
         await api.client.delete(api.configmaps, "a", uid="another", **where)
-    with pytest.raises(cluster_errors.Conflict):
+    with pytest.raises(api_errors.Conflict):
         await api.client.delete(api.configmaps, "a", resource_version="1", **where)
     assert await api.get(api.configmaps, "a") == made
 
@@ -406,10 +407,10 @@ async def test_a_place_of_long_ago_is_listed_again(api: Api) -> None:
 
 async def test_wrong_credentials(api: Api) -> None:
     tls = replace(api.connection.tls, certificate=b"", key=b"")
-    connection = replace(api.connection, credentials=settings.Token("wrong-token"), tls=tls)
+    connection = replace(api.connection, credentials=connections.Token("wrong-token"), tls=tls)
 
     async with clients.open_client(connection, clock=WallClock()) as stranger:
-        with pytest.raises(cluster_errors.Unauthorized) as caught:
+        with pytest.raises(api_errors.Unauthorized) as caught:
             await stranger.list(api.configmaps)
 
     assert "list configmaps" in str(caught.value)
@@ -418,21 +419,21 @@ async def test_wrong_credentials(api: Api) -> None:
 
 async def test_an_answer_beyond_the_limit(api: Api) -> None:
     await api.client.create(api.configmaps, api.configmap("a", k="x" * 20_000))
-    limits = transport.Limits(largest_answer=10_000)
+    limits = transports.Limits(largest_answer=10_000)
 
     async with clients.open_client(api.connection, clock=WallClock(), limits=limits) as frugal:
-        with pytest.raises(cluster_errors.TooLarge):
+        with pytest.raises(api_errors.TooLarge):
             await frugal.get(api.configmaps, "a", namespace=api.namespace)
         assert await frugal.version()
 
 
 async def test_a_large_object_comes_whole_through_small_buffers(api: Api) -> None:
     large = "0123456789abcdef" * 50_000
-    buffers.shrink()
+    client_pool.shrink_tls_buffers()
     async with clients.open_client(api.connection, clock=WallClock()) as client:
         await client.create(api.configmaps, api.configmap("large", text=large))
         found = await client.get(api.configmaps, "large", namespace=api.namespace)
 
-    assert sslproto.SSLProtocol.max_size == buffers.SIZE
+    assert sslproto.SSLProtocol.max_size == client_pool.TLS_BUFFER_SIZE
     assert found is not None
     assert found["data"]["text"] == large

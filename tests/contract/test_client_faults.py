@@ -10,17 +10,18 @@ from typing import Any
 import pytest
 
 import process_time
+from kube_sandbox import fleet
+from kube_sandbox.faults import faults
 from sandbox_fixtures import FleetFactory
-from volary.clusters import breaker, discovery, pool, retries, transport
-from volary.clusters import client as clients
-from volary.clusters import errors as cluster_errors
-from volary.model import fleet as fleets
-from volary.sandbox import faults, fleet
+from volary.clusters.api import api_errors, discovery
+from volary.clusters.client import client_pool, clients
+from volary.clusters.transport import circuit_breaker, retries, transports
+from volary.model.fleet import fleets
 
-LIMITS = transport.Limits(
+LIMITS = transports.Limits(
     timeout=0.5,
     retry=retries.Policy(tries=8, base=timedelta(milliseconds=5)),
-    circuit=breaker.Rules(lasting=0.2, pause=0.5),
+    circuit=circuit_breaker.Rules(lasting=0.2, pause=0.5),
 )
 CONFIGMAPS = discovery.Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
 
@@ -33,7 +34,7 @@ class WallClock:
 class Pair:
     """Two running clusters, ``us`` that is healthy and ``eu`` that will not be."""
 
-    def __init__(self, running: fleet.Fleet, opened: pool.Pool) -> None:
+    def __init__(self, running: fleet.Fleet, opened: client_pool.ClientPool) -> None:
         self._running = running
         self._opened = opened
 
@@ -55,7 +56,9 @@ async def pair(fleet_of: FleetFactory) -> AsyncIterator[Pair]:
             for name, cluster in running.clusters.items()
         )
     )
-    async with pool.open_pool(members, clock=WallClock(), limits=LIMITS, environment={}) as opened:
+    async with client_pool.open_pool(
+        members, clock=WallClock(), limits=LIMITS, environment={}
+    ) as opened:
         yield Pair(running, opened)
 
 
@@ -96,7 +99,7 @@ async def test_what_is_denied_names_verb_and_resource(pair: Pair) -> None:
     client = await pair.client("eu")
     pair.break_eu(denied=(faults.Denial("patch", "configmaps"),))
 
-    with pytest.raises(cluster_errors.Forbidden) as caught:
+    with pytest.raises(api_errors.Forbidden) as caught:
         await client.apply(CONFIGMAPS, configmap("a"))
 
     assert "patch" in str(caught.value)
@@ -107,7 +110,7 @@ async def test_an_expired_token(pair: Pair) -> None:
     client = await pair.client("eu")
     pair.break_eu(expired_tokens=True)
 
-    with pytest.raises(cluster_errors.Unauthorized):
+    with pytest.raises(api_errors.Unauthorized):
         await client.version()
 
 
@@ -117,13 +120,13 @@ async def test_a_lost_cluster_is_left_alone_and_comes_back(pair: Pair, how: faul
     await lost.version()
     pair.break_eu(lost=how)
 
-    with pytest.raises(cluster_errors.Unreachable, match="cluster eu at https://"):
+    with pytest.raises(api_errors.Unreachable, match="cluster eu at https://"):
         await lost.version()
     assert await healthy.version()
     await asyncio.sleep(LIMITS.circuit.lasting)
-    with pytest.raises(cluster_errors.Unreachable):
+    with pytest.raises(api_errors.Unreachable):
         await lost.version()
-    with pytest.raises(cluster_errors.CircuitOpen, match="has not answered for"):
+    with pytest.raises(api_errors.CircuitOpen, match="has not answered for"):
         await lost.version()
 
     pair.break_eu()

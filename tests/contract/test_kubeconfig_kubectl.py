@@ -23,10 +23,12 @@ from aiohttp import web
 
 from fixed_clock import FixedClock
 from scripted_server import Asked, ScriptedServer, serve
-from volary.clusters import client as clients
-from volary.clusters import errors as cluster_errors
-from volary.clusters import kubeconfig, retries, transport
-from volary.model import errors, fleet
+from volary.clusters.api import api_errors
+from volary.clusters.client import clients
+from volary.clusters.kubeconfig import kubeconfigs
+from volary.clusters.transport import retries, transports
+from volary.model import errors
+from volary.model.fleet import fleets
 
 _KUBECTL = Path(sys.executable).parent / "kubectl"
 KUBECTL = str(_KUBECTL) if _KUBECTL.exists() else shutil.which("kubectl")
@@ -126,8 +128,8 @@ async def kubectl(config: Path, *arguments: str, **environment: str) -> tuple[in
 async def ours(config: Path, **environment: str) -> str:
     """Ask for the version as our client does."""
     found = {"KUBECONFIG": str(config), **environment}
-    connection = kubeconfig.load(fleet.Cluster("us"), environment=found)
-    limits = transport.Limits(retry=retries.Policy(tries=1))
+    connection = kubeconfigs.load(fleets.Cluster("us"), environment=found)
+    limits = transports.Limits(retry=retries.Policy(tries=1))
     async with clients.open_client(connection, clock=FixedClock(), limits=limits) as client:
         return await client.version()
 
@@ -221,7 +223,7 @@ async def test_server_name(place: Place) -> None:
     config = place.write({"token": "abc"}, place.cluster(server=url))
     code, _, complaint = await kubectl(config)
     assert (code, "certificate" in complaint) == (1, True)
-    with pytest.raises(cluster_errors.Unreachable, match="not trusted: Hostname mismatch"):
+    with pytest.raises(api_errors.Unreachable, match="not trusted: Hostname mismatch"):
         await ours(config)
 
     named = place.cluster(server=url, **{"tls-server-name": "kube.example"})
@@ -239,10 +241,10 @@ async def test_an_authority_that_is_not_known_is_refused(place: Place) -> None:
 
     code, _, complaint = await kubectl(config)
     assert (code, "certificate" in complaint) == (1, True)
-    with pytest.raises(cluster_errors.Unreachable) as caught:
+    with pytest.raises(api_errors.Unreachable) as caught:
         await ours(config)
 
-    assert caught.value.silence is cluster_errors.Silence.UNTRUSTED
+    assert caught.value.reason is api_errors.UnreachableReason.UNTRUSTED
     assert not caught.value.sent
     assert place.server.seen == []
 
@@ -251,7 +253,7 @@ async def test_a_server_name_that_is_not_certified_is_refused(place: Place) -> N
     config = place.write({"token": "t"}, place.cluster(**{"tls-server-name": "evil.example"}))
 
     assert (await kubectl(config))[0] == 1
-    with pytest.raises(cluster_errors.Unreachable, match="not trusted"):
+    with pytest.raises(api_errors.Unreachable, match="not trusted"):
         await ours(config)
 
 
@@ -367,7 +369,7 @@ async def test_several_files_merge_alike(place: Place) -> None:
     _, output, _ = await kubectl(Path(files), "config", "view", "--merge", "--raw", "-o", "json")
     theirs = json.loads(output)
 
-    merged = kubeconfig.read((), environment={"KUBECONFIG": files})
+    merged = kubeconfigs.read((), environment={"KUBECONFIG": files})
 
     assert merged.current_context == theirs["current-context"]
     assert {name: entry.body for name, entry in merged.users.items()} == {

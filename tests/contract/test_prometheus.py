@@ -19,19 +19,19 @@ import yaml
 
 import process_time
 import scripted_server
-from volary.analysis import queries
-from volary.analysis.providers import opening, query
-from volary.config import placeholders
-from volary.controller import system_clock
-from volary.model import analysis, application, provider
-from volary.sandbox import prometheus
-from volary.sandbox.dataplane import programs
+from kube_sandbox import prometheus
+from kube_sandbox.dataplane import programs
+from volary.analysis.metering import query_templates
+from volary.analysis.providers import provider_pool, query
+from volary.config.stages import query_placeholders
+from volary.controller import inputs
+from volary.model import analysis, applications, metric_providers
 
 pytestmark = pytest.mark.skipif(
     not prometheus.is_installed(), reason="the program prometheus is not installed"
 )
 
-Metrics, Method = provider.Metrics, application.RoutingMethod
+Metrics, Method = metric_providers.Metrics, applications.RoutingMethod
 #: Requests between two scrapes, of which so many fail.
 STEPS = {"canary": (20, 1), "primary": (100, 0)}
 
@@ -41,11 +41,11 @@ class Page:
 
     def __init__(self) -> None:
         self.scrapes = 0
-        self.first = system_clock.SystemClock().now()
+        self.first = inputs.SystemClock().now()
 
     async def handle(self, asked: scripted_server.Asked) -> aiohttp.web.StreamResponse:
         if not self.scrapes:
-            self.first = system_clock.SystemClock().now()
+            self.first = inputs.SystemClock().now()
         self.scrapes += 1
         lines: list[str] = []
         for cluster in ("us", "eu"):
@@ -184,7 +184,7 @@ async def scraping(directory: Path, port: int) -> AsyncIterator[Place]:
 
         try:
             await has_scraped(8)
-            moment = system_clock.SystemClock().now()
+            moment = inputs.SystemClock().now()
             window = timedelta(seconds=math.ceil((moment - page.first).total_seconds()))
             # What was scraped before the moment is kept when the next but one has begun.
             await has_scraped(page.scrapes + 2)
@@ -193,18 +193,18 @@ async def scraping(directory: Path, port: int) -> AsyncIterator[Place]:
             await program.stop()
 
 
-def settings(address: str, **options: object) -> provider.Provider:
-    return provider.Provider(
+def settings(address: str, **options: object) -> metric_providers.Provider:
+    return metric_providers.Provider(
         "prometheus",
-        provider.ProviderType.PROMETHEUS,
-        provider.Access(address),
-        provider.PrometheusOptions(**options),  # type: ignore[arg-type]
+        metric_providers.ProviderType.PROMETHEUS,
+        metric_providers.Access(address),
+        metric_providers.PrometheusOptions(**options),  # type: ignore[arg-type]
     )
 
 
 def filled(place: Place, text: str, variant: str, cluster: str = "us") -> str:
     workload = "shop" if variant == "primary" else f"shop-{variant}"
-    values = placeholders.Values(
+    values = query_placeholders.Values(
         application="shop",
         variant=variant,
         namespace="web",
@@ -216,11 +216,11 @@ def filled(place: Place, text: str, variant: str, cluster: str = "us") -> str:
         ingress="shop",
         route="shop",
     )
-    return placeholders.fill(text, values)
+    return query_placeholders.fill(text, values)
 
 
 async def ask(
-    providers: opening.Providers,
+    providers: provider_pool.Providers,
     place: Place,
     text: str,
     shape: query.Shape = query.Shape.POINTS,
@@ -240,8 +240,8 @@ async def test_a_real_prometheus_is_asked(tmp_path: Path, free_port: int) -> Non
 
 async def check_answers(place: Place) -> None:
     """Whatever PromQL can give: values, several, none, NaN, infinity, a matrix, an error."""
-    async with opening.open_providers(
-        [settings(place.address)], clock=system_clock.SystemClock()
+    async with provider_pool.open_providers(
+        [settings(place.address)], clock=inputs.SystemClock()
     ) as providers:
         assert (await ask(providers, place, "scalar(vector(4))")).values == (4.0,)
         several = await ask(providers, place, 'vector(1) or label_replace(vector(2),"a","b","","")')
@@ -269,23 +269,23 @@ async def check_answers(place: Place) -> None:
         long = " or ".join(f'up{{instance="{i}"}}' for i in range(200))
         assert (await ask(providers, place, f"{long} or vector(5)")).values == (5.0,)
     page = settings(f"{place.address}/graph")
-    async with opening.open_providers([page], clock=system_clock.SystemClock()) as providers:
+    async with provider_pool.open_providers([page], clock=inputs.SystemClock()) as providers:
         assert (await ask(providers, place, "up")).reading is analysis.Reading.ERROR
 
 
 async def check_ranges(place: Place) -> None:
-    every = replace(settings(place.address), points=provider.Points.ALL)
-    async with opening.open_providers([every], clock=system_clock.SystemClock()) as providers:
-        asked = query.Query("vector(1)", system_clock.SystemClock().now(), timedelta(minutes=5))
+    every = replace(settings(place.address), points=metric_providers.Points.ALL)
+    async with provider_pool.open_providers([every], clock=inputs.SystemClock()) as providers:
+        asked = query.Query("vector(1)", inputs.SystemClock().now(), timedelta(minutes=5))
         assert (await providers.measure(asked)).values == (1.0,) * 6
 
 
 async def check_family(place: Place, family: Metrics) -> None:
     one = settings(place.address, metrics=family, cluster_label="cluster")
-    async with opening.open_providers([one], clock=system_clock.SystemClock()) as providers:
+    async with provider_pool.open_providers([one], clock=inputs.SystemClock()) as providers:
 
         async def built_in(name: str, variant: str) -> tuple[float, ...]:
-            found = queries.find(name, Method.POD_SELECTOR, one, variant=variant)
+            found = query_templates.find(name, Method.POD_SELECTOR, one, variant=variant)
             shape = query.Shape.TOTAL if found.total else query.Shape.POINTS
             texts = [each for each in (found.query, found.total) if each]
             answers = [
@@ -294,14 +294,16 @@ async def check_family(place: Place, family: Metrics) -> None:
             assert all(each.values for each in answers), (family, name, variant, answers)
             return tuple(each.values[0] for each in answers)
 
-        assert await built_in(queries.SUCCESS_RATE, "canary") == (pytest.approx(95.0),)
-        assert await built_in(queries.SUCCESS_RATE, "primary") == (pytest.approx(100.0),)
+        assert await built_in(query_templates.SUCCESS_RATE, "canary") == (pytest.approx(95.0),)
+        assert await built_in(query_templates.SUCCESS_RATE, "primary") == (pytest.approx(100.0),)
         milliseconds = 80.0 if family is Metrics.NGINX else 99.5
         for variant in STEPS:
-            assert await built_in(queries.DURATION, variant) == (pytest.approx(milliseconds),)
-        failed, everything = await built_in(queries.ERRORS, "canary")
+            assert await built_in(query_templates.DURATION, variant) == (
+                pytest.approx(milliseconds),
+            )
+        failed, everything = await built_in(query_templates.ERRORS, "canary")
         assert failed / everything == pytest.approx(0.05)
-        none, everything = await built_in(queries.ERRORS, "primary")
+        none, everything = await built_in(query_templates.ERRORS, "primary")
         assert none == 0
         assert everything > 0
 
@@ -309,8 +311,8 @@ async def check_family(place: Place, family: Metrics) -> None:
 async def check_clusters(place: Place) -> None:
     """Of several clusters in one place, one's failures do not count for the other."""
     one = settings(place.address, metrics=Metrics.ISTIO, cluster_label="cluster")
-    found = queries.find(queries.SUCCESS_RATE, Method.ISTIO, one)
-    async with opening.open_providers([one], clock=system_clock.SystemClock()) as providers:
+    found = query_templates.find(query_templates.SUCCESS_RATE, Method.ISTIO, one)
+    async with provider_pool.open_providers([one], clock=inputs.SystemClock()) as providers:
         us = await ask(providers, place, filled(place, found.query, "canary", "us"))
         eu = await ask(providers, place, filled(place, found.query, "canary", "eu"))
         asia = await ask(providers, place, filled(place, found.query, "canary", "asia"))

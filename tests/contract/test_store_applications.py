@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 import store_fixtures as given
-from volary.model import resource
-from volary.store import faults, protocol, records
+from volary.model.objects import manifest
+from volary.store import fencing, protocol, records
 
 
 async def test_an_application_comes_back(store: protocol.Store) -> None:
@@ -31,7 +31,7 @@ async def test_only_a_change_makes_a_new_version(store: protocol.Store) -> None:
 
 async def test_an_application_is_forgotten_with_all_but_its_runs(store: protocol.Store) -> None:
     commit = records.CommitRecord("shop", "abc", given.at(1))
-    item = records.InventoryItem(resource.ResourceKey("", "Service", "shop", "web"), "v1", "abc")
+    item = records.InventoryItem(manifest.ResourceKey("", "Service", "shop", "web"), "v1", "abc")
     for name in ("shop", "cart"):
         await store.applications.keep(replace(given.SHOP, name=name), fence=None)
         await store.commits.keep(replace(commit, application=name), fence=None)
@@ -59,7 +59,7 @@ async def test_who_was_overtaken_forgets_no_application(store: protocol.Store) -
     await store.leases.acquire("drive", "b", timedelta(minutes=1))
     await store.applications.keep(given.SHOP, fence=None)
 
-    with pytest.raises(faults.Overtaken):
+    with pytest.raises(fencing.LeaseLost):
         await store.applications.forget("shop", fence=old.fence)
     assert await store.applications.get("shop") is not None
 
@@ -76,7 +76,7 @@ async def test_a_commit_keeps_the_time_it_was_seen_first(store: protocol.Store) 
 
 async def test_an_inventory_is_replaced(store: protocol.Store) -> None:
     def item(kind: str, name: str, commit: str) -> records.InventoryItem:
-        key = resource.ResourceKey("", kind, "shop", name)
+        key = manifest.ResourceKey("", kind, "shop", name)
         return records.InventoryItem(key, "v1", commit)
 
     await store.inventory.replace("shop", "eu", [item("Service", "eu", "a")], fence=None)

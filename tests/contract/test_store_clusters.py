@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 import store_fixtures as given
-from volary.model import record
-from volary.store import faults, protocol, records
+from volary.model.runs import run_records
+from volary.store import fencing, protocol, records
 
 US = records.ClusterRecord("us", "ready", {"since": "x"}, given.at(1))
 EU = records.ClusterRecord("eu", "unreachable", {}, given.at(2))
@@ -33,10 +33,10 @@ async def test_who_was_overtaken_keeps_no_cluster(store: protocol.Store) -> None
     assert old is not None
     await store.leases.release(old)
     await store.leases.acquire("drive", "b", timedelta(minutes=1))
-    fence: record.Fence = old.fence
+    fence: run_records.Fence = old.fence
 
-    with pytest.raises(faults.Overtaken):
+    with pytest.raises(fencing.LeaseLost):
         await store.clusters.keep([US], fence=fence)
-    with pytest.raises(faults.Overtaken):
+    with pytest.raises(fencing.LeaseLost):
         await store.clusters.forget(["us"], fence=fence)
     assert await store.clusters.list() == ()

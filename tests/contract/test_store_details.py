@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import store_fixtures as given
-from volary.model import record
+from volary.model.runs import run_records
 from volary.store import protocol, records
 
 TASK = records.TaskKey("run-1", "1-K8S_SYNC", "us", 1)
@@ -12,7 +12,7 @@ TASK = records.TaskKey("run-1", "1-K8S_SYNC", "us", 1)
 async def test_events_are_numbered_per_run_and_placed_over_all(store: protocol.Store) -> None:
     await store.keep_transition(given.first("run-1"), fence=None)
     await store.keep_transition(given.first("run-2", application="cart"), fence=None)
-    more = record.Transition(
+    more = run_records.Transition(
         given.head("run-1"), 1, given.at(1), feed=(given.told("run-finished", 1, reason="done"),)
     )
     await store.keep_transition(more, fence=None)

@@ -6,8 +6,9 @@ from datetime import timedelta
 import pytest
 
 import store_fixtures as given
-from volary.model import record, resource
-from volary.store import faults, protocol, records
+from volary.model.objects import manifest
+from volary.model.runs import run_records
+from volary.store import fencing, protocol, records
 
 MINUTE = timedelta(minutes=1)
 TASK = records.TaskKey("run-1", "1-K8S_SYNC", "us", 1)
@@ -48,7 +49,7 @@ async def test_an_expired_lease_is_taken_over_with_a_higher_number(
 
     assert theirs is not None
     assert theirs.number == mine.number + 1
-    with pytest.raises(faults.Overtaken, match="took over the lease drive"):
+    with pytest.raises(fencing.LeaseLost, match="took over the lease drive"):
         await store.leases.renew(mine, MINUTE)
     await store.leases.release(mine)
     assert await store.leases.current("drive") == theirs
@@ -72,7 +73,7 @@ async def test_a_released_lease_is_free_at_once_and_its_number_grows_on(
     assert mine is not None
     await store.leases.release(mine)
     assert await store.leases.current("drive") is None
-    with pytest.raises(faults.Overtaken):
+    with pytest.raises(fencing.LeaseLost):
         await store.leases.renew(mine, MINUTE)
     theirs = await store.leases.acquire("drive", "other", MINUTE)
 
@@ -87,7 +88,7 @@ async def test_an_earlier_life_of_the_same_owner_is_fenced_off(store: protocol.S
     assert earlier is not None
     assert later is not None
     assert later.number == earlier.number + 1
-    with pytest.raises(faults.Overtaken):
+    with pytest.raises(fencing.LeaseLost):
         await store.keep_transition(given.first(), fence=earlier.fence)
 
 
@@ -109,9 +110,9 @@ async def test_who_was_overtaken_can_write_nothing(
     turned_clock.turn(minutes=2)
     assert await store.leases.acquire("drive", "other", MINUTE)
     stale = mine.fence
-    key = resource.ResourceKey("", "Service", "shop", "web")
+    key = manifest.ResourceKey("", "Service", "shop", "web")
     writes = [
-        store.keep_transition(record.Transition(given.head(), 1, given.at(1)), fence=stale),
+        store.keep_transition(run_records.Transition(given.head(), 1, given.at(1)), fence=stale),
         store.keep_transition(given.first("run-2"), fence=stale),
         store.runs.settle("run-1", ["wake"], fence=stale),
         store.logs.append([given.line("late")], fence=stale),
@@ -128,7 +129,7 @@ async def test_who_was_overtaken_can_write_nothing(
     results = await asyncio.gather(*writes, return_exceptions=True)
     run = await store.runs.load("run-1")
 
-    assert [type(result) for result in results] == [faults.Overtaken] * len(writes)
+    assert [type(result) for result in results] == [fencing.LeaseLost] * len(writes)
     assert run is not None
     assert (run.version, len(run.commands)) == (1, 2)
     assert await store.runs.load("run-2") is None
@@ -143,8 +144,8 @@ async def test_who_was_overtaken_can_write_nothing(
 
 
 async def test_a_lease_that_was_never_given_opens_nothing(store: protocol.Store) -> None:
-    with pytest.raises(faults.Overtaken):
-        await store.keep_transition(given.first(), fence=record.Fence("drive", 1))
+    with pytest.raises(fencing.LeaseLost):
+        await store.keep_transition(given.first(), fence=run_records.Fence("drive", 1))
 
 
 async def test_an_expired_lease_that_nobody_took_still_opens(

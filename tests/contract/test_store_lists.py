@@ -6,7 +6,7 @@ import pytest
 
 import store_fixtures as given
 from volary.model import errors
-from volary.model.status import RunStatus
+from volary.model.statuses import RunStatus
 from volary.store import protocol, records
 
 

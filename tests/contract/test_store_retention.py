@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import store_fixtures as given
-from volary.model.status import RunStatus
+from volary.model.statuses import RunStatus
 from volary.store import protocol, records
 
 TASK = records.TaskKey("run-1", "1-K8S_SYNC", "us", 1)

@@ -7,16 +7,16 @@ from datetime import timedelta
 import pytest
 
 import store_fixtures as given
-from volary.model import record
-from volary.model.status import RunStatus, TaskStatus
-from volary.store import faults, protocol
+from volary.model.runs import run_records
+from volary.model.statuses import RunStatus, TaskStatus
+from volary.store import fencing, protocol
 
 
 async def test_a_new_run_comes_back_whole(store: protocol.Store) -> None:
     kept = await store.keep_transition(given.first(), fence=None)
 
-    assert kept == record.Kept(version=1, last_event=2)
-    assert await store.runs.load("run-1") == record.StoredRun(
+    assert kept == run_records.KeptTransition(version=1, last_event=2)
+    assert await store.runs.load("run-1") == run_records.StoredRun(
         head=given.head(),
         version=1,
         last_event=2,
@@ -31,27 +31,27 @@ async def test_a_new_run_comes_back_whole(store: protocol.Store) -> None:
 async def test_what_a_transition_does_not_name_stays(store: protocol.Store) -> None:
     await store.keep_transition(given.first(), fence=None)
     done = given.task("us", 0, status=TaskStatus.SUCCEEDED, ready=3)
-    step = record.Transition(
+    step = run_records.Transition(
         head=given.head(status=RunStatus.WAITING),
         expected_version=1,
         at=given.at(1),
         tasks=(done,),
         events=({"event": "TaskFinished"},),
         settled=("start us", "never there"),
-        commands=(record.CommandRecord("wake", {"at": "later"}),),
+        commands=(run_records.CommandRecord("wake", {"at": "later"}),),
         feed=(given.told("task-finished", 1),),
     )
 
     kept = await store.keep_transition(step, fence=None)
     run = await store.runs.load("run-1")
 
-    assert kept == record.Kept(version=2, last_event=3)
+    assert kept == run_records.KeptTransition(version=2, last_event=3)
     assert run is not None
     assert run.head.status is RunStatus.WAITING
     assert run.document == {"schema": 1}
     assert run.origin == {"by": "ana"}
     assert run.tasks == (done, given.task("eu", 1))
-    assert run.commands == (record.CommandRecord("wake", {"at": "later"}),)
+    assert run.commands == (run_records.CommandRecord("wake", {"at": "later"}),)
     assert await store.events.journal("run-1") == (
         (1, {"event": "Start"}),
         (2, {"event": "TaskFinished"}),
@@ -63,12 +63,12 @@ async def test_events_of_one_step_have_versions_of_their_own(store: protocol.Sto
     """What several clusters reported together is one transaction, and still told apart."""
     await store.keep_transition(given.first(), fence=None)
     lot = tuple({"event": "TaskFinished", "target": each} for each in ("us", "eu", "asia"))
-    step = record.Transition(given.head(), 1, given.at(1), events=lot)
+    step = run_records.Transition(given.head(), 1, given.at(1), events=lot)
 
     kept = await store.keep_transition(step, fence=None)
     again = await store.keep_transition(step, fence=None)
     quiet = await store.keep_transition(
-        record.Transition(given.head(), kept.version, given.at(2)), fence=None
+        run_records.Transition(given.head(), kept.version, given.at(2)), fence=None
     )
 
     assert (kept.version, again, quiet.version) == (4, kept, 5)
@@ -77,7 +77,9 @@ async def test_events_of_one_step_have_versions_of_their_own(store: protocol.Sto
 
 async def test_a_document_is_replaced_as_a_whole(store: protocol.Store) -> None:
     await store.keep_transition(given.first(), fence=None)
-    step = record.Transition(given.head(), 1, given.at(1), document={"schema": 1, "held": True})
+    step = run_records.Transition(
+        given.head(), 1, given.at(1), document={"schema": 1, "held": True}
+    )
 
     await store.keep_transition(step, fence=None)
     run = await store.runs.load("run-1")
@@ -124,7 +126,7 @@ async def test_a_transition_from_another_version_is_refused(
     await store.keep_transition(given.first(), fence=None)
     wrong = replace(given.first(), expected_version=version, document={"schema": 1, "mine": True})
 
-    with pytest.raises(faults.VersionConflict, match=f"at version 1, not at {version}"):
+    with pytest.raises(fencing.VersionConflict, match=f"at version 1, not at {version}"):
         await store.keep_transition(wrong, fence=None)
 
     run = await store.runs.load("run-1")
@@ -136,7 +138,7 @@ async def test_a_transition_from_another_version_is_refused(
 async def test_of_two_who_saw_the_same_version_one_wins(store: protocol.Store) -> None:
     await store.keep_transition(given.first(), fence=None)
     steps = [
-        record.Transition(given.head(), 1, given.at(1), events=({"event": str(number)},))
+        run_records.Transition(given.head(), 1, given.at(1), events=({"event": str(number)},))
         for number in range(5)
     ]
 
@@ -144,8 +146,8 @@ async def test_of_two_who_saw_the_same_version_one_wins(store: protocol.Store) -
         *(store.keep_transition(step, fence=None) for step in steps), return_exceptions=True
     )
 
-    assert sum(isinstance(result, record.Kept) for result in results) == 1
-    assert sum(isinstance(result, faults.VersionConflict) for result in results) == 4
+    assert sum(isinstance(result, run_records.KeptTransition) for result in results) == 1
+    assert sum(isinstance(result, fencing.VersionConflict) for result in results) == 4
     assert len(await store.events.journal("run-1")) == 2
 
 
@@ -158,9 +160,13 @@ async def test_many_runs_at_once_are_all_kept(store: protocol.Store) -> None:
         *(store.keep_transition(each, fence=None) for each in transitions), return_exceptions=True
     )
 
-    wrong = [number for number, each in enumerate(results) if not isinstance(each, record.Kept)]
+    wrong = [
+        number
+        for number, each in enumerate(results)
+        if not isinstance(each, run_records.KeptTransition)
+    ]
     assert wrong == [70]
-    assert isinstance(results[70], faults.VersionConflict)
+    assert isinstance(results[70], fencing.VersionConflict)
     assert len(await store.runs.unfinished()) == 149
 
 
@@ -218,12 +224,12 @@ async def test_commands_are_settled(store: protocol.Store) -> None:
 
 async def test_approvals_are_kept_in_order(store: protocol.Store) -> None:
     given_by = [
-        record.ApprovalRecord("1-K8S_SYNC", "rest", name, given.at(2), name != "cy", "why not")
+        run_records.ApprovalRecord("1-K8S_SYNC", "rest", name, given.at(2), name != "cy", "why not")
         for name in ("zoe", "bo", "cy")
     ]
     await store.keep_transition(given.first(), fence=None)
     for version, approval in enumerate(given_by, 1):
-        step = record.Transition(given.head(), version, given.at(2), approvals=(approval,))
+        step = run_records.Transition(given.head(), version, given.at(2), approvals=(approval,))
         await store.keep_transition(step, fence=None)
 
     assert await store.runs.approvals("run-1") == tuple(given_by)

@@ -101,13 +101,13 @@ def test_the_metrics_server_tells_queries_from_different_ones() -> None:
 
 
 def test_files_to_release_are_applications(tmp_path: Path) -> None:
-    from volary.config import application
+    from volary.config.application import application_files
 
     releasing, rollouts = module("releasing"), module("rollouts")
     for stages in (releasing.CANARY, releasing.PLAIN, releasing.progressive(10)):
         for waves in ("", rollouts.THREE, rollouts.HALVES):
             (files,) = releasing.files(["shop"], stages, "v1", waves=waves).values()
-            loaded = application.parse(
+            loaded = application_files.parse(
                 files["volary.yaml"], file="volary.yaml", default_name="shop"
             )
             assert loaded.problems == ()

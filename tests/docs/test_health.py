@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from volary.manifests import health
+from volary.manifests.health import assessment
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/health.md").read_text()
 
@@ -15,7 +15,7 @@ def test_every_kind_with_a_rule_is_on_the_page() -> None:
     rows = [line for line in PAGE.splitlines() if line.startswith("| ")]
     missing = [
         (group, kind)
-        for group, kind in health.kinds()
+        for group, kind in assessment.kinds()
         if not any((group or "core") in row and _names(kind, row) for row in rows)
     ]
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from volary.config import application, controller
-from volary.model import problem
+from volary.config.application import application_files
+from volary.config.server import settings_files
+from volary.model import errors as model_errors
 
 PAGES = Path(__file__).parents[2] / "docs/how-to"
 
@@ -27,14 +28,14 @@ BLOCKS = blocks("Application")
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_an_application_has_no_error(block: str) -> None:
-    loaded = application.parse(block, file="page.md", default_name="shop")
-    errors = [each for each in loaded.problems if each.severity is problem.Severity.ERROR]
+    loaded = application_files.parse(block, file="page.md", default_name="shop")
+    errors = [each for each in loaded.problems if each.severity is model_errors.Severity.ERROR]
     assert errors == []
 
 
 @pytest.mark.parametrize("block", blocks("Controller"))
 def test_settings_have_no_error(block: str) -> None:
-    assert controller.parse(block, file="page.md").problems == ()
+    assert settings_files.parse(block, file="page.md").problems == ()
 
 
 def test_there_are_some() -> None:

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from volary.config import fleet, lint
-from volary.model import problem, provider
+from volary.config.crosscheck import lint
+from volary.config.fleet import fleet_files
+from volary.model import errors, metric_providers
 
 PAGES = Path(__file__).parents[2] / "docs/how-to"
-NAMES = [each.value for each in provider.ProviderType]
+NAMES = [each.value for each in metric_providers.ProviderType]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -23,7 +24,7 @@ def test_every_type_has_a_page_whose_files_are_right(name: str) -> None:
 
     for each in providers:
         text = yaml.safe_dump({**clusters, "analysisProviders": each})
-        found = fleet.parse(text, file="fleet.yaml")
+        found = fleet_files.parse(text, file="fleet.yaml")
         assert found.require().providers
         assert not found.problems
     text = yaml.safe_dump({**clusters, "analysisProviders": providers[0]})
@@ -37,6 +38,6 @@ def test_every_type_has_a_page_whose_files_are_right(name: str) -> None:
         "spec": {"pipeline": {"stages": [*stages, {"name": "K8S_CANARY_CLEAN"}, clean]}},
     }
     files = {"shop/volary.yaml": yaml.safe_dump(application, sort_keys=False)}
-    found_wrong = lint.check(files, fleet.parse(text, file="fleet.yaml").require())
+    found_wrong = lint.check(files, fleet_files.parse(text, file="fleet.yaml").require())
 
-    assert [each for each in found_wrong if each.severity is problem.Severity.ERROR] == []
+    assert [each for each in found_wrong if each.severity is errors.Severity.ERROR] == []

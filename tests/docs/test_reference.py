@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from volary.config import application
-from volary.engine import feed
+from volary.config.application import application_files
+from volary.engine.observers import feed
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -45,7 +45,7 @@ def test_the_application_file_of_the_readme_is_clean() -> None:
     blocks = re.findall(r"^ *```yaml\n(.*?)^ *```", readme, re.DOTALL | re.MULTILINE)
     text = textwrap.dedent(next(each for each in blocks if "kind: Application" in each))
 
-    loaded = application.parse(text, file="README.md", default_name="")
+    loaded = application_files.parse(text, file="README.md", default_name="")
 
     assert loaded.problems == ()
     assert loaded.require().name == "shop"

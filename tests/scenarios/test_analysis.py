@@ -130,7 +130,7 @@ async def test_killed_in_the_middle_an_analysis_goes_on_and_counts_what_it_saw(
         async with nest.life() as process:
             await _until(nest, _LOOKS, lambda found: found and found >= 3)
             os.kill(process, signal.SIGKILL)
-        kept = json.loads(nest.ask("select document from task_memories")[0][0])
+        kept = json.loads(nest.ask("select document from task_states")[0][0])
         async with nest.life():
             await _until(nest, _STATUS, lambda found: found in ("failed", "rolled_back"))
             await _until(nest, _LOOKS, lambda found: found >= 5)
@@ -139,7 +139,7 @@ async def test_killed_in_the_middle_an_analysis_goes_on_and_counts_what_it_saw(
 
         assert "errors on us: 5 of " in reason, reason
         assert looks <= 7, "it did not begin again"
-        assert json.loads(nest.ask("select document from task_memories")[0][0]) == kept
+        assert json.loads(nest.ask("select document from task_states")[0][0]) == kept
 
 
 async def _until(nest: Any, query: str, holds: Any) -> None:

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
+from kube_sandbox.apiserver.storage import storage, verbs
 from stage_world import NEW, OLD, config, deployment, made, service, shop, world
-from volary.model import application as applications
-from volary.model import json, stage
-from volary.sandbox import storage, verbs
+from volary.model import applications, json
+from volary.model.pipeline import pipelines
 
-Name = stage.StageName
-SYNC = stage.SyncOptions()
+Name = pipelines.StageName
+SYNC = pipelines.SyncOptions()
 USER = verbs.Options(manager="kubectl-edit", agent="kubectl")
 
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import command_world
 import controller_world
 import process_time
+from kube_sandbox import fleet as sandboxes
 from sandbox_fixtures import Kubectl
-from volary.controller import cluster_views, views
-from volary.model import attendance, fleet
-from volary.sandbox import fleet as sandboxes
+from volary.controller.api import representations
+from volary.model.fleet import cluster_health, fleets
 from volary.store import records
 from wave_watch import watched
 
-QUICK = attendance.Rules(
+QUICK = cluster_health.HealthRules(
     interval=timedelta(seconds=0.1),
     patience=timedelta(seconds=0.5),
     failure_threshold=timedelta(seconds=0.4),
@@ -63,8 +63,8 @@ async def controlled(base: Path, *names: str) -> AsyncIterator[controller_world.
 async def until_cluster(
     made: controller_world.Controlled,
     name: str,
-    holds: Callable[[cluster_views.ClusterView], bool],
-) -> cluster_views.ClusterView:
+    holds: Callable[[representations.ClusterView], bool],
+) -> representations.ClusterView:
     found = None
     try:
         async with asyncio.timeout(process_time.HANG):
@@ -89,11 +89,11 @@ async def until_image(made: controller_world.Controlled, target: str, wanted: st
         raise AssertionError(f"{target} never ran {wanted}, but {found!r}") from None
 
 
-def without(members: fleet.Fleet, name: str) -> fleet.Fleet:
+def without(members: fleets.Fleet, name: str) -> fleets.Fleet:
     return replace(members, clusters=tuple(each for each in members.clusters if each.name != name))
 
 
-async def newest(made: controller_world.Controlled) -> views.RunSummaryView:
+async def newest(made: controller_world.Controlled) -> representations.RunSummaryView:
     return (await made.runs())[0]
 
 
@@ -145,7 +145,7 @@ async def test_a_joiner_gets_what_was_completed_and_not_half_a_release(tmp_path:
         held = await made.until_application(
             lambda each: each.run != "" and each.status == "running"
         )
-        await made.until_run(held.run, lambda each: each.wanted_approval is not None)
+        await made.until_run(held.run, lambda each: each.pending_approval is not None)
 
         made.controller.change_fleet(everybody)
         await until_cluster(made, "ap", lambda each: each.status == "ready")
@@ -168,7 +168,7 @@ async def test_a_cordoned_cluster_is_left_out_where_nothing_has_begun(tmp_path: 
         held = await made.until_application(
             lambda each: each.head == second and each.status == "running"
         )
-        await made.until_run(held.run, lambda each: each.wanted_approval is not None)
+        await made.until_run(held.run, lambda each: each.pending_approval is not None)
         cordoned = await made.service.fleet.cordon("eu", controller_world.ANA, reason="1.36")
         touched = await made.service.fleet.cordon("us", controller_world.ANA, reason="1.36")
         await made.until_run(held.run, lambda each: any(one.left_out for one in each.targets))

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import command_world
-from volary.sandbox import verbs
+from kube_sandbox.apiserver.storage import verbs
 
 APPLICATION, WORKLOAD = "app.pipecd.yaml", "deployment.yaml"
 INPUT = "      service:\n        kind: Service"

@@ -3,11 +3,11 @@
 import asyncio
 
 from stage_world import KEY, NEW, OLD, world
-from volary.model import stage
+from volary.model.pipeline import pipelines
 
-ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
-CLEAN = stage.CleanOptions()
-Name = stage.StageName
+ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
+CLEAN = pipelines.CleanOptions()
+Name = pipelines.StageName
 
 
 async def test_the_new_version_goes_canary_first_over_three_clusters() -> None:
@@ -25,12 +25,14 @@ async def test_the_new_version_goes_canary_first_over_three_clusters() -> None:
                 assert given.images(target, "shop-canary") == "shop:v2 1/1"
                 assert given.images(target, "shop-baseline") == "shop:v1 1/1"
 
-            outcomes = await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(0, canary=100))
+            outcomes = await given.run(
+                Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(0, canary=100)
+            )
             assert outcomes["us"].reason == "traffic: canary 100 %"
             for target in everywhere:
                 assert given.traffic(target).by_label(KEY) == {"canary": 1.0}
 
-            outcomes = await given.run(Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions())
+            outcomes = await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions())
             assert {each.status for each in outcomes.values()} == {"succeeded"}, outcomes
             for target in everywhere:
                 assert given.images(target) == "shop:v2 2/2"

@@ -40,7 +40,7 @@ async def test_every_scenario_tells_its_story_and_leaves_nothing_behind(tmp_path
     assert canary.code == 0, canary
     for line in ("simple 2/2  simple-baseline 1/1  simple-canary 1/1", "users: v2 100%"):
         assert canary.out.count(line) >= 3, canary
-    assert "0.0% of their requests would have been lost" in canary.out
+    assert "probe requests to simple during the release, 0.0% failed" in canary.out
 
     assert istio.code == 0, istio
     assert "80/10/10" in istio.out
@@ -49,7 +49,7 @@ async def test_every_scenario_tells_its_story_and_leaves_nothing_behind(tmp_path
     assert broken.code == 0, broken
     assert "eu K8S_CANARY_ROLLOUT failed" in broken.out
     assert "ImagePullBackOff" in broken.out
-    assert "us, eu and asia back as before" in broken.out
+    assert "rollback verified on us, eu and asia" in broken.out
 
 
 async def test_git_drives_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ async def test_git_drives_and_nothing_is_lost(tmp_path: Path) -> None:
     assert told.code == 0, told
     listed = [line.split()[2] for line in told.out.splitlines() if "  simple  " in line][:3]
     assert listed == ["rolled_back", "succeeded", "succeeded"], told
-    assert "takes it back; us, eu and asia back as before" in told.out
+    assert "takes it back; rollback verified on us, eu and asia" in told.out
 
 
 async def test_a_sandbox_is_used_broken_and_ended(tmp_path: Path) -> None:

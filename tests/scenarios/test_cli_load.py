@@ -5,8 +5,9 @@ import signal
 from pathlib import Path
 
 import demo_world
+from kube_sandbox import fleet
+from kube_sandbox.faults import faults_client
 from sandbox_fixtures import Kubectl
-from volary.sandbox import faults_client, fleet
 
 
 class Place:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import command_world
-from volary.sandbox import verbs
+from kube_sandbox.apiserver.storage import verbs
 
 WORKLOAD = "deployment.yaml"
 USER = verbs.Options(manager="kubectl", agent="kubectl")
@@ -115,14 +115,14 @@ async def test_what_was_foreseen_is_what_a_run_does(given: command_world.World) 
     await given.deployed()
     given.edit(WORKLOAD, "simple:v1", "simple:v2", message="Release v2")
     told = await planned(given, "--strategy", "quick")
-    foreseen = {each["object"] for each in told["clusters"][0]["objects"]}
+    previewed = {each["object"] for each in told["clusters"][0]["objects"]}
     before = _specs(given)
 
     ended = await given.run("--strategy", "quick")
 
     assert ended.code == 0, ended
     after = _specs(given)
-    assert foreseen == {name for name in after if after[name] != before.get(name)}
+    assert previewed == {name for name in after if after[name] != before.get(name)}
     assert (await plan(given)).code == 0
 
 

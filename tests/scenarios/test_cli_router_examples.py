@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 import command_world
-from volary.sandbox import crds, verbs
-from volary.sandbox.dataplane import acceptance
+from kube_sandbox import proxies
+from kube_sandbox.apiserver.storage import verbs
+from kube_sandbox.crds import definitions as crd_definitions
 
 GATEWAY = "gateway.networking.k8s.io"
 ROUTES = {
@@ -28,14 +29,18 @@ WEIGHTS = {
 def add_gateway(given: command_world.World) -> None:
     """Given: the platform team's Gateway."""
     registry = given.running.clusters["us"].registry
-    for body in acceptance.gateway():
+    for body in proxies.gateway():
         namespace = body["metadata"].get("namespace", "")
         registry.create(registry.kind_of(body), namespace, body, verbs.Options(manager="team"))
 
 
 @pytest.mark.parametrize("example", ROUTES)
 async def test_an_example_is_released_over_its_router(example: str, tmp_path: Path) -> None:
-    definitions = (*crds.gateway_api(), *crds.smi(), *crds.traefik())
+    definitions = (
+        *crd_definitions.gateway_api(),
+        *crd_definitions.smi(),
+        *crd_definitions.traefik(),
+    )
     async with command_world.world(
         tmp_path, "us", example=example, definitions=definitions
     ) as given:
@@ -58,7 +63,7 @@ async def test_manifests_that_a_router_cannot_use_are_refused_before_anything_is
     tmp_path: Path,
 ) -> None:
     async with command_world.world(
-        tmp_path, "us", example="gateway-api", definitions=crds.gateway_api()
+        tmp_path, "us", example="gateway-api", definitions=crd_definitions.gateway_api()
     ) as given:
         add_gateway(given)
         first = await given.run()

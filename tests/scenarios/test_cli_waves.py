@@ -53,5 +53,5 @@ async def test_a_cluster_goes_back_to_what_it_ran_and_not_to_what_the_others_run
         assert third.code == 1, third
         assert "but " in third.err
         assert " on us" in third.err
-        assert "eu, asia and us back as before" in third.out
+        assert "rollback verified on eu, asia and us" in third.out
         assert told(given) == {"us": v2, "eu": v1, "asia": v1}

@@ -4,10 +4,12 @@ import base64
 from typing import Any
 
 from stage_world import NEW, OLD, World, deployment, made, service, world
-from volary.model import json, manifest, stage
+from volary.model import json
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
 
-Name = stage.StageName
-ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
+Name = pipelines.StageName
+ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
 #: What every way of reading says in the old version, and in the new one.
 BEFORE = {"greeting": "hello", "color": "blue", "token": "one", "flags": "off"}
 AFTER = {"greeting": "good day", "color": "green", "token": "two", "flags": "on"}
@@ -39,14 +41,14 @@ async def test_promotion_brings_it_to_new_pods_and_a_rollback_brings_the_old_one
         first = pods(given, "shop")
         await given.run(Name.CANARY_ROLLOUT, ONE_POD)
 
-        promoted = await given.run(Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions())
+        promoted = await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions())
 
         assert promoted["us"].status == "succeeded", promoted
         assert reads(given, "shop") == [AFTER, AFTER]
         second = pods(given, "shop")
         assert not second & first
 
-        back = await given.run(Name.ROLLBACK, stage.RollbackOptions())
+        back = await given.run(Name.ROLLBACK, pipelines.RollbackOptions())
 
         assert back["us"].status == "succeeded", back
         assert reads(given, "shop") == [BEFORE, BEFORE]
@@ -63,7 +65,7 @@ async def test_a_rollback_of_the_canary_alone_touches_no_pod_of_primary() -> Non
         before = pods(given, "shop")
         await given.run(Name.CANARY_ROLLOUT, ONE_POD)
 
-        await given.run(Name.ROLLBACK, stage.RollbackOptions())
+        await given.run(Name.ROLLBACK, pipelines.RollbackOptions())
 
         assert reads(given, "shop") == [BEFORE, BEFORE]
         assert pods(given, "shop") == before
@@ -76,10 +78,10 @@ async def test_a_failed_promotion_ends_with_the_configuration_of_before() -> Non
     async with world("us") as given:
         versions(given, image="shop:bad")
         await given.deployed(OLD)
-        broken = await given.run(Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions())
+        broken = await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions())
         assert broken["us"].status == "failed"
 
-        back = await given.run(Name.ROLLBACK, stage.RollbackOptions())
+        back = await given.run(Name.ROLLBACK, pipelines.RollbackOptions())
 
         assert back["us"].status == "succeeded", back
         assert reads(given, "shop") == [BEFORE, BEFORE]
@@ -91,10 +93,10 @@ async def test_what_a_version_reads_for_the_first_time_goes_away_with_it() -> No
         given.sources[NEW].append(made(config("extra", {"more": "yes"})))
         await given.deployed(OLD)
         await given.run(Name.CANARY_ROLLOUT, ONE_POD)
-        await given.run(Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions())
+        await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions())
         assert given.find("us", "ConfigMap", "extra") is not None
 
-        await given.run(Name.ROLLBACK, stage.RollbackOptions())
+        await given.run(Name.ROLLBACK, pipelines.RollbackOptions())
 
         assert given.find("us", "ConfigMap", "extra") is None
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import server_world
-from volary.sandbox.dataplane import counters, exposition
+from kube_sandbox.dataplane.servers import counters, exposition
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -12,14 +12,16 @@ from aiohttp import web
 import command_world
 import process_time
 from controller_world import ANA, SPEED, Controlled, controlled
-from volary.controller import standings, views
-from volary.model import attendance, controller, taints
-from volary.placement import failover
+from volary.controller.api import representations
+from volary.controller.status import application_statuses
+from volary.model import server_settings
+from volary.model.fleet import cluster_health, taints
+from volary.placement.failover import decisions
 from volary.store import records
 
 V1, V2 = "example/simple:v1", "example/simple:v2"
 #: Looks follow each other quickly, so that a test lasts seconds.
-WATCHED = attendance.Rules(
+WATCHED = cluster_health.HealthRules(
     interval=timedelta(seconds=0.2),
     patience=timedelta(seconds=1),
     failure_threshold=timedelta(seconds=0.2),
@@ -74,15 +76,15 @@ async def spread_out(
             yield given
 
 
-async def placed(given: Controlled) -> failover.Standing:
+async def placed(given: Controlled) -> decisions.PlacementState:
     found = await given.controller.service.store.applications.get("simple")
     assert found is not None
-    return standings.from_document(found.document).placed
+    return application_statuses.from_document(found.document).placed
 
 
 async def until_placed(
-    given: Controlled, holds: Callable[[failover.Standing], object], *, timeout: float = 20.0
-) -> failover.Standing:
+    given: Controlled, holds: Callable[[decisions.PlacementState], object], *, timeout: float = 20.0
+) -> decisions.PlacementState:
     found = None
     try:
         async with asyncio.timeout(timeout):
@@ -104,7 +106,7 @@ async def until_state(given: Controlled, name: str, state: str) -> None:
             await asyncio.sleep(0.02)
 
 
-async def moving(given: Controlled) -> views.RunSummaryView:
+async def moving(given: Controlled) -> representations.RunSummaryView:
     """Wait until the newest run is the move."""
     async with asyncio.timeout(process_time.HANG):
         while True:
@@ -261,7 +263,7 @@ async def test_where_it_is_ill_and_well_elsewhere_it_leaves_and_removes_itself(
         runs = await given.runs()
 
         assert on(world) == ["asia", "sa"]
-        assert after.away["eu"].startswith("simple is ill on eu, which answers, since ")
+        assert after.away["eu"].startswith("simple is unhealthy on eu, which answers, since ")
         assert "and well on asia; what it runs goes to sa" in after.away["eu"]
         assert [each.targets for each in runs] == [("sa", "eu"), ("asia", "eu")]
 
@@ -305,10 +307,10 @@ async def test_when_most_of_the_fleet_is_lost_nothing_moves_and_somebody_is_told
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        hook = controller.OutgoingWebhook(f"http://127.0.0.1:{runner.addresses[0][1]}/")
-        told = controller.Notifications(
-            (controller.Route("lost", "hook", groups=("FAILOVER",)),),
-            (controller.Receiver("hook", webhook=hook),),
+        hook = server_settings.OutgoingWebhook(f"http://127.0.0.1:{runner.addresses[0][1]}/")
+        told = server_settings.Notifications(
+            (server_settings.Route("lost", "hook", groups=("FAILOVER",)),),
+            (server_settings.Receiver("hook", webhook=hook),),
         )
         async with spread_out(tmp_path, SPREAD, notifications=told) as given:
             for name in ("asia", "eu", "us"):
@@ -318,7 +320,10 @@ async def test_when_most_of_the_fleet_is_lost_nothing_moves_and_somebody_is_told
 
             assert len(await given.runs()) == 1
             assert stands.leaving == ()
-            assert all("it is us who lost them" in why for why in stands.waiting.values())
+            assert all(
+                "the controller's own network is suspected" in why
+                for why in stands.waiting.values()
+            )
             assert given.service.placements.alarm
             (noted, *_) = (await given.service.audit(records.AuditFilter())).items
             assert (noted.action, noted.by) == ("failover.stopped", "failover")

@@ -18,5 +18,8 @@ async def test_a_lost_cluster_is_replaced_and_nothing_moves_when_three_are(tmp_p
         after,
     ]
     assert "and the witness has said for" in told.out
-    assert "3 of 4 clusters look lost: asia, sa, us: from 55 % on it is us" in told.out
+    assert (
+        "3 of 4 clusters look unreachable: asia, sa, us; failover suppressed: at least 55 %"
+        " unreachable, so the controller's own network is suspected" in told.out
+    )
     assert "rebalances: new on eu; off us" in told.out

@@ -18,9 +18,9 @@ import postgres_server
 import process_time
 from controller_process import Nursery
 from controller_world import ANA, SPEED, Clock, Controlled, controlled
-from volary.controller import leases
-from volary.model import errors, texts
-from volary.store import opening, protocol, records
+from volary.controller.leadership import election
+from volary.model import errors, safe_text
+from volary.store import factory, protocol, records
 
 V1, V2 = "example/simple:v1", "example/simple:v2"
 #: Whoever waits for another process's lock gives up soon, and tries again.
@@ -135,7 +135,7 @@ async def driven_by(store: protocol.Store, owner: str) -> None:
     """Wait until that process drives."""
     async with asyncio.timeout(process_time.HANG):
         while True:
-            lease = await store.leases.current(leases.NAME)
+            lease = await store.leases.current(election.NAME)
             if lease is not None and lease.owner == owner:
                 return
             await asyncio.sleep(0.05)
@@ -149,7 +149,7 @@ async def test_on_postgresql_processes_die_the_server_dies_and_the_run_ends(tmp_
         address = server.new_database()
         async with (
             command_world.world(tmp_path, "us", "eu", speed=SPEED) as world,
-            opening.open_store(address, clock=Clock()) as store,
+            factory.open_store(address, clock=Clock()) as store,
         ):
             nest = Nursery(address, world.directory, world.fleet)
             async with nest.life("one") as process:
@@ -180,10 +180,10 @@ async def test_a_cluster_that_is_away_while_a_run_is_planned_is_waited_for(tmp_p
         eu.faults.change({"lost": "refuse"})
         commit = given.push(V1, V2)
         waiting = await given.until_application(
-            lambda each: each.waiting is not None and "eu" in each.waiting.why_waiting
+            lambda each: each.waiting is not None and "eu" in each.waiting.waiting_reason
         )
         assert waiting.waiting is not None
-        assert "tried again" in waiting.waiting.why_waiting
+        assert "tried again" in waiting.waiting.waiting_reason
         assert len(await given.runs()) == 1
         assert world.images("us") == f"{V1} 2/2"
 
@@ -218,7 +218,7 @@ async def test_a_commit_message_cannot_steer_a_terminal(tmp_path: Path) -> None:
         for each in kept:
             text = msgspec.json.encode(each).decode()
             found = msgspec.json.decode(text, type=object)
-            assert texts_of(found) == [texts.printable(each) for each in texts_of(found)]
+            assert texts_of(found) == [safe_text.printable(each) for each in texts_of(found)]
 
 
 def texts_of(value: object) -> list[str]:

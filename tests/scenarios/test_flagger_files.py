@@ -13,7 +13,7 @@ from aiohttp import web
 
 import command_world
 import scripted_server
-from volary.sandbox import verbs
+from kube_sandbox.apiserver.storage import verbs
 
 PROVIDER = """
 analysisProviders:

@@ -8,6 +8,7 @@ from collections import Counter
 from datetime import timedelta
 
 import traffic_world
+from kube_sandbox.crds import definitions
 from mesh_world import ISTIO, meshed
 from stage_world import (
     KEY,
@@ -15,21 +16,21 @@ from stage_world import (
     OLD,
     world,
 )
-from volary.controller import batching
-from volary.model import fleet, stage
-from volary.sandbox import crds
+from volary.controller.planning import fleet_shares
+from volary.model.fleet import fleets
+from volary.model.pipeline import pipelines
 
-Name = stage.StageName
-SHARE = stage.VariantRolloutOptions(
-    stage.Replicas(25, is_percentage=True),
-    of=stage.Scope.FLEET,
+Name = pipelines.StageName
+SHARE = pipelines.VariantRolloutOptions(
+    pipelines.Replicas(25, is_percentage=True),
+    of=pipelines.Scope.FLEET,
     batch={"us": {"Deployment shop": 2}, "eu": {"Deployment shop": 0}},
 )
-TRAFFIC = stage.TrafficOptions(
-    80, 10, 10, of=stage.Scope.FLEET, shares={"us": (15, 15), "eu": (0, 0)}
+TRAFFIC = pipelines.TrafficOptions(
+    80, 10, 10, of=pipelines.Scope.FLEET, shares={"us": (15, 15), "eu": (0, 0)}
 )
-PROMOTED = stage.PrimaryRolloutOptions(add_variant_label_to_selector=True)
-MEASURED = stage.AnalysisOptions(timedelta(minutes=5), without_canary=("eu",))
+PROMOTED = pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=True)
+MEASURED = pipelines.AnalysisOptions(timedelta(minutes=5), without_canary=("eu",))
 
 
 async def test_what_a_cluster_without_a_share_says_from_rollout_to_clean() -> None:
@@ -62,7 +63,7 @@ async def test_what_a_cluster_without_a_share_says_from_rollout_to_clean() -> No
 
         await given.run(Name.PRIMARY_ROLLOUT, PROMOTED)
         for clean in (Name.CANARY_CLEAN, Name.BASELINE_CLEAN):
-            ended = await given.run(clean, stage.CleanOptions())
+            ended = await given.run(clean, pipelines.CleanOptions())
             assert {each.status for each in ended.values()} == {"succeeded"}
         assert [given.count(each, "Deployment") for each in given.names] == [1, 1]
 
@@ -70,17 +71,20 @@ async def test_what_a_cluster_without_a_share_says_from_rollout_to_clean() -> No
 async def test_a_tenth_of_all_requests_of_the_fleet_meets_canary_and_none_is_lost() -> None:
     """Three clusters with four pods each: two canaries carry a tenth of everything."""
     names = ("us", "eu", "asia")
-    tenth = stage.VariantRolloutOptions(
-        stage.Replicas(10, is_percentage=True), of=stage.Scope.FLEET
+    tenth = pipelines.VariantRolloutOptions(
+        pipelines.Replicas(10, is_percentage=True), of=pipelines.Scope.FLEET
     )
-    wanted = stage.TrafficOptions(90, 10, of=stage.Scope.FLEET)
-    rollout, traffic = batching.pin(
+    wanted = pipelines.TrafficOptions(90, 10, of=pipelines.Scope.FLEET)
+    rollout, traffic = fleet_shares.fix_shares(
         ISTIO,
-        (stage.Stage(Name.CANARY_ROLLOUT, tenth), stage.Stage(Name.TRAFFIC_ROUTING, wanted)),
-        [fleet.Cluster(each) for each in names],
+        (
+            pipelines.Stage(Name.CANARY_ROLLOUT, tenth),
+            pipelines.Stage(Name.TRAFFIC_ROUTING, wanted),
+        ),
+        [fleets.Cluster(each) for each in names],
         {each: {"Deployment shop": 4} for each in names},
     )
-    settings = traffic_world.settings(crds=crds.istio())
+    settings = traffic_world.settings(crds=definitions.istio())
     async with world(*names, application=ISTIO, settings=settings) as given:
         given.sources = {OLD: meshed("shop:v1", replicas=4), NEW: meshed("shop:v2", replicas=4)}
         await given.deployed(OLD)

@@ -6,16 +6,19 @@ from datetime import timedelta
 import pytest
 
 from stage_world import OLD, World, deployment, made, world
-from volary.clusters import free_capacity
-from volary.controller import dividing, primary_counts
-from volary.model import application as applications
-from volary.model import errors, fleet, manifest, overrides, resource
-from volary.placement import capacity, failover
+from volary.clusters.observe import free_capacity
+from volary.controller.planning import replica_assignment
+from volary.model import applications, errors
+from volary.model.fleet import fleets
+from volary.model.objects import manifest
+from volary.model.placement import overrides
+from volary.placement.failover import decisions
+from volary.placement.replicas import capacity
 
 NAMES = ("us", "eu", "asia")
 PATIENCE = timedelta(seconds=2)
 POD = {"containers": [{"name": "shop", "resources": {"requests": {"cpu": "1"}}}]}
-SHOP = resource.ResourceKey("apps", "Deployment", "", "shop")
+SHOP = manifest.ResourceKey("apps", "Deployment", "", "shop")
 AVAILABLE = overrides.Differences(
     replicas=overrides.ReplicaDivision(
         overrides.Division.DIVIDED, preference=overrides.Preference.AVAILABLE
@@ -30,11 +33,13 @@ def shop(replicas: int) -> list[manifest.Manifest]:
     return [made(body)]
 
 
-async def decided(given: World, replicas: int) -> dividing.Numbers:
+async def decided(given: World, replicas: int) -> replica_assignment.ReplicaNumbers:
     """Decide as if nobody remembered anything."""
     members = given.clients.fleet.clusters
     wanted = {name: shop(replicas) for name in NAMES}
-    return await dividing.decide(given.clients, DIVIDED, wanted, members, None, patience=PATIENCE)
+    return await replica_assignment.assign_replicas(
+        given.clients, DIVIDED, wanted, members, None, patience=PATIENCE
+    )
 
 
 async def test_what_is_free_and_who_does_not_tell() -> None:
@@ -51,7 +56,7 @@ async def test_what_is_free_and_who_does_not_tell() -> None:
 
         # Three nodes of eight CPUs, less two pods of one each.
         assert list(found.rooms) == ["us"]
-        assert capacity.fitting(found.rooms["us"], POD) == 22
+        assert capacity.pods_that_fit(found.rooms["us"], POD) == 22
         assert "list nodes" in found.unreadable["eu"]
         assert "asia" in found.unreadable["asia"]
         # What runs was read live; eu keeps it, and nothing is placed on asia.
@@ -78,7 +83,9 @@ async def test_what_primary_has_is_read_live_where_others_decide_it() -> None:
 
         async def read() -> dict[str, dict[str, int]]:
             app = given.application
-            return await primary_counts.read(given.clients, app, manifests, patience=PATIENCE)
+            return await replica_assignment.read_primary_pods(
+                given.clients, app, manifests, patience=PATIENCE
+            )
 
         assert await read() == {"us": {"Deployment shop": 3}, "eu": {"Deployment shop": 5}}
         given.running.clusters["us"].faults.change({"lost": "refuse"})
@@ -87,12 +94,12 @@ async def test_what_primary_has_is_read_live_where_others_decide_it() -> None:
 
 
 def test_who_is_divided_over() -> None:
-    known = fleet.Fleet(tuple(fleet.Cluster(each, suspended=each == "eu") for each in NAMES))
+    known = fleets.Fleet(tuple(fleets.Cluster(each, suspended=each == "eu") for each in NAMES))
     app = replace(DIVIDED, targets=applications.TargetSelector(exclude=("asia",)))
 
-    def names(placed: failover.Standing) -> list[str]:
-        return [each.name for each in dividing.members(app, known, ("us",), placed)]
+    def names(placed: decisions.PlacementState) -> list[str]:
+        return [each.name for each in replica_assignment.members_of(app, known, ("us",), placed)]
 
-    assert names(failover.Standing()) == ["us", "eu"]
-    assert names(failover.Standing(away={"eu": "lost"})) == ["us"]
-    assert names(failover.Standing(chosen=("us",))) == ["us"]
+    assert names(decisions.PlacementState()) == ["us", "eu"]
+    assert names(decisions.PlacementState(away={"eu": "lost"})) == ["us"]
+    assert names(decisions.PlacementState(chosen=("us",))) == ["us"]

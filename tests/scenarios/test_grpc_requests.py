@@ -7,20 +7,22 @@ import pytest
 import grpc_client
 import stage_world
 import traffic_world
+from kube_sandbox import proxies
+from kube_sandbox.crds import definitions
 from stage_world import NEW, OLD, made
-from volary.model import application as applications
-from volary.model import manifest, stage
-from volary.sandbox import crds, proxies
+from volary.model import applications
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
 
-Name = stage.StageName
+Name = pipelines.StageName
 HOST = "shop.example"
 APPLICATION = applications.Application(
     name="shop",
     service=applications.ObjectReference(name="shop"),
     traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod.GATEWAY_API),
 )
-WITH_SERVICE = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
-SPLIT = stage.TrafficOptions(80, canary=10, baseline=10)
+WITH_SERVICE = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1), create_service=True)
+SPLIT = pipelines.TrafficOptions(80, canary=10, baseline=10)
 SHARES = {"primary": 0.8, "canary": 0.1, "baseline": 0.1}
 CALLS = 1500
 
@@ -47,7 +49,7 @@ def routed(image: str) -> list[manifest.Manifest]:
 
 @pytest.fixture
 async def given_and_urls() -> AsyncIterator[tuple[stage_world.World, Mapping[str, str]]]:
-    settings = traffic_world.settings(crds=crds.gateway_api(), drain=2.0)
+    settings = traffic_world.settings(crds=definitions.gateway_api(), drain=2.0)
     async with (
         stage_world.world("us", application=APPLICATION, settings=settings) as given,
         traffic_world.through(given, proxies.Kind.TRAEFIK) as urls,
@@ -72,7 +74,7 @@ async def test_80_10_10_is_what_1500_calls_meet_until_the_traffic_is_given_back(
     assert calls.codes == {"OK": CALLS}, calls.details
     traffic_world.assert_shares(calls.by_variant, SHARES)
 
-    outcomes = await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(100))
+    outcomes = await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(100))
 
     assert outcomes["us"].status == "succeeded", outcomes["us"]
     calls = await grpc_client.call(address, 100, host=HOST)

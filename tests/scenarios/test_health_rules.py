@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 
 from stage_world import NEW, World, made, world
-from volary.model import application as applications
-from volary.model import health, json, stage
+from volary.model import applications, json
+from volary.model.objects import object_health
+from volary.model.pipeline import pipelines
 
-Name = stage.StageName
-SYNC = stage.SyncOptions()
-RULE = health.Rule(
+Name = pipelines.StageName
+SYNC = pipelines.SyncOptions()
+RULE = object_health.Rule(
     "example.com",
     "Queue",
     healthy="object.status.phase == 'Ready'",
@@ -106,8 +107,8 @@ async def test_a_stage_fails_when_the_rule_says_that_it_is_broken(
 async def test_without_a_rule_a_stage_goes_on_and_says_that_nothing_is_known(
     shop: applications.Application,
 ) -> None:
-    unruled = replace(shop, health=())
-    async with world("us", application=unruled, definitions=(DEFINITION,)) as given:
+    unassessed = replace(shop, health=())
+    async with world("us", application=unassessed, definitions=(DEFINITION,)) as given:
         given.sources[NEW] = [made(queue())]
 
         outcomes = await given.run(Name.SYNC, SYNC, running="", limit=5)

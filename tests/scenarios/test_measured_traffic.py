@@ -9,18 +9,19 @@ import pytest
 
 import stage_world
 import traffic_world
+from kube_sandbox import prometheus, proxies
+from kube_sandbox.crds import definitions
 from mesh_world import GATEWAY, HOST, ISTIO, routed
 from stage_world import NEW, OLD, destination_rule, made, virtual_service
-from volary.analysis import queries
-from volary.analysis.providers import opening
-from volary.config import placeholders
-from volary.controller import system_clock
-from volary.model import analysis, manifest, provider, stage, variant
-from volary.model import application as applications
-from volary.sandbox import crds, prometheus, proxies
-from volary.stages import measuring, meters, naming
+from volary.analysis.metering import meters, provider_meter, query_names, query_templates
+from volary.analysis.providers import provider_pool
+from volary.config.stages import query_placeholders
+from volary.controller import inputs
+from volary.model import analysis, applications, metric_providers
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, variant
 
-Metrics = provider.Metrics
+Metrics = metric_providers.Metrics
 ERRORS = 0.2
 WINDOW = timedelta(seconds=5)
 
@@ -28,7 +29,7 @@ WINDOW = timedelta(seconds=5)
 def shop(image: str, **behaviour: str) -> list[manifest.Manifest]:
     deployment = stage_world.deployment(image, app="shop")
     deployment["spec"]["template"]["metadata"]["annotations"] = {
-        f"sandbox.volary.dev/{key.replace('_', '-')}": value for key, value in behaviour.items()
+        f"kube-sandbox/{key.replace('_', '-')}": value for key, value in behaviour.items()
     }
     bodies = (deployment, stage_world.service(app="shop"), virtual_service(), destination_rule())
     return [made(body) for body in bodies]
@@ -36,15 +37,15 @@ def shop(image: str, **behaviour: str) -> list[manifest.Manifest]:
 
 @pytest.mark.skipif(not prometheus.is_installed(), reason="the program prometheus is not installed")
 async def test_a_bad_canary_is_seen_in_one_cluster_and_not_in_the_other() -> None:
-    settings = traffic_world.settings(crds=crds.istio())
+    settings = traffic_world.settings(crds=definitions.istio())
     async with stage_world.world("us", "eu", application=ISTIO, settings=settings) as given:
         given.sources = {OLD: shop("shop:v1"), NEW: shop("shop:v2")}
         given.special = {(NEW, "eu"): shop("shop:v2", error_rate=str(ERRORS))}
         await given.deployed(OLD)
-        one = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
+        one = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
         for name, options in (
-            (stage.StageName.CANARY_ROLLOUT, one),
-            (stage.StageName.TRAFFIC_ROUTING, stage.TrafficOptions(50, canary=50)),
+            (pipelines.StageName.CANARY_ROLLOUT, one),
+            (pipelines.StageName.TRAFFIC_ROUTING, pipelines.TrafficOptions(50, canary=50)),
         ):
             outcomes = await given.run(name, options)
             assert {each.status for each in outcomes.values()} == {"succeeded"}, outcomes
@@ -58,18 +59,18 @@ async def test_a_bad_canary_is_seen_in_one_cluster_and_not_in_the_other() -> Non
 
 
 async def check(family: Metrics, address: str, given: stage_world.World) -> None:
-    options = provider.PrometheusOptions(family, cluster_label="cluster")
-    access, kind = provider.Access(address), provider.ProviderType.PROMETHEUS
-    settings = provider.Provider("prometheus", kind, access, options)
-    names = naming.find(ISTIO, given.sources[NEW], namespace="default")
-    async with opening.open_providers([settings], clock=system_clock.SystemClock()) as providers:
-        meter = measuring.ProviderMeter(providers)
+    options = metric_providers.PrometheusOptions(family, cluster_label="cluster")
+    access, kind = metric_providers.Access(address), metric_providers.ProviderType.PROMETHEUS
+    settings = metric_providers.Provider("prometheus", kind, access, options)
+    names = query_names.find(ISTIO, given.sources[NEW], namespace="default")
+    async with provider_pool.open_providers([settings], clock=inputs.SystemClock()) as providers:
+        meter = provider_meter.ProviderMeter(providers)
 
         async def measure(
             name: str, target: str, side: variant.Variant, kind: analysis.Kind
         ) -> analysis.Measurement:
             rule = analysis.Rule(name, "", "", kind=kind, interval=WINDOW, built_in=name)
-            now = system_clock.SystemClock().now()
+            now = inputs.SystemClock().now()
             question = meters.Question(
                 rule, ISTIO, target, names, side, analysis.Role.JUDGED, now, now
             )
@@ -80,9 +81,15 @@ async def check(family: Metrics, address: str, given: stage_world.World) -> None
         for target in given.running.clusters:
             for side in (variant.Variant.CANARY, variant.Variant.PRIMARY):
                 is_bad = (target, side) == ("eu", variant.Variant.CANARY)
-                rate = await measure(queries.SUCCESS_RATE, target, side, analysis.Kind.VALUE)
-                share = await measure(queries.ERRORS, target, side, analysis.Kind.PROPORTION)
-                duration = await measure(queries.DURATION, target, side, analysis.Kind.VALUE)
+                rate = await measure(
+                    query_templates.SUCCESS_RATE, target, side, analysis.Kind.VALUE
+                )
+                share = await measure(
+                    query_templates.ERRORS, target, side, analysis.Kind.PROPORTION
+                )
+                duration = await measure(
+                    query_templates.DURATION, target, side, analysis.Kind.VALUE
+                )
 
                 expected = 100 * (1 - ERRORS) if is_bad else 100
                 # About 250 requests: five standard deviations are 13 percent.
@@ -94,7 +101,7 @@ async def check(family: Metrics, address: str, given: stage_world.World) -> None
 
 async def test_real_traefik_names_its_numbers_as_the_built_in_queries_expect() -> None:
     """Through an HTTPRoute; every variant has one service of Traefik's, and no other's."""
-    settings = traffic_world.settings(crds=crds.gateway_api())
+    settings = traffic_world.settings(crds=definitions.gateway_api())
     async with (
         stage_world.world("us", application=GATEWAY, settings=settings) as given,
         traffic_world.through(given, proxies.Kind.TRAEFIK) as urls,
@@ -102,11 +109,13 @@ async def test_real_traefik_names_its_numbers_as_the_built_in_queries_expect() -
         given.sources = {OLD: routed("shop:v1"), NEW: routed("shop:v2")}
         await given.deployed(OLD)
         await traffic_world.until_answered(urls, host=HOST)
-        variants = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
-        await given.run(stage.StageName.CANARY_ROLLOUT, variants)
-        await given.run(stage.StageName.BASELINE_ROLLOUT, variants)
-        split = stage.TrafficOptions(50, canary=25, baseline=25)
-        outcomes = await given.run(stage.StageName.TRAFFIC_ROUTING, split)
+        variants = pipelines.VariantRolloutOptions(
+            replicas=pipelines.Replicas(1), create_service=True
+        )
+        await given.run(pipelines.StageName.CANARY_ROLLOUT, variants)
+        await given.run(pipelines.StageName.BASELINE_ROLLOUT, variants)
+        split = pipelines.TrafficOptions(50, canary=25, baseline=25)
+        outcomes = await given.run(pipelines.StageName.TRAFFIC_ROUTING, split)
         assert outcomes["us"].status == "succeeded", outcomes
         tally = await traffic_world.ask(urls["us"], 400, host=HOST)
         assert tally.failed == 0
@@ -115,23 +124,23 @@ async def test_real_traefik_names_its_numbers_as_the_built_in_queries_expect() -
 
     labels = set(re.findall(r'traefik_service_requests_total\{.*service="([^"]*)"', text))
     assert len(labels) == 3
-    names = naming.find(GATEWAY, given.sources[NEW], namespace="default")
-    one = provider.Provider(
+    names = query_names.find(GATEWAY, given.sources[NEW], namespace="default")
+    one = metric_providers.Provider(
         "prometheus",
-        provider.ProviderType.PROMETHEUS,
-        provider.Access(""),
-        provider.PrometheusOptions(Metrics.TRAEFIK),
+        metric_providers.ProviderType.PROMETHEUS,
+        metric_providers.Access(""),
+        metric_providers.PrometheusOptions(Metrics.TRAEFIK),
     )
     seen = set()
     for side in variant.Variant:
-        found = queries.find(
-            queries.ERRORS, applications.RoutingMethod.GATEWAY_API, one, variant=side.value
+        found = query_templates.find(
+            query_templates.ERRORS, applications.RoutingMethod.GATEWAY_API, one, variant=side.value
         )
         service = names.service_of(side, GATEWAY.traffic_routing.services)
-        values = placeholders.Values(
+        values = query_placeholders.Values(
             "shop", side.value, "default", "", "", "us", WINDOW, service=service
         )
-        pattern = re.search(r'service=~"([^"]*)"', placeholders.fill(found.query, values))
+        pattern = re.search(r'service=~"([^"]*)"', query_placeholders.fill(found.query, values))
         assert pattern is not None
         [mine] = [each for each in labels if re.fullmatch(pattern[1], each)]
         seen.add(mine)

@@ -9,7 +9,7 @@ from aiohttp import web
 
 import command_world
 import controller_world
-from volary.model import controller
+from volary.model import server_settings
 
 
 @contextlib.asynccontextmanager
@@ -48,10 +48,10 @@ async def test_a_push_is_told_from_its_trigger_to_its_end(tmp_path: Path) -> Non
         receiving(take) as url,
         command_world.world(tmp_path, "us", "eu", speed=60.0) as world,
     ):
-        hook = controller.OutgoingWebhook(f"{url}/")
-        told = controller.Notifications(
-            (controller.Route("all", "hook", groups=("DEPLOYMENT",)),),
-            (controller.Receiver("hook", webhook=hook),),
+        hook = server_settings.OutgoingWebhook(f"{url}/")
+        told = server_settings.Notifications(
+            (server_settings.Route("all", "hook", groups=("DEPLOYMENT",)),),
+            (server_settings.Receiver("hook", webhook=hook),),
         )
         await world.deployed()
         world.write({"secret.yaml": secret}, message="A secret")
@@ -90,9 +90,9 @@ async def test_a_request_that_a_newer_one_replaced_says_so_in_its_message(tmp_pa
         receiving(take) as url,
         command_world.world(tmp_path, "us", speed=60.0) as world,
     ):
-        told = controller.Notifications(
-            (controller.Route("wanted", "chat", events=("DEPLOYMENT_TRIGGERED",)),),
-            (controller.Receiver("chat", slack=controller.Slack("", str(token), "C1")),),
+        told = server_settings.Notifications(
+            (server_settings.Route("wanted", "chat", events=("DEPLOYMENT_TRIGGERED",)),),
+            (server_settings.Receiver("chat", slack=server_settings.Slack("", str(token), "C1")),),
         )
         controlled = controller_world.controlled(
             world, notifications=told, parts={"slack_api": url}

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from kube_sandbox.apiserver import server
+from kube_sandbox.apiserver.access import kubeconfig, users
 from stage_world import NEW, OLD, Clock, World, config, deployment, made, service, world
-from volary.clusters import pool
-from volary.model import fleet, stage
-from volary.sandbox import kubeconfig
-from volary.sandbox.http import server, users
+from volary.clusters.client import client_pool
+from volary.model.fleet import fleets
+from volary.model.pipeline import pipelines
 
-Name = stage.StageName
+Name = pipelines.StageName
 TOKEN = "limited"
 HERE = users.User("limited", TOKEN, permissions=(users.Permission(namespaces=frozenset({"web"})),))
 
@@ -32,8 +33,10 @@ async def given(tmp_path: Path) -> AsyncIterator[World]:
         stack.push_async_callback(served.stop)
         path = tmp_path / "limited"
         kubeconfig.write(path, kubeconfig.build("us", url=served.url, token=TOKEN, authority=""))
-        members = fleet.Fleet((fleet.Cluster("us", kubeconfig=(str(path),)),))
-        running.clients = await stack.enter_async_context(pool.open_pool(members, clock=Clock()))
+        members = fleets.Fleet((fleets.Cluster("us", kubeconfig=(str(path),)),))
+        running.clients = await stack.enter_async_context(
+            client_pool.open_pool(members, clock=Clock())
+        )
         for commit, image in ((OLD, "shop:v1"), (NEW, "shop:v2")):
             bodies = (deployment(image), service(), config())
             for body in bodies:
@@ -47,13 +50,13 @@ async def test_a_whole_pipeline_with_pruning(given: World) -> None:
     old["metadata"]["namespace"] = "web"
     given.sources[OLD].append(made(old))
     await given.deployed(OLD)
-    one = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
-    promotion = stage.PrimaryRolloutOptions(prune=True)
-    stages: list[tuple[Name, stage.StageOptions]] = [
+    one = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
+    promotion = pipelines.PrimaryRolloutOptions(prune=True)
+    stages: list[tuple[Name, pipelines.StageOptions]] = [
         (Name.CANARY_ROLLOUT, one),
-        (Name.TRAFFIC_ROUTING, stage.TrafficOptions(0, canary=100)),
+        (Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(0, canary=100)),
         (Name.PRIMARY_ROLLOUT, promotion),
-        (Name.CANARY_CLEAN, stage.CleanOptions()),
+        (Name.CANARY_CLEAN, pipelines.CleanOptions()),
     ]
 
     for name, options in stages:
@@ -70,7 +73,7 @@ async def test_another_namespace_is_refused_with_verb_and_resource(given: World)
     given.sources[NEW] = [*given.sources[NEW], made(body)]
     given.options = replace(given.options, allow_mass_deletion=True)
 
-    outcomes = await given.run(Name.SYNC, stage.SyncOptions(prune=True))
+    outcomes = await given.run(Name.SYNC, pipelines.SyncOptions(prune=True))
 
     assert outcomes["us"].status == "failed"
     assert "configmaps" in outcomes["us"].reason

@@ -1,11 +1,11 @@
 """An application moves between clusters: only what is its own goes, and routes stay as they are."""
 
+from kube_sandbox.apiserver.storage import verbs
 from stage_world import NEW, OLD, config, deployment, made, service, world
-from volary.model import stage
-from volary.sandbox import verbs
+from volary.model.pipeline import pipelines
 
-Name = stage.StageName
-MOVE = stage.PlacementOptions()
+Name = pipelines.StageName
+MOVE = pipelines.PlacementOptions()
 USER = verbs.Options(manager="kubectl", agent="kubectl")
 BASE = [made(deployment("shop:v1")), made(service()), made(config())]
 

@@ -9,12 +9,13 @@ from datetime import timedelta
 import release_world
 import stage_world
 from release_world import ISTIO, live, meshed, reason_of, weights
-from volary.model import analysis, stage
-from volary.model.status import RunStatus
-from volary.stages import meters
+from volary.analysis.metering import meters
+from volary.model import analysis
+from volary.model.pipeline import pipelines
+from volary.model.statuses import RunStatus
 
-Name = stage.StageName
-Options = stage.ProgressiveTrafficOptions
+Name = pipelines.StageName
+Options = pipelines.ProgressiveTrafficOptions
 FAST = timedelta(seconds=0.15)
 
 
@@ -52,15 +53,16 @@ async def given(
         yield release_world.Releases(world, meter=Shop(answer))
 
 
-def pipeline(options: Options) -> list[stage.Stage]:
-    one = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
+def pipeline(options: Options) -> list[pipelines.Stage]:
+    one = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
     return [
         release_world.step(Name.CANARY_ROLLOUT, one),
         release_world.step(Name.PROGRESSIVE_TRAFFIC, options, timeout=timedelta(seconds=40)),
         release_world.step(
-            Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(add_variant_label_to_selector=True)
+            Name.PRIMARY_ROLLOUT,
+            pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=True),
         ),
-        release_world.step(Name.CANARY_CLEAN, stage.CleanOptions()),
+        release_world.step(Name.CANARY_CLEAN, pipelines.CleanOptions()),
     ]
 
 
@@ -150,7 +152,7 @@ async def test_one_bad_region_is_named_to_all_who_go_in_step() -> None:
             step_weight=10,
             threshold=2,
             metrics=(errors(),),
-            scope=stage.Scope.FLEET,
+            scope=pipelines.Scope.FLEET,
         )
         run = await releases.carry_out(releases.planned(pipeline(options)))
         assert run.status is RunStatus.ROLLED_BACK

@@ -9,13 +9,13 @@ from aiohttp import web
 
 import release_world
 import stage_world
+from kube_sandbox.faults import faults as sandbox_faults
 from progressive_world import FAST, Hook, Name, Options, given, pipeline
 from release_world import hook, live, reason_of, weights
-from volary.clusters import client as clients
-from volary.model import stage, traffic, webhook
-from volary.model.status import RunStatus, TaskStatus
-from volary.sandbox import faults as sandbox_faults
-from volary.stages import vigil
+from volary.clusters.client import clients
+from volary.model.pipeline import pipelines, traffic, webhook
+from volary.model.statuses import RunStatus, TaskStatus
+from volary.stages.traffic import readiness_watch
 
 
 async def test_traffic_goes_up_step_by_step_and_back_with_the_promotion() -> None:
@@ -92,7 +92,7 @@ async def test_in_a_fleet_one_cluster_s_failed_check_holds_all() -> None:
             step_weight=20,
             threshold=3,
             webhooks=hooks,
-            scope=stage.Scope.FLEET,
+            scope=pipelines.Scope.FLEET,
         )
         run = await releases.carry_out(releases.planned(pipeline(options)))
         assert run.status is RunStatus.ROLLED_BACK, run.reason
@@ -110,7 +110,7 @@ async def test_in_a_fleet_one_cluster_s_failed_check_holds_all() -> None:
 
 
 async def test_in_a_fleet_all_go_in_step() -> None:
-    options = Options(interval=FAST, step_weight=25, scope=stage.Scope.FLEET)
+    options = Options(interval=FAST, step_weight=25, scope=pipelines.Scope.FLEET)
     async with given("us", "eu", "ap") as releases:
         run = await releases.carry_out(releases.planned(pipeline(options)))
         assert run.status is RunStatus.SUCCEEDED, run.reason
@@ -126,7 +126,7 @@ async def test_in_a_fleet_all_go_in_step() -> None:
 async def test_canary_going_down_between_checks_is_noticed_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(vigil, "_GRACE", timedelta(seconds=0.3))
+    monkeypatch.setattr(readiness_watch, "_GRACE", timedelta(seconds=0.3))
     options = Options(interval=timedelta(seconds=30), step_weight=50)
     async with given("us") as releases:
         async with asyncio.TaskGroup() as group:
@@ -144,11 +144,11 @@ async def test_canary_going_down_between_checks_is_noticed_at_once(
 async def test_a_gate_behind_it_does_not_suspend_the_watch_over_canary(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(vigil, "_GRACE", timedelta(seconds=0.3))
+    monkeypatch.setattr(readiness_watch, "_GRACE", timedelta(seconds=0.3))
     async with release_world.gate() as gate, given("us", "eu") as releases:
         gate.answers["/gate"] = 403
         asked = webhook.Webhook(f"{gate.url}/gate", "release manager")
-        options = stage.WebhookGateOptions(asked, timedelta(seconds=30))
+        options = pipelines.WebhookGateOptions(asked, timedelta(seconds=30))
         stages = pipeline(Options(interval=FAST, step_weight=100))
         stages.insert(2, release_world.step(Name.WEBHOOK_GATE, options))
         async with asyncio.TaskGroup() as group:
@@ -168,11 +168,11 @@ async def test_a_gate_behind_it_does_not_suspend_the_watch_over_canary(
 async def test_a_wait_with_traffic_on_canary_ends_when_canary_goes_down(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(vigil, "_GRACE", timedelta(seconds=0.3))
+    monkeypatch.setattr(readiness_watch, "_GRACE", timedelta(seconds=0.3))
     async with given("us") as releases:
-        wait = release_world.step(Name.WAIT, stage.WaitOptions(timedelta(minutes=5)))
+        wait = release_world.step(Name.WAIT, pipelines.WaitOptions(timedelta(minutes=5)))
         rollout, _, *rest = pipeline(Options(step_weight=100))
-        split = release_world.step(Name.TRAFFIC_ROUTING, stage.TrafficOptions(80, canary=20))
+        split = release_world.step(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(80, canary=20))
         async with asyncio.TaskGroup() as group:
             planned = releases.planned([rollout, split, wait, *rest])
             running = group.create_task(releases.carry_out(planned))
@@ -189,11 +189,11 @@ async def test_a_wait_with_traffic_on_canary_ends_when_canary_goes_down(
 async def test_a_cluster_that_is_lost_for_a_moment_does_not_end_a_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(vigil, "_AGAIN", timedelta(seconds=0.1))
+    monkeypatch.setattr(readiness_watch, "_AGAIN", timedelta(seconds=0.1))
     async with release_world.gate() as gate, given("us") as releases:
         gate.answers["/gate"] = 403
         asked = webhook.Webhook(f"{gate.url}/gate", "release manager")
-        options = stage.WebhookGateOptions(asked, timedelta(seconds=0.2))
+        options = pipelines.WebhookGateOptions(asked, timedelta(seconds=0.2))
         stages = pipeline(Options(interval=FAST, step_weight=100))
         stages.insert(2, release_world.step(Name.WEBHOOK_GATE, options))
         faults = releases.world.running.clusters["us"].faults
@@ -228,8 +228,8 @@ async def test_too_few_canary_pods_hold_until_the_deadline() -> None:
     assert "there is no canary, for 0.6 seconds now" in reason_of(run, 0, "us")
 
 
-@pytest.mark.parametrize("scope", list(stage.Scope))
-async def test_a_run_that_was_killed_goes_on_from_its_weight(scope: stage.Scope) -> None:
+@pytest.mark.parametrize("scope", list(pipelines.Scope))
+async def test_a_run_that_was_killed_goes_on_from_its_weight(scope: pipelines.Scope) -> None:
     async with release_world.gate() as gate, given("us", "eu") as releases:
         gate.answers["/gate"] = 403
         asked = hook(f"{gate.url}/gate", Hook.CONFIRM_TRAFFIC_INCREASE)
@@ -273,7 +273,7 @@ async def test_a_weight_that_was_changed_by_hand_is_where_it_goes_on() -> None:
         async with asyncio.TaskGroup() as group:
             running = group.create_task(releases.carry_out(releases.planned(pipeline(options))))
             await gate.until("/gate", 1)
-            await releases.world.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(80, canary=20))
+            await releases.world.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(80, canary=20))
             gate.answers["/gate"] = 200
         assert running.result().status is RunStatus.SUCCEEDED
         assert weights(releases, "us") == [0, 50, 60]
@@ -285,7 +285,7 @@ async def test_blue_green_by_iterations_needs_no_weights() -> None:
         await world.deployed()
         releases = release_world.Releases(world)
         stages = pipeline(options)
-        stages[2] = replace(stages[2], options=stage.PrimaryRolloutOptions())
+        stages[2] = replace(stages[2], options=pipelines.PrimaryRolloutOptions())
         async with world.watched_traffic("us") as lost:
             run = await releases.carry_out(releases.planned(stages))
         assert run.status is RunStatus.SUCCEEDED, run.reason

@@ -6,7 +6,7 @@ from datetime import timedelta
 import release_world
 from progressive_world import FAST, Hook, Options, given, pipeline
 from release_world import hook, live, reason_of, weights
-from volary.model.status import RunStatus
+from volary.model.statuses import RunStatus
 
 
 async def test_what_the_webhooks_are_asked_and_when() -> None:

@@ -3,12 +3,12 @@
 import copy
 from dataclasses import replace
 
+from kube_sandbox.apiserver.storage import verbs
 from stage_world import KEY, NEW, OLD, config, deployment, made, service, world
-from volary.model import stage
-from volary.sandbox import verbs
+from volary.model.pipeline import pipelines
 
-Name = stage.StageName
-SYNC = stage.SyncOptions(prune=True)
+Name = pipelines.StageName
+SYNC = pipelines.SyncOptions(prune=True)
 BASE = [made(deployment("shop:v1")), made(service()), made(config())]
 USER = verbs.Options(manager="kubectl", agent="kubectl")
 
@@ -83,9 +83,9 @@ async def test_a_primary_rollout_prunes_no_canary() -> None:
         await given.deployed(OLD)
         given.sources[OLD].append(made(config("old")))
         await given.deployed(OLD)
-        await given.run(Name.CANARY_ROLLOUT, stage.VariantRolloutOptions())
+        await given.run(Name.CANARY_ROLLOUT, pipelines.VariantRolloutOptions())
 
-        await given.run(Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(prune=True))
+        await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(prune=True))
 
         assert given.find("us", "ConfigMap", "old") is None
         assert given.find("us", "Deployment", "shop-canary") is not None
@@ -146,7 +146,7 @@ async def test_volumes_with_data_are_never_pruned() -> None:
 async def test_leftover_variants_go_with_a_sync() -> None:
     async with world("us") as given:
         await given.deployed(OLD)
-        await given.run(Name.CANARY_ROLLOUT, stage.VariantRolloutOptions())
+        await given.run(Name.CANARY_ROLLOUT, pipelines.VariantRolloutOptions())
 
         await given.run(Name.SYNC, SYNC)
 
@@ -158,13 +158,13 @@ async def test_a_clean_up_leaves_what_only_looks_like_the_canary() -> None:
     """Somebody put the labels on an object of their own."""
     async with world("us") as given:
         await given.deployed(OLD)
-        await given.run(Name.CANARY_ROLLOUT, stage.VariantRolloutOptions())
+        await given.run(Name.CANARY_ROLLOUT, pipelines.VariantRolloutOptions())
         registry = given.running.clusters["us"].registry
         labels = given.get("us", "ConfigMap", "settings-canary")["metadata"]["labels"]
         theirs = {**config("theirs"), "metadata": {"name": "theirs", "labels": labels}}
         registry.create(registry.kind("v1", "ConfigMap"), "default", theirs, USER)
 
-        outcomes = await given.run(Name.CANARY_CLEAN, stage.CleanOptions())
+        outcomes = await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.find("us", "ConfigMap", "theirs") is not None

@@ -9,14 +9,16 @@ import pytest
 
 import stage_world
 import traffic_world
+from kube_sandbox import proxies
+from kube_sandbox.crds import definitions as crd_definitions
+from kube_sandbox.dataplane import load
 from stage_world import NEW, OLD, made
-from volary.model import application as applications
-from volary.model import manifest, stage, traffic
-from volary.sandbox import crds, proxies
-from volary.sandbox.dataplane import load
-from volary.stages.routing import division
+from volary.model import applications
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, traffic
+from volary.stages.traffic import division
 
-Name = stage.StageName
+Name = pipelines.StageName
 HOST = "shop"
 #: Seconds in which a proxy has followed.
 SETTLED = 0.7
@@ -31,7 +33,7 @@ ROUTE = {
         "rules": [{"backendRefs": [{"name": "shop", "port": 80}]}],
     },
 }
-ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
+ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1), create_service=True)
 MATCHES = (
     traffic.RequestMatch(headers={"X-Group": traffic.TextMatch("beta")}),
     traffic.RequestMatch(cookies={"team": traffic.TextMatch("web")}),
@@ -50,7 +52,7 @@ def application(method: Method) -> applications.Application:
     return applications.Application(
         name="shop",
         service=applications.ObjectReference(name="shop"),
-        quick_sync=stage.SyncOptions(add_variant_label_to_selector=method is Method.ISTIO),
+        quick_sync=pipelines.SyncOptions(add_variant_label_to_selector=method is Method.ISTIO),
         traffic_routing=applications.TrafficRouting(method=method),
     )
 
@@ -68,7 +70,9 @@ async def canary_beside(
     method: Method, kind: proxies.Kind
 ) -> AsyncIterator[tuple[stage_world.World, str]]:
     """Given: a canary without traffic, behind a proxy; gives the proxy's address."""
-    definitions = crds.istio() if method is Method.ISTIO else crds.gateway_api()
+    definitions = (
+        crd_definitions.istio() if method is Method.ISTIO else crd_definitions.gateway_api()
+    )
     settings = traffic_world.settings(crds=definitions, drain=2.0)
     async with (
         stage_world.world("us", application=application(method), settings=settings) as given,
@@ -95,7 +99,9 @@ async def versions(url: str, path: str = "/", **headers: str) -> set[str]:
 @pytest.mark.parametrize(("method", "kind"), PROXIES)
 async def test_an_ab_test_over_a_real_proxy(method: Method, kind: proxies.Kind) -> None:
     async with canary_beside(method, kind) as (given, url):
-        outcomes = await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(100, match=MATCHES))
+        outcomes = await given.run(
+            Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(100, match=MATCHES)
+        )
         assert outcomes["us"].status == "succeeded", outcomes
         await asyncio.sleep(SETTLED)
 
@@ -110,7 +116,7 @@ async def test_an_ab_test_over_a_real_proxy(method: Method, kind: proxies.Kind) 
 async def test_users_stay_over_a_real_proxy(method: Method, kind: proxies.Kind) -> None:
     async with canary_beside(method, kind) as (given, url):
         stay = traffic.SessionAffinity("shop", primary_cookie_name="shop-primary")
-        options = stage.TrafficOptions(50, canary=50, session_affinity=stay)
+        options = pipelines.TrafficOptions(50, canary=50, session_affinity=stay)
         outcomes = await given.run(Name.TRAFFIC_ROUTING, options)
         assert outcomes["us"].status == "succeeded", outcomes
         await asyncio.sleep(SETTLED)

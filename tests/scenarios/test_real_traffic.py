@@ -10,26 +10,27 @@ import pytest
 
 import stage_world
 import traffic_world
+from kube_sandbox import proxies
+from kube_sandbox.crds import definitions
 from mesh_world import GATEWAY, HOST, ISTIO, meshed, routed
 from stage_world import KEY, NEW, OLD, made
-from volary.model import application as applications
-from volary.model import json, stage
-from volary.sandbox import crds, proxies
+from volary.model import applications, json
+from volary.model.pipeline import pipelines
 
-Name = stage.StageName
-WITH_SERVICE = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
-HALF = stage.TrafficOptions(50, canary=50)
+Name = pipelines.StageName
+WITH_SERVICE = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1), create_service=True)
+HALF = pipelines.TrafficOptions(50, canary=50)
 #: Seconds in which a proxy has followed.
 SETTLED = 0.5
-ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
-PROMOTION = stage.PrimaryRolloutOptions(add_variant_label_to_selector=True)
-SPLIT = stage.TrafficOptions(80, canary=10, baseline=10)
+ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
+PROMOTION = pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=True)
+SPLIT = pipelines.TrafficOptions(80, canary=10, baseline=10)
 SHARES = {"primary": 0.8, "canary": 0.1, "baseline": 0.1}
 
 
 @contextlib.asynccontextmanager
 async def gateway_world() -> AsyncIterator[stage_world.World]:
-    settings = traffic_world.settings(crds=crds.gateway_api(), drain=2.0)
+    settings = traffic_world.settings(crds=definitions.gateway_api(), drain=2.0)
     async with stage_world.world("us", "eu", application=GATEWAY, settings=settings) as given:
         given.sources = {OLD: routed("shop:v1"), NEW: routed("shop:v2")}
         yield given
@@ -37,7 +38,7 @@ async def gateway_world() -> AsyncIterator[stage_world.World]:
 
 @contextlib.asynccontextmanager
 async def istio_world(**options: object) -> AsyncIterator[stage_world.World]:
-    settings = traffic_world.settings(crds=crds.istio(), **options)
+    settings = traffic_world.settings(crds=definitions.istio(), **options)
     async with stage_world.world("us", "eu", application=ISTIO, settings=settings) as given:
         given.sources = {OLD: meshed("shop:v1"), NEW: meshed("shop:v2")}
         yield given
@@ -66,8 +67,8 @@ async def test_80_10_10_is_what_3000_requests_meet_and_none_is_lost_until_promot
 
             outcomes = await given.run(Name.PRIMARY_ROLLOUT, PROMOTION, limit=30)
             assert outcomes["us"].status == "succeeded", outcomes["us"]
-            await given.run(Name.CANARY_CLEAN, stage.CleanOptions())
-            await given.run(Name.BASELINE_CLEAN, stage.CleanOptions())
+            await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
+            await given.run(Name.BASELINE_CLEAN, pipelines.CleanOptions())
             await asyncio.sleep(0.3)
         users.assert_nothing_lost(at_least=80)
         for target in given.names:
@@ -88,7 +89,7 @@ async def test_rollback_from_a_split_loses_nothing(kind: proxies.Kind) -> None:
             await given.run(Name.BASELINE_ROLLOUT, ONE_POD)
             await given.run(Name.TRAFFIC_ROUTING, SPLIT)
             await given.run(Name.PRIMARY_ROLLOUT, PROMOTION, limit=30)
-            outcomes = await given.run(Name.ROLLBACK, stage.RollbackOptions(), limit=30)
+            outcomes = await given.run(Name.ROLLBACK, pipelines.RollbackOptions(), limit=30)
             assert outcomes["us"].status == "succeeded", outcomes["us"]
             await asyncio.sleep(0.3)
         users.assert_nothing_lost(at_least=80)
@@ -120,11 +121,11 @@ async def test_an_http_route_divides_and_loses_nothing_until_promotion(kind: pro
                 traffic_world.assert_split(tally, SHARES)
 
             outcomes = await given.run(
-                Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(), limit=30
+                Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(), limit=30
             )
             assert outcomes["us"].status == "succeeded", outcomes["us"]
             for name in (Name.CANARY_CLEAN, Name.BASELINE_CLEAN):
-                outcomes = await given.run(name, stage.CleanOptions())
+                outcomes = await given.run(name, pipelines.CleanOptions())
                 assert outcomes["us"].status == "succeeded", outcomes["us"]
             await asyncio.sleep(SETTLED)
         users.assert_nothing_lost(at_least=80)
@@ -144,9 +145,9 @@ async def test_rollback_from_an_http_route_loses_nothing(kind: proxies.Kind) -> 
         await traffic_world.until_answered(urls, host=HOST)
         async with traffic_world.users(given, urls, host=HOST) as users:
             await given.run(Name.CANARY_ROLLOUT, WITH_SERVICE)
-            await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(50, canary=50))
+            await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(50, canary=50))
             await asyncio.sleep(SETTLED)
-            outcomes = await given.run(Name.ROLLBACK, stage.RollbackOptions(), limit=30)
+            outcomes = await given.run(Name.ROLLBACK, pipelines.RollbackOptions(), limit=30)
             assert outcomes["us"].status == "succeeded", outcomes["us"]
             await asyncio.sleep(SETTLED)
         users.assert_nothing_lost(at_least=80)
@@ -206,10 +207,10 @@ Method = applications.RoutingMethod
 @pytest.mark.parametrize(
     ("method", "route", "definitions", "host"),
     [
-        (Method.GATEWAY_API, in_mesh(), crds.gateway_api(), "shop"),
-        (Method.SMI, split(), crds.smi(), "shop"),
+        (Method.GATEWAY_API, in_mesh(), definitions.gateway_api(), "shop"),
+        (Method.SMI, split(), definitions.smi(), "shop"),
         (Method.NGINX, ingress(), (), HOST),
-        (Method.TRAEFIK, traefik_service(), crds.traefik(), "shop"),
+        (Method.TRAEFIK, traefik_service(), definitions.traefik(), "shop"),
     ],
     ids=["mesh", "smi", "nginx", "traefik"],
 )
@@ -241,9 +242,9 @@ async def test_other_routers_divide_real_requests_and_lose_none(
             tally = await traffic_world.ask(url, 1000, host=host)
             traffic_world.assert_split(tally, {"primary": 0.5, "canary": 0.5})
             for name, options in (
-                (Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions()),
-                (Name.TRAFFIC_ROUTING, stage.TrafficOptions(100)),
-                (Name.CANARY_CLEAN, stage.CleanOptions()),
+                (Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions()),
+                (Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(100)),
+                (Name.CANARY_CLEAN, pipelines.CleanOptions()),
             ):
                 outcomes = await given.run(name, options, limit=30)
                 assert outcomes["us"].status == "succeeded", outcomes["us"]
@@ -258,12 +259,12 @@ async def test_a_selector_moved_to_the_canary_and_back_loses_nothing() -> None:
         await given.deployed(OLD)
         async with traffic_world.users(given) as users:
             await given.run(Name.CANARY_ROLLOUT, ONE_POD)
-            await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(0, canary=100))
+            await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(0, canary=100))
             outcomes = await given.run(
-                Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(), limit=30
+                Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(), limit=30
             )
             assert outcomes["us"].status == "succeeded", outcomes["us"]
-            await given.run(Name.CANARY_CLEAN, stage.CleanOptions())
+            await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
             await asyncio.sleep(0.3)
         users.assert_nothing_lost(at_least=80)
         seen = users.tally("us").by_variant()
@@ -282,7 +283,7 @@ async def late(*, settle: float, lag: float) -> traffic_world.Users:
             await given.run(Name.TRAFFIC_ROUTING, HALF)
             await asyncio.sleep(lag + 0.2)
             await given.run(Name.PRIMARY_ROLLOUT, PROMOTION, limit=30)
-            outcomes = await given.run(Name.CANARY_CLEAN, stage.CleanOptions())
+            outcomes = await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
             assert outcomes["us"].status == "succeeded", outcomes["us"]
             await asyncio.sleep(lag + 0.2)
         assert users.tally("us").by_variant()["canary"] > 0
@@ -306,9 +307,7 @@ async def test_pods_that_end_at_once_are_seen_to_lose_requests() -> None:
     """The counting can fail: without a moment to serve on, requests meet closed ports."""
     async with stage_world.world("us", settings=traffic_world.settings(drain=0.0)) as given:
         hasty = {**stage_world.deployment("shop:v1")}
-        hasty["spec"]["template"]["metadata"]["annotations"] = {
-            "sandbox.volary.dev/crash-after": "1s"
-        }
+        hasty["spec"]["template"]["metadata"]["annotations"] = {"kube-sandbox/crash-after": "1s"}
         given.sources[OLD] = [made(hasty), made(stage_world.service())]
         cluster = given.running.clusters["us"]
         for each in given.sources[OLD]:

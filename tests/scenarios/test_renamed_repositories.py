@@ -14,12 +14,12 @@ import git_feed
 import process_time
 from controller_world import ANA, SPEED, Controlled, controlled
 from volary.controller import refusals
-from volary.model import attendance
-from volary.model import controller as settings
+from volary.model import server_settings
+from volary.model.fleet import cluster_health
 from volary.store import records
 
 V1, V2 = "example/simple:v1", "example/simple:v2"
-WATCHED = attendance.Rules(
+WATCHED = cluster_health.HealthRules(
     interval=timedelta(seconds=0.2),
     patience=timedelta(seconds=1),
     failure_threshold=timedelta(seconds=0.2),
@@ -40,7 +40,7 @@ async def settled(
         world,
         store=f"sqlite:{world.directory.parent / 'volary.db'}",
         parts={"repositories": feed, "watch": feed.watch},
-        repositories=(settings.Repository(name, str(where)),),
+        repositories=(server_settings.Repository(name, str(where)),),
         **more,
     ) as given:
         given.feed = feed
@@ -153,7 +153,7 @@ async def test_nothing_is_caught_up_for_what_has_lost_its_repository(
             await given.ended(caught_up.id)
 
         assert (lost.status, len(runs), there) == ("orphaned", 1, None)
-        assert "is not caught up now" not in caplog.text, "it is not even looked at"
+        assert "is not backfilled now" not in caplog.text, "it is not even looked at"
         assert caught_up.targets == ("eu",)
         assert world.images("eu") == f"{V1} 2/2"
 

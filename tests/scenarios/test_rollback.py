@@ -1,11 +1,11 @@
 """A rollback brings a touched cluster back, proven, and takes away only what the run brought."""
 
 from stage_world import KEY, NEW, OLD, config, deployment, made, service, world
-from volary.model import stage
+from volary.model.pipeline import pipelines
 
-Name = stage.StageName
-ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
-BACK = stage.RollbackOptions()
+Name = pipelines.StageName
+ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
+BACK = pipelines.RollbackOptions()
 
 
 async def test_everything_is_as_before() -> None:
@@ -14,14 +14,14 @@ async def test_everything_is_as_before() -> None:
         await given.deployed(OLD)
         await given.run(Name.CANARY_ROLLOUT, ONE_POD)
         await given.run(Name.BASELINE_ROLLOUT, ONE_POD)
-        await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(0, canary=100))
+        await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(0, canary=100))
         given.sources[NEW] = [
             made(deployment("shop:bad")),
             made(service()),
             made(config(greeting="new")),
             made(config("extra")),
         ]
-        broken = await given.run(Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions())
+        broken = await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions())
         assert {each.status for each in broken.values()} == {"failed"}
 
         async with given.watched_traffic("us") as lost:
@@ -68,7 +68,7 @@ async def test_objects_of_others_stay() -> None:
 async def test_a_first_deployment_is_taken_away_again() -> None:
     async with world("us") as given:
         given.sources[NEW] = [made(deployment("shop:bad")), made(service()), made(config())]
-        await given.run(Name.SYNC, stage.SyncOptions(), running="")
+        await given.run(Name.SYNC, pipelines.SyncOptions(), running="")
 
         outcomes = await given.run(Name.ROLLBACK, BACK, running="")
 
@@ -89,8 +89,8 @@ async def test_routes_stay_with_the_canary_until_primary_has_a_ready_pod() -> No
         await given.deployed(OLD)
         given.sources["canary"] = [made(deployment("shop:v2")), made(service()), made(config())]
         await given.run(Name.CANARY_ROLLOUT, ONE_POD, commit="canary")
-        await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(0, canary=100))
-        await given.run(Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions())
+        await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(0, canary=100))
+        await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions())
         assert given.images("us") == "shop:bad 0/2"
 
         async with given.watched_traffic("us") as lost:

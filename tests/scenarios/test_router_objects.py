@@ -6,20 +6,26 @@ from dataclasses import replace
 
 import pytest
 
+from kube_sandbox.crds import definitions
 from stage_world import KEY, NEW, OLD, World, config, deployment, made, service, world
-from volary.clusters import client as clients
-from volary.manifests import made as application_objects
-from volary.model import application as applications
-from volary.model import json, manifest, stage
-from volary.sandbox import crds
+from volary.clusters.client import clients
+from volary.manifests.routes import generated_services
+from volary.model import applications, json
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
 
-Name = stage.StageName
+Name = pipelines.StageName
 Method = applications.RoutingMethod
 GATEWAY = "gateway.networking.k8s.io"
 ROUTE = f"HTTPRoute.{GATEWAY}"
-ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
-HALF = stage.TrafficOptions(50, canary=50)
-EVERY = (*crds.istio(), *crds.gateway_api(), *crds.smi(), *crds.traefik())
+ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
+HALF = pipelines.TrafficOptions(50, canary=50)
+EVERY = (
+    *definitions.istio(),
+    *definitions.gateway_api(),
+    *definitions.smi(),
+    *definitions.traefik(),
+)
 MADE = {
     Method.ISTIO: ("VirtualService.networking.istio.io", "DestinationRule.networking.istio.io"),
     Method.GATEWAY_API: (ROUTE,),
@@ -43,12 +49,12 @@ def described(
     """Two versions as they are rendered; the Service leads to every variant, as users write it."""
     objects = (service(app="shop"), config(), *more)
     return {
-        commit: application_objects.add([made(each) for each in (deployment(image), *objects)], app)
+        commit: generated_services.add([made(each) for each in (deployment(image), *objects)], app)
         for commit, image in ((OLD, "shop:v1"), (NEW, "shop:v2"))
     }
 
 
-async def succeeded(given: World, name: Name, options: stage.StageOptions, **more: str) -> None:
+async def succeeded(given: World, name: Name, options: pipelines.StageOptions, **more: str) -> None:
     found = await given.run(name, options, **more)  # type: ignore[arg-type]
     for each in found.values():
         assert each.status == "succeeded", each
@@ -69,16 +75,18 @@ async def test_missing_routes_are_made_and_go_again(method: Method) -> None:
             assert given.traffic("us").by_label(KEY) == {"primary": 1.0}
             await succeeded(given, Name.TRAFFIC_ROUTING, HALF)
             assert given.traffic("us").by_label(KEY) == {"primary": 0.5, "canary": 0.5}
-            await succeeded(given, Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(prune=True))
+            await succeeded(
+                given, Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(prune=True)
+            )
             assert given.traffic("us").by_label(KEY) == {"primary": 1.0}
-            await succeeded(given, Name.CANARY_CLEAN, stage.CleanOptions())
+            await succeeded(given, Name.CANARY_CLEAN, pipelines.CleanOptions())
             assert given.find("us", "Service", "shop-canary") is None
         assert lost == []
 
         given.application = application(Method.POD_SELECTOR)
         plain = [made(each) for each in (deployment("shop:v2"), service(), config())]
         given.sources[NEW] = plain
-        await succeeded(given, Name.SYNC, stage.SyncOptions(prune=True))
+        await succeeded(given, Name.SYNC, pipelines.SyncOptions(prune=True))
 
         for kind in MADE[method]:
             assert given.find("us", kind, "shop") is None
@@ -91,7 +99,9 @@ async def test_a_route_is_made_when_primary_is_ready_and_not_before() -> None:
         given.sources = described(app)
         given.running.clusters["us"].faults.images.add("shop:v1", "never-ready")
 
-        outcomes = await given.run(Name.SYNC, stage.SyncOptions(), commit=OLD, running="", limit=1)
+        outcomes = await given.run(
+            Name.SYNC, pipelines.SyncOptions(), commit=OLD, running="", limit=1
+        )
 
         assert outcomes["us"].status == "failed"
         assert given.find("us", "VirtualService.networking.istio.io", "shop") is None
@@ -112,8 +122,8 @@ async def test_what_users_add_to_a_made_route_outlives_the_release() -> None:
 
         await succeeded(given, Name.CANARY_ROLLOUT, ONE_POD)
         await succeeded(given, Name.TRAFFIC_ROUTING, HALF)
-        await succeeded(given, Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(prune=True))
-        await succeeded(given, Name.CANARY_CLEAN, stage.CleanOptions())
+        await succeeded(given, Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(prune=True))
+        await succeeded(given, Name.CANARY_CLEAN, pipelines.CleanOptions())
 
         rules = given.get("us", ROUTE, "shop")["spec"]["rules"]
         assert rules[0] == theirs
@@ -179,7 +189,7 @@ async def test_backends_of_others_keep_their_part() -> None:
         await given.deployed(OLD)
         await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
 
-        found = await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(90, canary=10))
+        found = await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(90, canary=10))
 
         assert found["us"].reason == "traffic: primary 90 %, canary 10 %"
         rules = given.get("us", ROUTE, "shop")["spec"]["rules"]
@@ -202,7 +212,7 @@ async def test_a_grpc_route_divides_traffic_too() -> None:
         body = given.get("us", f"GRPCRoute.{GATEWAY}", "shop")
         weights = [each["weight"] for each in body["spec"]["rules"][0]["backendRefs"]]
         assert weights == [50, 50]
-        await succeeded(given, Name.CANARY_CLEAN, stage.CleanOptions())
+        await succeeded(given, Name.CANARY_CLEAN, pipelines.CleanOptions())
         body = given.get("us", f"GRPCRoute.{GATEWAY}", "shop")
         assert [each["name"] for each in body["spec"]["rules"][0]["backendRefs"]] == ["shop"]
 
@@ -294,7 +304,7 @@ async def test_a_release_may_change_the_port_of_the_service(create: bool, is_stu
         objects = [deployment("shop:v2"), new, config()]
         if not create:
             objects.append(route({"name": "shop", "port": 8888}))
-        given.sources[NEW] = application_objects.add([made(each) for each in objects], app)
+        given.sources[NEW] = generated_services.add([made(each) for each in objects], app)
         await given.deployed(OLD)
         await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
         await succeeded(given, Name.TRAFFIC_ROUTING, HALF)
@@ -304,10 +314,10 @@ async def test_a_release_may_change_the_port_of_the_service(create: bool, is_stu
 
         if is_stuck:
             given.running.clusters["us"].faults.images.add("shop:v2", "never-ready")
-            await given.run(Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(), limit=1)
+            await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(), limit=1)
             assert entries(given) == {primary: 8888, "shop-canary": 8888}
         else:
-            await succeeded(given, Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions())
+            await succeeded(given, Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions())
             assert entries(given) == {primary: 8888}
 
 

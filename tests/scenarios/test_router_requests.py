@@ -4,6 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from kube_sandbox.crds import definitions as crd_definitions
+from kube_sandbox.dataplane.routes import lookup, matching, route_rules
 from stage_world import (
     NEW,
     OLD,
@@ -16,17 +18,15 @@ from stage_world import (
     virtual_service,
     world,
 )
-from volary.model import application as applications
-from volary.model import json, stage, traffic
-from volary.sandbox import crds
-from volary.sandbox.routes import finding, matching, words
-from volary.stages.routing import division
+from volary.model import applications, json
+from volary.model.pipeline import pipelines, traffic
+from volary.stages.traffic import division
 
-Name = stage.StageName
+Name = pipelines.StageName
 GATEWAY = "gateway.networking.k8s.io"
 ISTIO = "istio"
 GATEWAY_API = "gatewayapi"
-ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
+ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1), create_service=True)
 TOKEN = f"volary-{division.token('shop', NEW)}"
 BETA = traffic.RequestMatch(headers={"X-User": traffic.TextMatch("beta")})
 COOKIE = traffic.RequestMatch(cookies={"team": traffic.TextMatch("web", traffic.MatchKind.PREFIX)})
@@ -59,12 +59,12 @@ def application(method: str) -> applications.Application:
         name="shop",
         service=applications.ObjectReference(name="shop"),
         traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod(method)),
-        quick_sync=stage.SyncOptions(add_variant_label_to_selector=method == ISTIO),
+        quick_sync=pipelines.SyncOptions(add_variant_label_to_selector=method == ISTIO),
     )
 
 
 def given_world(method: str) -> "tuple[applications.Application, tuple[json.JsonObject, ...]]":
-    definitions = crds.istio() if method == ISTIO else crds.gateway_api()
+    definitions = crd_definitions.istio() if method == ISTIO else crd_definitions.gateway_api()
     return application(method), definitions
 
 
@@ -85,9 +85,9 @@ async def running_beside(given: World, method: str) -> None:
     assert found["us"].status == "succeeded", found
 
 
-def rule(given: World, target: str = "/", **headers: str) -> words.Rule:
+def rule(given: World, target: str = "/", **headers: str) -> route_rules.Rule:
     """Then: the rule that holds for a request."""
-    routes = finding.find(given.running.clusters["us"].view, "shop", "default")
+    routes = lookup.find(given.running.clusters["us"].view, "shop", "default")
     assert routes is not None
     listed = [(name.replace("_", "-"), value) for name, value in headers.items()]
     found = matching.choose(routes, "GET", target, listed)
@@ -120,7 +120,7 @@ async def test_an_ab_test_sends_some_users_to_canary(method: str) -> None:
     described, definitions = given_world(method)
     async with world("us", application=described, definitions=definitions) as given:
         await running_beside(given, method)
-        options = stage.TrafficOptions(100, match=(BETA, COOKIE, QUERY))
+        options = pipelines.TrafficOptions(100, match=(BETA, COOKIE, QUERY))
 
         outcomes = await given.run(Name.TRAFFIC_ROUTING, options)
 
@@ -130,7 +130,7 @@ async def test_an_ab_test_sends_some_users_to_canary(method: str) -> None:
         assert list(goes_to(given, "/?try=1")) == ["canary"]
         assert list(goes_to(given, "/?try=2", X_User="alpha", Cookie="steam=web")) == ["primary"]
 
-        outcomes = await given.run(Name.CANARY_CLEAN, stage.CleanOptions())
+        outcomes = await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
 
         assert outcomes["us"].status == "succeeded"
         assert list(goes_to(given, X_User="beta")) == ["primary"]
@@ -143,7 +143,7 @@ async def test_canary_gets_copies_until_the_next_step(method: str) -> None:
     async with world("us", application=described, definitions=definitions) as given:
         await running_beside(given, method)
 
-        outcomes = await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(100, mirror=25))
+        outcomes = await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(100, mirror=25))
 
         assert outcomes["us"].reason == "traffic: primary 100 %, copies of 25 % to canary"
         found = rule(given)
@@ -152,7 +152,7 @@ async def test_canary_gets_copies_until_the_next_step(method: str) -> None:
         assert found.mirror_share == pytest.approx(0.25)
         assert list(goes_to(given)) == ["primary"]
 
-        await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(90, canary=10))
+        await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(90, canary=10))
 
         assert rule(given).mirror is None
         assert goes_to(given) == {"primary": 90, "canary": 10}
@@ -163,10 +163,10 @@ async def test_copies_end_before_canary_goes(method: str) -> None:
     described, definitions = given_world(method)
     async with world("us", application=described, definitions=definitions) as given:
         await running_beside(given, method)
-        await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(100, mirror=100))
+        await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(100, mirror=100))
         assert rule(given).mirror is not None
 
-        outcomes = await given.run(Name.CANARY_CLEAN, stage.CleanOptions())
+        outcomes = await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
 
         assert outcomes["us"].status == "succeeded"
         assert rule(given).mirror is None
@@ -177,7 +177,7 @@ async def test_users_stay_with_their_variant_by_cookie(method: str) -> None:
     described, definitions = given_world(method)
     async with world("us", application=described, definitions=definitions) as given:
         await running_beside(given, method)
-        sticky = stage.TrafficOptions(80, canary=20, session_affinity=STAY)
+        sticky = pipelines.TrafficOptions(80, canary=20, session_affinity=STAY)
 
         outcomes = await given.run(Name.TRAFFIC_ROUTING, sticky)
 
@@ -190,7 +190,7 @@ async def test_users_stay_with_their_variant_by_cookie(method: str) -> None:
         assert list(goes_to(given, Cookie=f"shop-primary={TOKEN}")) == ["primary"]
         assert goes_to(given, Cookie="shop=volary-ofanearlierrelease") == goes_to(given)
 
-        back = stage.TrafficOptions(100, session_affinity=STAY)
+        back = pipelines.TrafficOptions(100, session_affinity=STAY)
         await given.run(Name.TRAFFIC_ROUTING, back)
 
         assert list(goes_to(given, Cookie=f"shop={TOKEN}")) == ["primary"]
@@ -198,7 +198,7 @@ async def test_users_stay_with_their_variant_by_cookie(method: str) -> None:
             "primary": f"shop={TOKEN}; Max-Age=-1; Secure"
         }
 
-        promotion = stage.PrimaryRolloutOptions(add_variant_label_to_selector=method == ISTIO)
+        promotion = pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=method == ISTIO)
         outcomes = await given.run(Name.PRIMARY_ROLLOUT, promotion)
 
         assert outcomes["us"].status == "succeeded", outcomes
@@ -214,7 +214,7 @@ async def test_rules_of_others_stay_word_for_word() -> None:
         theirs = given.get("us", kind, "shop")["spec"]["rules"][0]
         assert theirs["timeouts"] == {"request": "9s"}
 
-        options = stage.TrafficOptions(60, canary=40, match=(BETA,), session_affinity=STAY)
+        options = pipelines.TrafficOptions(60, canary=40, match=(BETA,), session_affinity=STAY)
         await given.run(Name.TRAFFIC_ROUTING, options)
 
         live = given.get("us", kind, "shop")
@@ -226,7 +226,7 @@ async def test_rules_of_others_stay_word_for_word() -> None:
             "f:volary.dev/added-rules"
         ]
 
-        await given.run(Name.CANARY_CLEAN, stage.CleanOptions())
+        await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
 
         live = given.get("us", kind, "shop")
         assert live["spec"]["rules"][0] == theirs

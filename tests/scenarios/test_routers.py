@@ -4,18 +4,19 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from kube_sandbox.crds import definitions
 from stage_world import KEY, NEW, OLD, World, config, deployment, made, service, world
-from volary.model import application as applications
-from volary.model import json, manifest, stage
-from volary.sandbox import crds
+from volary.model import applications, json
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
 
-Name = stage.StageName
+Name = pipelines.StageName
 Method = applications.RoutingMethod
 GATEWAY = "gateway.networking.k8s.io"
-SPLIT = stage.TrafficOptions(80, canary=10, baseline=10)
-HALF = stage.TrafficOptions(50, canary=50)
-ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1), create_service=True)
-TO_PRIMARY = stage.TrafficOptions(100)
+SPLIT = pipelines.TrafficOptions(80, canary=10, baseline=10)
+HALF = pipelines.TrafficOptions(50, canary=50)
+ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1), create_service=True)
+TO_PRIMARY = pipelines.TrafficOptions(100)
 
 
 def http_route(*rules: json.JsonObject, kind: str = "HTTPRoute") -> json.JsonObject:
@@ -72,7 +73,7 @@ class Setting:
     route: json.JsonObject
     kind: str
     definitions: tuple[json.JsonObject, ...] = ()
-    division: stage.TrafficOptions = SPLIT
+    division: pipelines.TrafficOptions = SPLIT
     options: dict[str, object] = field(default_factory=dict)
 
     @property
@@ -92,16 +93,20 @@ class Setting:
         }
 
 
-GATEWAY_API = Setting(Method.GATEWAY_API, http_route(), f"HTTPRoute.{GATEWAY}", crds.gateway_api())
+GATEWAY_API = Setting(
+    Method.GATEWAY_API, http_route(), f"HTTPRoute.{GATEWAY}", definitions.gateway_api()
+)
 NGINX = Setting(Method.NGINX, ingress(), "Ingress", division=HALF)
-TRAEFIK = Setting(Method.TRAEFIK, traefik_service(), "TraefikService.traefik.io", crds.traefik())
+TRAEFIK = Setting(
+    Method.TRAEFIK, traefik_service(), "TraefikService.traefik.io", definitions.traefik()
+)
 SETTINGS = {
     "gateway": GATEWAY_API,
     "traefik": TRAEFIK,
     "nginx": NGINX,
     **{
         f"smi-{version}": Setting(
-            Method.SMI, split(version), "TrafficSplit.split.smi-spec.io", crds.smi()
+            Method.SMI, split(version), "TrafficSplit.split.smi-spec.io", definitions.smi()
         )
         for version in ("v1alpha1", "v1alpha2", "v1alpha4")
     },
@@ -114,7 +119,7 @@ async def rolled_out(given: World) -> None:
         await succeeded(given, name, ONE_POD)
 
 
-async def succeeded(given: World, name: Name, options: stage.StageOptions) -> str:
+async def succeeded(given: World, name: Name, options: pipelines.StageOptions) -> str:
     found = await given.run(name, options)
     for each in found.values():
         assert each.status == "succeeded", each
@@ -150,11 +155,13 @@ async def test_a_canary_pipeline_divides_traffic_and_gives_it_back(setting: Sett
                 )
             assert f"canary {setting.division.canary} %" in said
 
-            await succeeded(given, Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(prune=True))
+            await succeeded(
+                given, Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(prune=True)
+            )
             assert shares(given, "us") == {"primary": 1.0}
             assert given.images("us") == "shop:v2 2/2"
-            await succeeded(given, Name.CANARY_CLEAN, stage.CleanOptions())
-            await succeeded(given, Name.BASELINE_CLEAN, stage.CleanOptions())
+            await succeeded(given, Name.CANARY_CLEAN, pipelines.CleanOptions())
+            await succeeded(given, Name.BASELINE_CLEAN, pipelines.CleanOptions())
         assert lost == []
         for target in names:
             assert given.count(target, "Deployment") == 1
@@ -173,7 +180,7 @@ async def test_a_rollback_gives_the_traffic_back_first(setting: Setting) -> None
         await succeeded(given, Name.TRAFFIC_ROUTING, setting.division)
 
         async with given.watched_traffic("us") as lost:
-            await succeeded(given, Name.ROLLBACK, stage.RollbackOptions())
+            await succeeded(given, Name.ROLLBACK, pipelines.RollbackOptions())
 
         assert lost == []
         assert shares(given, "us") == {"primary": 1.0}
@@ -192,7 +199,7 @@ async def test_a_canary_that_goes_is_drained_first(setting: Setting) -> None:
         await succeeded(given, Name.TRAFFIC_ROUTING, setting.division)
 
         async with given.watched_traffic("us") as lost:
-            await succeeded(given, Name.CANARY_CLEAN, stage.CleanOptions())
+            await succeeded(given, Name.CANARY_CLEAN, pipelines.CleanOptions())
 
         assert lost == []
         assert "canary" not in shares(given, "us")

@@ -4,15 +4,17 @@ from datetime import timedelta
 
 import pytest
 
+from kube_sandbox.apiserver.storage import verbs
 from stage_world import NEW, OLD, Report, World, deployment, made, service, world
-from volary.clusters import client as clients
-from volary.model import json, manifest, stage
-from volary.sandbox import verbs
-from volary.stages import context as contexts
-from volary.stages import scaling, work
+from volary.clusters.client import clients
+from volary.model import json
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
+from volary.stages.rollouts import scaling
+from volary.stages.runtime import contexts, execution
 
-Name = stage.StageName
-TENTH = stage.VariantRolloutOptions(replicas=stage.Replicas(10, is_percentage=True))
+Name = pipelines.StageName
+TENTH = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(10, is_percentage=True))
 SCALER: json.JsonObject = {
     "apiVersion": "autoscaling/v2",
     "kind": "HorizontalPodAutoscaler",
@@ -56,8 +58,8 @@ async def test_promotion_and_clean_up_leave_the_scalers_number() -> None:
         await scaled(given, to=7)
         await given.run(Name.CANARY_ROLLOUT, TENTH)
 
-        outcomes = await given.run(Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions())
-        await given.run(Name.CANARY_CLEAN, stage.CleanOptions())
+        outcomes = await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions())
+        await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
 
         assert outcomes["us"].status == "succeeded", outcomes
         assert given.images("us") == "shop:v2 7/7"
@@ -76,7 +78,7 @@ async def test_canary_grows_with_its_weight_and_never_shrinks_under_traffic() ->
             assert given.images("us", "shop-canary") == f"shop:v2 {pods}/{pods}"
 
         assert given.images("us") == "shop:v1 10/10"
-        await given.run(Name.ROLLBACK, stage.RollbackOptions())
+        await given.run(Name.ROLLBACK, pipelines.RollbackOptions())
         assert given.images("us") == "shop:v1 10/10"
         assert given.find("us", "Deployment", "shop-canary") is None
 
@@ -85,8 +87,8 @@ async def test_canary_grows_with_its_weight_and_never_shrinks_under_traffic() ->
 def test_a_scaler_in_git_counts_more_than_the_number_beside_it(scaler: json.JsonObject) -> None:
     source = [made(deployment("shop:v2")), made(scaler)]
 
-    assert scaling.is_open(source[0], source)
-    assert not scaling.is_open(source[0], source[:1])
+    assert scaling.is_scaled_by_others(source[0], source)
+    assert not scaling.is_scaled_by_others(source[0], source[:1])
 
 
 async def followed(given: World, share: int) -> None:
@@ -97,14 +99,16 @@ async def followed(given: World, share: int) -> None:
     async def load() -> list[manifest.Manifest]:
         return given.sources[NEW]
 
-    async def follow(doing: work.Work) -> str:
-        return await scaling.follow(doing, await load(), share)
+    async def follow(work: execution.Work) -> str:
+        return await scaling.scale_canary(work, await load(), share)
 
-    asked = stage.Stage(Name.PROGRESSIVE_TRAFFIC, stage.ProgressiveTrafficOptions(step_weight=10))
+    asked = pipelines.Stage(
+        Name.PROGRESSIVE_TRAFFIC, pipelines.ProgressiveTrafficOptions(step_weight=10)
+    )
     context = contexts.StageContext(
         given.application, asked, "us", client, NEW, load, Report(), timeout=timedelta(seconds=10)
     )
-    outcome = await work.carry_out(context, follow)
+    outcome = await execution.carry_out(context, follow)
     assert outcome.status == "succeeded", outcome
 
 

@@ -11,21 +11,23 @@ import pytest
 import command_world
 import release_world
 import stage_world
-from volary.model import application as applications
-from volary.model import stage
-from volary.model.status import RunStatus, TaskStatus
-from volary.stages import circumstances
+from volary.model import applications
+from volary.model.pipeline import pipelines
+from volary.model.statuses import RunStatus, TaskStatus
+from volary.stages.runtime import contexts
 
-SCRIPT = stage.StageName.SCRIPT_RUN
-FLEET, CLUSTER = stage.Scope.FLEET, stage.Scope.CLUSTER
+SCRIPT = pipelines.StageName.SCRIPT_RUN
+FLEET, CLUSTER = pipelines.Scope.FLEET, pipelines.Scope.CLUSTER
 
 
-def script(run: str, on_rollback: str = "", scope: stage.Scope = FLEET, **env: str) -> stage.Stage:
-    options = stage.ScriptOptions(run, env, on_rollback, scope)
+def script(
+    run: str, on_rollback: str = "", scope: pipelines.Scope = FLEET, **env: str
+) -> pipelines.Stage:
+    options = pipelines.ScriptOptions(run, env, on_rollback, scope)
     return release_world.step(SCRIPT, options, timeout=timedelta(seconds=30))
 
 
-def failing() -> stage.Stage:
+def failing() -> pipelines.Stage:
     return script("exit 9", scope=CLUSTER)
 
 
@@ -198,7 +200,7 @@ async def test_scripts_can_be_denied(tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     async with stage_world.world("us") as world:
         await world.deployed()
-        denied = circumstances.Permissions(scripts=False)
+        denied = contexts.Permissions(scripts=False)
         releases = release_world.Releases(
             world, directory=_made(tmp_path / "work"), permissions=denied
         )

@@ -43,7 +43,7 @@ class Team:
     async def volary(self, *words: str) -> command_world.Ended:
         return await self.world.volary(*words, VOLARY_SERVER=self.url, VOLARY_TOKEN=self.token)
 
-    async def hasten(self) -> None:
+    async def request_refresh(self) -> None:
         """A webhook of the Git host."""
         headers = {"x-gitlab-token": f"hook-{CANARY}"}
         async with (
@@ -58,7 +58,7 @@ class Team:
             while True:
                 if f'"commit": "{commit}"' in (await self.volary("get", "runs", "-o", "json")).out:
                     return
-                await self.hasten()
+                await self.request_refresh()
                 await asyncio.sleep(0.1)
 
     async def log_in(self) -> int:
@@ -231,7 +231,7 @@ async def test_a_secret_is_never_seen(tmp_path: Path) -> None:
     ):
         await people.known()
         world.write({"secret.yaml": secret}, message="Use a secret")
-        await people.hasten()
+        await people.request_refresh()
         await process_time.until(lambda: world.find("us", "Secret", "simple") is not None)
         await people.known()
         seen = await _everything(people)

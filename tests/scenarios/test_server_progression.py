@@ -61,7 +61,7 @@ async def until(nest: Nursery, query: str, wanted: object) -> None:
 
 async def test_a_controller_killed_in_mid_progress_goes_on_from_there(tmp_path: Path) -> None:
     synced = "select running_commit from applications where status = 'synced'"
-    remembered = "select count(*) from task_memories where document like '%\"iterations\":2%'"
+    remembered = "select count(*) from task_states where document like '%\"iterations\":2%'"
     async with (
         command_world.world(tmp_path, "us", "eu", speed=SPEED) as world,
     ):

@@ -9,17 +9,17 @@ from aiohttp import web
 
 import release_world
 import stage_world
+from kube_sandbox.crds import definitions as crd_definitions
 from release_world import hook, weights
 from stage_world import KEY, NEW, OLD
-from volary.manifests import made
-from volary.model import application as applications
-from volary.model import json, stage, webhook
-from volary.model.status import RunStatus
-from volary.sandbox import crds
+from volary.manifests.routes import generated_services
+from volary.model import applications, json
+from volary.model.pipeline import pipelines, webhook
+from volary.model.statuses import RunStatus
 from volary.stages import executor as stage_executor
 
-Name = stage.StageName
-Options = stage.ProgressiveTrafficOptions
+Name = pipelines.StageName
+Options = pipelines.ProgressiveTrafficOptions
 FAST = timedelta(seconds=0.15)
 ISTIO, GATEWAY_API = applications.RoutingMethod.ISTIO, applications.RoutingMethod.GATEWAY_API
 V1, V2 = {"app": "shop", "version": "v1"}, {"app": "shop", "version": "v2"}
@@ -47,11 +47,13 @@ async def given(
 ) -> AsyncIterator[release_world.Releases]:
     """The Service leads to the pods of v1; the new commit lets it lead to those of v2."""
     app = application(method)
-    definitions = crds.gateway_api() if method is GATEWAY_API else crds.istio()
+    definitions = (
+        crd_definitions.gateway_api() if method is GATEWAY_API else crd_definitions.istio()
+    )
     async with stage_world.world(*names, application=app, definitions=definitions) as world:
         new = new or (pods("v2"), stage_world.config("settings-v2"))
         world.sources = {
-            commit: made.add([stage_world.made(each) for each in bodies], app)
+            commit: generated_services.add([stage_world.made(each) for each in bodies], app)
             for commit, bodies in {
                 OLD: (stage_world.service(**V1), pods("v1"), stage_world.config()),
                 NEW: (stage_world.service(**V2), stage_world.config(), *new),
@@ -61,13 +63,13 @@ async def given(
         yield release_world.Releases(world)
 
 
-def pipeline(options: Options) -> list[stage.Stage]:
+def pipeline(options: Options) -> list[pipelines.Stage]:
     limit = timedelta(seconds=20)
     return [
-        release_world.step(Name.CANARY_ROLLOUT, stage.VariantRolloutOptions(), timeout=limit),
+        release_world.step(Name.CANARY_ROLLOUT, pipelines.VariantRolloutOptions(), timeout=limit),
         release_world.step(Name.PROGRESSIVE_TRAFFIC, options, timeout=limit),
-        release_world.step(Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(prune=True)),
-        release_world.step(Name.CANARY_CLEAN, stage.CleanOptions()),
+        release_world.step(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(prune=True)),
+        release_world.step(Name.CANARY_CLEAN, pipelines.CleanOptions()),
     ]
 
 
@@ -140,7 +142,7 @@ async def test_a_service_that_leads_nowhere_gets_no_traffic() -> None:
         releases.world.watched_traffic("us") as lost,
     ):
         world = releases.world
-        options = stage.VariantRolloutOptions()
+        options = pipelines.VariantRolloutOptions()
         found = (await world.run(Name.CANARY_ROLLOUT, options, limit=0.5))["us"]
 
         assert found.status == "failed"
@@ -158,15 +160,15 @@ async def test_a_promotion_that_fails_halfway_goes_back() -> None:
         world.options = stage_executor.Options(settle=timedelta(0))
         async with world.one_run():
             for name, options in (
-                (Name.CANARY_ROLLOUT, stage.VariantRolloutOptions()),
-                (Name.TRAFFIC_ROUTING, stage.TrafficOptions(50, 50)),
-                (Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions()),
+                (Name.CANARY_ROLLOUT, pipelines.VariantRolloutOptions()),
+                (Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(50, 50)),
+                (Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions()),
             ):
                 found = (await world.run(name, options))["us"]
                 assert found.status == "succeeded", found
             assert leads_to(releases, "us", "shop-primary") == V2
 
-            found = (await world.run(Name.ROLLBACK, stage.RollbackOptions()))["us"]
+            found = (await world.run(Name.ROLLBACK, pipelines.RollbackOptions()))["us"]
 
         assert found.status == "succeeded", found
         assert lost == []

@@ -13,13 +13,16 @@ import command_world
 import git_feed
 import process_time
 from controller_world import ANA, SPEED, Clock, Controlled, controlled, parts_of, settings_of
-from volary.controller import origins, refusals, server_loop, views
-from volary.engine import plan, rules, state, transitions
-from volary.model import stage
-from volary.store import opening, records
+from volary.controller import composition, refusals
+from volary.controller.api import representations
+from volary.controller.status import run_origins
+from volary.engine.persistence import transitions
+from volary.engine.runs import policies, run_builder, state
+from volary.model.pipeline import pipelines
+from volary.store import factory, records
 
 V1, V2, V3 = "example/simple:v1", "example/simple:v2", "example/simple:v3"
-BEN = views.Asker("ben")
+BEN = representations.Actor("ben")
 #: Every command to a run, with what it needs.
 COMMANDS: dict[str, dict[str, object]] = {
     "approve": {},
@@ -37,19 +40,19 @@ COMMANDS: dict[str, dict[str, object]] = {
 
 def stored_run(world: command_world.World, commit: str, before: str, **more: object) -> state.Run:
     """A run as an earlier process left it, planned and not begun."""
-    policy = more.get("policy", rules.Policy())
-    assert isinstance(policy, rules.Policy)
+    policy = more.get("policy", policies.Policy())
+    assert isinstance(policy, policies.Policy)
     stages = more.get("stages", ())
     assert isinstance(stages, tuple)
     rule = more.get("approval")
-    assert rule is None or isinstance(rule, rules.ApprovalRule)
-    return plan.new_run(
+    assert rule is None or isinstance(rule, policies.ApprovalRule)
+    return run_builder.new_run(
         "left",
-        plan.Plan(
+        run_builder.RunSpec(
             application="simple",
             commit=commit,
-            groups=(plan.Group(tuple(world.running.clusters), approval=rule),),
-            stages=(*stages, stage.Stage(stage.StageName.SYNC, stage.SyncOptions())),
+            groups=(run_builder.Group(tuple(world.running.clusters), approval=rule),),
+            stages=(*stages, pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())),
             running_commit=before,
             policy=policy,
         ),
@@ -68,30 +71,30 @@ async def left_behind(base: Path, **more: object) -> AsyncIterator[Controlled]:
         world.running.clusters["eu"].faults.images.add(str(more.pop("broken", "none")), "bad")
         run = stored_run(world, commit, before, **more)
         address = f"sqlite:{base}/volary.db"
-        origin = origins.Origin(git_feed.NAME, "app.pipecd.yaml", reason="it was left behind")
-        async with opening.open_store(address, clock=Clock()) as store:
-            made = transitions.of_new(run, origins.to_document(origin), Clock().now())
+        origin = run_origins.Origin(git_feed.NAME, "app.pipecd.yaml", reason="it was left behind")
+        async with factory.open_store(address, clock=Clock()) as store:
+            made = transitions.first_transition(run, run_origins.to_document(origin), Clock().now())
             await store.keep_transition(made, fence=None)
             # The commit was looked at already: no run of its own.
             known = records.ApplicationRecord(
                 "simple", git_feed.NAME, "app.pipecd.yaml", document={"lookedAt": commit}
             )
             await store.applications.keep(known, fence=None)
-        drives = bool(more.get("drives", True))
-        async with controlled(world, store=address, drives=drives) as given:
+        is_leader = bool(more.get("drives", True))
+        async with controlled(world, store=address, is_leader=is_leader) as given:
             yield given
 
 
 async def test_a_run_waits_for_as_many_people_as_it_needs(tmp_path: Path) -> None:
-    rule = rules.ApprovalRule(count=2, approvers=("ana", "ben"))
+    rule = policies.ApprovalRule(count=2, approvers=("ana", "ben"))
     async with left_behind(tmp_path, approval=rule) as given:
-        waiting = await given.until_run("left", lambda each: each.wanted_approval is not None)
+        waiting = await given.until_run("left", lambda each: each.pending_approval is not None)
         assert (waiting.summary.status, given.world.images("us")) == ("waiting", f"{V1} 2/2")
         await given.service.approve("left", ANA, comment="looks good")
         with pytest.raises(refusals.Conflict, match="ana has approved already"):
             await given.service.approve("left", ANA)
         with pytest.raises(refusals.Conflict, match="not one of the approvers"):
-            await given.service.approve("left", views.Asker("eve"))
+            await given.service.approve("left", representations.Actor("eve"))
         await given.service.approve("left", BEN)
 
         ended = await given.ended("left")
@@ -118,8 +121,8 @@ async def test_a_run_waits_for_as_many_people_as_it_needs(tmp_path: Path) -> Non
 
 
 async def test_of_two_who_approve_at_once_one_is_told_that_it_is_done(tmp_path: Path) -> None:
-    async with left_behind(tmp_path, approval=rules.ApprovalRule()) as given:
-        await given.until_run("left", lambda each: each.wanted_approval is not None)
+    async with left_behind(tmp_path, approval=policies.ApprovalRule()) as given:
+        await given.until_run("left", lambda each: each.pending_approval is not None)
         answers = await asyncio.gather(
             *(given.service.approve("left", each) for each in (ANA, BEN)), return_exceptions=True
         )
@@ -135,7 +138,7 @@ async def test_of_two_who_approve_at_once_one_is_told_that_it_is_done(tmp_path: 
 
 
 async def test_an_approval_that_comes_too_late_is_refused(tmp_path: Path) -> None:
-    rule = rules.ApprovalRule(timeout=timedelta(seconds=0.5))
+    rule = policies.ApprovalRule(timeout=timedelta(seconds=0.5))
     async with left_behind(tmp_path, approval=rule) as given:
         ended = await given.ended("left")
         with pytest.raises(refusals.Conflict, match="a run that is failed cannot be approved"):
@@ -147,7 +150,7 @@ async def test_an_approval_that_comes_too_late_is_refused(tmp_path: Path) -> Non
 
 
 async def test_a_failed_cluster_is_tried_again_or_left_out(tmp_path: Path) -> None:
-    hold = replace(rules.Policy(), on_failure=rules.OnFailure.HOLD)
+    hold = replace(policies.Policy(), on_failure=policies.OnFailure.HOLD)
     async with left_behind(tmp_path, policy=hold, broken=V2) as given:
         await given.until_run("left", lambda each: each.held)
         await given.service.retry("left", ANA, targets=["eu"])
@@ -167,7 +170,7 @@ async def test_a_failed_cluster_is_tried_again_or_left_out(tmp_path: Path) -> No
 
 async def test_a_stage_that_only_waits_or_measures_is_skipped(tmp_path: Path) -> None:
     hour = timedelta(hours=1)
-    waiting = stage.Stage(stage.StageName.WAIT, stage.WaitOptions(hour))
+    waiting = pipelines.Stage(pipelines.StageName.WAIT, pipelines.WaitOptions(hour))
     async with left_behind(tmp_path, stages=(waiting,)) as given:
         running = await given.until_run(
             "left", lambda each: all(task.status == "running" for task in each.stages[0].tasks)
@@ -205,7 +208,7 @@ async def test_a_run_is_paused_resumed_cancelled_and_explained(tmp_path: Path) -
         paused = await given.until_run(running.run, lambda each: bool(each.paused_by))
         with pytest.raises(refusals.Conflict, match="already paused by ana"):
             await given.service.pause(running.run, BEN)
-        assert "paused by ana" in paused.why_waiting
+        assert "paused by ana" in paused.waiting_reason
         assert paused.what_next.startswith("K8S_")
         await given.service.cancel(running.run, BEN, rollback=True, reason="wrong version")
 
@@ -250,7 +253,7 @@ async def test_sync_plan_and_rollback_of_an_application(tmp_path: Path) -> None:
         assert world.images("us") == f"{V1} 2/2"
         assert (runs[0].id, runs[0].by) == (back.run, "ben")
         assert runs[0].trigger == f"ben rolls back to {first.running_commit[:7]}"
-        assert runs[0].reason == "rolled back by ben; us back as before"
+        assert runs[0].reason == "rolled back by ben; rollback verified on us"
         view = await given.service.run(back.run)
         assert view.rollback is not None
         commits = {
@@ -298,11 +301,12 @@ async def test_a_paused_application_begins_nothing_and_goes_on_with_what_it_is_p
         assert (ended.commit, ended.status) == (second, "succeeded")
         waiting = await given.until_application(
             lambda each: (
-                each.waiting is not None and each.waiting.why_waiting.startswith("the application")
+                each.waiting is not None
+                and each.waiting.waiting_reason.startswith("the application")
             )
         )
         assert waiting.waiting is not None
-        assert waiting.waiting.why_waiting == "the application is paused by ana: on television"
+        assert waiting.waiting.waiting_reason == "the application is paused by ana: on television"
         assert world.images("us") == f"{V2} 2/2"
         await given.service.resume_application("simple", BEN)
         await given.synced(third)
@@ -328,13 +332,13 @@ async def test_changes_wake_those_who_look(tmp_path: Path) -> None:
 
 async def test_a_process_that_stands_by_hands_requests_on(tmp_path: Path) -> None:
     """It does not matter which process a person talks to."""
-    async with left_behind(tmp_path, approval=rules.ApprovalRule()) as given:
-        await given.until_run("left", lambda each: each.wanted_approval is not None)
+    async with left_behind(tmp_path, approval=policies.ApprovalRule()) as given:
+        await given.until_run("left", lambda each: each.pending_approval is not None)
         fleet_file = Path(given.world.fleet)
         address = f"sqlite:{tmp_path}/volary.db"
         settings, parts = settings_of(address, fleet_file), parts_of(given.feed, fleet_file)
-        async with server_loop.open_controller(settings, parts) as standing_by:
-            assert not standing_by.drives
+        async with composition.open_controller(settings, parts) as standing_by:
+            assert not standing_by.is_leader
             await standing_by.service.approve("left", BEN)
             view = await standing_by.service.run("left")
         assert [each.by for each in view.approvals] == ["ben"]
@@ -345,9 +349,9 @@ async def test_a_request_that_nobody_answers_is_kept_for_whoever_drives_next(
     tmp_path: Path,
 ) -> None:
     address = f"sqlite:{tmp_path}/volary.db"
-    async with left_behind(tmp_path, approval=rules.ApprovalRule(), drives=False) as given:
+    async with left_behind(tmp_path, approval=policies.ApprovalRule(), is_leader=False) as given:
         async with controlled(given.world, store=address) as driving:
-            await driving.until_run("left", lambda each: each.wanted_approval is not None)
+            await driving.until_run("left", lambda each: each.pending_approval is not None)
         with pytest.raises(refusals.Busy, match="the request is kept"):
             await given.service.asker.ask(
                 "approve", "ben", application="simple", run="left", patience=timedelta(seconds=0.2)

@@ -19,7 +19,7 @@ def lost(told: command_world.Ended) -> int:
 
 def answers(told: command_world.Ended) -> dict[tuple[str, ...], int]:
     """The table of the end: requests by cluster, perhaps group, version and answer."""
-    rows = told.out.partition("what users met")[2].splitlines()
+    rows = told.out.partition("responses during")[2].splitlines()
     table = [row.split() for row in rows if row.split()[:1] and row.split()[0] in CLUSTERS]
     return {tuple(row[:-3]): int(row[-3]) for row in table}
 
@@ -32,7 +32,7 @@ async def test_a_bad_version_is_found_by_what_users_see(tmp_path: Path) -> None:
 
     assert everywhere.code == 0, everywhere
     assert re.search(r"ANALYSIS failed: .*errors on \w+: canary has [\d.]+ %", everywhere.out)
-    assert "us, eu and asia back as before" in everywhere.out
+    assert "rollback verified on us, eu and asia" in everywhere.out
     assert everywhere.out.count("shop 2/2   users: v1 100%") >= 6, everywhere
     assert lost(everywhere) == 0, everywhere
     met = answers(everywhere)
@@ -72,7 +72,7 @@ async def test_an_ab_test_is_for_its_group_also_without_other_programs(tmp_path:
     """Without Traefik, Envoy and Prometheus the sandbox has what it needs itself."""
     whole, alone = await asyncio.gather(
         demo(tmp_path / "whole", "ab"),
-        demo(tmp_path / "alone", "ab", VOLARY_SANDBOX_PROGRAMS="none"),
+        demo(tmp_path / "alone", "ab", KUBE_SANDBOX_PROGRAMS="none"),
     )
 
     for told in (whole, alone):

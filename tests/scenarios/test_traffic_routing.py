@@ -13,12 +13,12 @@ from stage_world import (
     service,
     world,
 )
-from volary.model import application as applications
-from volary.model import stage
+from volary.model import applications
+from volary.model.pipeline import pipelines
 
-Name = stage.StageName
-ONE_POD = stage.VariantRolloutOptions(replicas=stage.Replicas(1))
-TO_CANARY = stage.TrafficOptions(0, canary=100)
+Name = pipelines.StageName
+ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
+TO_CANARY = pipelines.TrafficOptions(0, canary=100)
 
 
 async def test_istio_splits_80_10_10_and_gives_back_after_primary_is_ready() -> None:
@@ -29,7 +29,7 @@ async def test_istio_splits_80_10_10_and_gives_back_after_primary_is_ready() -> 
         await given.run(Name.BASELINE_ROLLOUT, ONE_POD)
 
         async with given.watched_traffic("us") as lost:
-            split = stage.TrafficOptions(80, canary=10, baseline=10)
+            split = pipelines.TrafficOptions(80, canary=10, baseline=10)
             outcomes = await given.run(Name.TRAFFIC_ROUTING, split)
 
             assert outcomes["us"].reason == "traffic: primary 80 %, canary 10 %, baseline 10 %"
@@ -42,13 +42,13 @@ async def test_istio_splits_80_10_10_and_gives_back_after_primary_is_ready() -> 
             said = given.reports["us"].progress_said[-1]
             assert said.wanted_weights == said.observed_weights
 
-            promotion = stage.PrimaryRolloutOptions(add_variant_label_to_selector=True)
+            promotion = pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=True)
             outcomes = await given.run(Name.PRIMARY_ROLLOUT, promotion)
             assert outcomes["us"].status == "succeeded", outcomes["us"]
             assert given.traffic("us").by_label(KEY) == pytest.approx({"primary": 1.0})
             assert given.images("us") == "shop:v2 2/2"
-            await given.run(Name.CANARY_CLEAN, stage.CleanOptions())
-            await given.run(Name.BASELINE_CLEAN, stage.CleanOptions())
+            await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
+            await given.run(Name.BASELINE_CLEAN, pipelines.CleanOptions())
         assert lost == []
         assert given.count("us", "Deployment") == 1
 
@@ -59,7 +59,7 @@ async def test_the_field_manager_of_routes_owns_the_routes_only() -> None:
         await given.deployed(OLD)
         await given.run(Name.CANARY_ROLLOUT, ONE_POD)
 
-        await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(90, canary=10))
+        await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(90, canary=10))
 
         live = given.get("us", "VirtualService.networking.istio.io", "shop")
         owned = {entry["manager"]: entry["fieldsV1"] for entry in live["metadata"]["managedFields"]}
@@ -80,7 +80,7 @@ async def test_a_route_that_is_not_editable_stays() -> None:
         await given.deployed(OLD)
         await given.run(Name.CANARY_ROLLOUT, ONE_POD)
 
-        outcomes = await given.run(Name.TRAFFIC_ROUTING, stage.TrafficOptions(50, canary=50))
+        outcomes = await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(50, canary=50))
 
         assert outcomes["us"].status == "failed"
         assert not outcomes["us"].touched
@@ -106,12 +106,12 @@ async def test_no_traffic_is_sent_to_a_canary_that_is_not_there() -> None:
         ([service(), {**service(), "metadata": {"name": "b"}}], TO_CANARY, "2 Services"),
         ([service(app="shop")], TO_CANARY, f"lacks {KEY}"),
         ([service(**{KEY: "canary"})], TO_CANARY, "instead of primary"),
-        ([service()], stage.TrafficOptions(50, baseline=50), "baseline"),
-        ([service()], stage.TrafficOptions(50, canary=50), "either primary or canary"),
+        ([service()], pipelines.TrafficOptions(50, baseline=50), "baseline"),
+        ([service()], pipelines.TrafficOptions(50, canary=50), "either primary or canary"),
     ],
 )
 async def test_what_a_selector_cannot_do_changes_nothing(
-    manifests: list[dict[str, object]], options: stage.TrafficOptions, message: str
+    manifests: list[dict[str, object]], options: pipelines.TrafficOptions, message: str
 ) -> None:
     async with world("us") as given:
         await given.deployed(OLD)
@@ -139,7 +139,7 @@ async def test_promotion_waits_with_the_routes_until_primary_is_ready() -> None:
         ]
         given.running.clusters["us"].faults.images.add("shop:never-ready", "never-ready")
 
-        outcomes = await given.run(Name.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions(), limit=1)
+        outcomes = await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(), limit=1)
 
         assert outcomes["us"].status == "failed"
         assert given.traffic("us").by_label(KEY) == {"canary": 1.0}
@@ -153,7 +153,7 @@ async def test_a_canary_that_still_gets_traffic_is_drained_before_it_goes() -> N
         await given.run(Name.TRAFFIC_ROUTING, TO_CANARY)
 
         async with given.watched_traffic("us") as lost:
-            outcomes = await given.run(Name.CANARY_CLEAN, stage.CleanOptions())
+            outcomes = await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
 
         assert outcomes["us"].status == "succeeded"
         assert lost == []
@@ -167,7 +167,7 @@ async def test_a_canary_is_kept_while_primary_cannot_take_its_traffic() -> None:
         await given.run(Name.CANARY_ROLLOUT, ONE_POD)
         await given.run(Name.TRAFFIC_ROUTING, TO_CANARY)
         given.sources[OLD] = [made(deployment("shop:v1", replicas=0)), made(service())]
-        await given.run(Name.SYNC, stage.SyncOptions(), commit=OLD, limit=2)
+        await given.run(Name.SYNC, pipelines.SyncOptions(), commit=OLD, limit=2)
         await given.running.clusters["us"].until(
             lambda view: (
                 not [
@@ -178,7 +178,7 @@ async def test_a_canary_is_kept_while_primary_cannot_take_its_traffic() -> None:
             )
         )
 
-        outcomes = await given.run(Name.CANARY_CLEAN, stage.CleanOptions(), limit=1)
+        outcomes = await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions(), limit=1)
 
         assert outcomes["us"].status == "failed"
         assert given.images("us", "shop-canary") == "shop:v2 1/1"

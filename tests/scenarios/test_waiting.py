@@ -3,12 +3,14 @@
 from datetime import timedelta
 
 from stage_world import KEY, NEW, OLD, Clock, config, deployment, made, service, world
-from volary.clusters import pool
-from volary.model import fleet, json, stage
+from volary.clusters.client import client_pool
+from volary.model import json
+from volary.model.fleet import fleets
+from volary.model.pipeline import pipelines
 from volary.stages import executor as stage_executor
 
-Name = stage.StageName
-SYNC = stage.SyncOptions()
+Name = pipelines.StageName
+SYNC = pipelines.SyncOptions()
 
 
 def stateful(image: str) -> json.JsonObject:
@@ -71,7 +73,7 @@ async def test_a_statefulset_can_have_a_canary() -> None:
         }
         await given.deployed(OLD)
 
-        outcomes = await given.run(Name.CANARY_ROLLOUT, stage.VariantRolloutOptions())
+        outcomes = await given.run(Name.CANARY_ROLLOUT, pipelines.VariantRolloutOptions())
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.get("us", "StatefulSet", "shop-canary")["status"]["readyReplicas"] == 1
@@ -124,13 +126,13 @@ async def test_a_cut_watch_is_taken_up_again() -> None:
 
 async def test_a_cluster_without_credentials_fails_alone_and_untouched() -> None:
     async with world("us") as given:
-        members = fleet.Fleet(
+        members = fleets.Fleet(
             (
                 *given.clients.fleet.clusters,
-                fleet.Cluster("eu", kubeconfig=("/nowhere/config",)),
+                fleets.Cluster("eu", kubeconfig=("/nowhere/config",)),
             )
         )
-        async with pool.open_pool(members, clock=Clock()) as clients:
+        async with client_pool.open_pool(members, clock=Clock()) as clients:
             given.clients = clients
             given.options = stage_executor.Options(image_grace=timedelta(seconds=0.3))
 

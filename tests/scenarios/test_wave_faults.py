@@ -7,30 +7,37 @@ from datetime import timedelta
 import pytest
 
 from stage_world import World
-from volary.engine import events, feed
-from volary.model import freeze, json, placement, stage
-from volary.model.status import RunStatus
+from volary.engine.observers import feed
+from volary.engine.state_machine import events
+from volary.model import json
+from volary.model.pipeline import pipelines
+from volary.model.placement import rollouts
+from volary.model.statuses import RunStatus
 from wave_watch import Allowed, watched
 from wave_world import OLD, Clock, Reacting, Story, begins, moved, world
 
 SIX = ("us-1", "us-2", "eu-1", "eu-2", "asia-1", "asia-2")
 #: Every wave of two of them.
 PAIRS = (SIX[:2], SIX[2:4], SIX[4:])
-QUICK = (stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), timeout=timedelta(seconds=8)),)
-ONE_UNREACHABLE = placement.Budget(unreachable=placement.Share(1))
-ONE_FAILS = placement.Budget(failures=placement.Share(1))
+QUICK = (
+    pipelines.Stage(
+        pipelines.StageName.SYNC, pipelines.SyncOptions(), timeout=timedelta(seconds=8)
+    ),
+)
+ONE_UNREACHABLE = rollouts.Budget(unreachable=rollouts.Share(1))
+ONE_FAILS = rollouts.Budget(failures=rollouts.Share(1))
 ONE_LOST, ONE_FAILED = Allowed(unreachable=1), Allowed(failures=1)
 
 
-def in_pairs(**more: object) -> placement.Waves:
+def in_pairs(**more: object) -> rollouts.Waves:
     rules = {
         "budget": ONE_UNREACHABLE,
-        "on_unreachable": placement.OnWaveUnreachable.SKIP,
+        "on_unreachable": rollouts.OnWaveUnreachable.SKIP,
         **more,
     }
-    return placement.Waves(
+    return rollouts.Waves(
         tuple(
-            placement.Wave(f"wave-{number}", placement.ClusterSelector(names=names), **rules)  # type: ignore[arg-type]
+            rollouts.Wave(f"wave-{number}", rollouts.ClusterSelector(names=names), **rules)  # type: ignore[arg-type]
             for number, names in enumerate(PAIRS, start=1)
         )
     )
@@ -66,7 +73,7 @@ async def test_a_cluster_is_lost_before_during_and_after_its_turn(moment: str) -
 
 async def test_a_lost_cluster_costs_nothing_where_the_budget_has_no_place_for_it() -> None:
     """Two of a wave are lost, one may be: the wave is taken back, and what is lost is named."""
-    waves = in_pairs(on_failure=placement.OnWaveFailure.ROLLBACK_WAVE)
+    waves = in_pairs(on_failure=rollouts.OnWaveFailure.ROLLBACK_WAVE)
     async with world(*SIX) as given:
         await given.deployed(OLD)
         for name in ("eu-1", "eu-2"):
@@ -147,16 +154,16 @@ async def test_a_cluster_that_answers_reads_but_not_writes_is_a_failure_of_its_o
 
 async def test_rejected_at_the_gate_of_a_wave() -> None:
     """The wave goes back; the one before it keeps the release, the one after it never starts."""
-    approval = placement.Gate(stage.ApprovalOptions(("ana", "bo"), 2))
-    waves = in_pairs(on_failure=placement.OnWaveFailure.ROLLBACK_WAVE)
-    gated = placement.Waves(
+    approval = rollouts.Gate(pipelines.ApprovalOptions(("ana", "bo"), 2))
+    waves = in_pairs(on_failure=rollouts.OnWaveFailure.ROLLBACK_WAVE)
+    gated = rollouts.Waves(
         (
             waves.waves[0],
-            placement.Wave(
+            rollouts.Wave(
                 "wave-2",
                 waves.waves[1].selector,
                 gate=approval,
-                on_failure=placement.OnWaveFailure.ROLLBACK_WAVE,
+                on_failure=rollouts.OnWaveFailure.ROLLBACK_WAVE,
             ),
             waves.waves[2],
         )
@@ -182,11 +189,11 @@ async def test_rejected_at_the_gate_of_a_wave() -> None:
 
 async def test_a_window_closes_over_a_wave_and_the_way_back_is_open() -> None:
     """eu may not be changed now: the others are, the run waits, and a cancel takes them back."""
-    always = freeze.Window("freeze", "* * * * *", timedelta(hours=2))
-    waves = placement.Waves(
-        (placement.Wave("all"),),
-        windows=placement.Windows(
-            deny=(placement.ClusterWindow(always, placement.ClusterSelector(names=("eu",))),)
+    always = rollouts.Window("freeze", "* * * * *", timedelta(hours=2))
+    waves = rollouts.Waves(
+        (rollouts.Wave("all"),),
+        windows=rollouts.Windows(
+            deny=(rollouts.ClusterWindow(always, rollouts.ClusterSelector(names=("eu",))),)
         ),
     )
     async with world("us", "eu") as given:

@@ -6,18 +6,22 @@ from datetime import timedelta
 
 import process_time
 from stage_world import World
-from volary.engine import events, feed, local, state, undoing
-from volary.model import manifest, placement
-from volary.model.status import RunStatus, TaskStatus
+from volary.engine.execution import runners
+from volary.engine.observers import feed
+from volary.engine.runs import rollback, state
+from volary.engine.state_machine import events
+from volary.model.objects import manifest
+from volary.model.placement import rollouts
+from volary.model.statuses import RunStatus, TaskStatus
 from volary.stages import executor as stage_executor
 from wave_world import OLD, Clock, Story, moved, world
 
 PAIR = ("us", "eu")
-FIRST = placement.Share(1)
+FIRST = rollouts.Share(1)
 
 
-def waves(soak: timedelta) -> placement.Waves:
-    return placement.Waves((placement.Wave("first", size=FIRST, soak=soak), placement.Wave("rest")))
+def waves(soak: timedelta) -> rollouts.Waves:
+    return rollouts.Waves((rollouts.Wave("first", size=FIRST, soak=soak), rollouts.Wave("rest")))
 
 
 class Soaking(Story):
@@ -118,13 +122,13 @@ async def test_a_release_that_is_done_goes_back_the_last_wave_first() -> None:
         async def render(commit: str, _: str) -> list[manifest.Manifest]:
             return given.sources[commit]
 
-        back = undoing.of(done.run, "run-2", "rolled back by ana", Clock().now())
+        back = rollback.rollback_run(done.run, "run-2", "rolled back by ana", Clock().now())
         carrying = stage_executor.ClusterExecutor(
             given.application, given.clients, render, Clock(), given.options
         )
-        ended = await local.Runner(back, carrying, clock=Clock(), observers=(story,)).carry_out()
+        ended = await runners.Runner(back, carrying, clock=Clock(), observers=(story,)).carry_out()
 
         assert ended.status is RunStatus.SUCCEEDED, ended.reason
-        assert ended.reason == "rolled back by ana; eu, asia and us back as before"
+        assert ended.reason == "rolled back by ana; rollback verified on eu, asia and us"
         assert [target for _, target in story.started()] == ["eu", "asia", "us"]
         assert {given.images(name) for name in names} == {"shop:v1 2/2"}

@@ -7,29 +7,34 @@ from datetime import timedelta
 
 import process_time
 import stage_world
-from volary.clusters import transport
-from volary.engine import feed
-from volary.model import placement, stage
-from volary.model.status import RunStatus
+from volary.clusters.transport import transports
+from volary.engine.observers import feed
+from volary.model.pipeline import pipelines
+from volary.model.placement import rollouts
+from volary.model.statuses import RunStatus
 from wave_watch import Allowed, watched
 from wave_world import NEW, OLD, Reacting, Story, begins, moved, world
 
-QUICK = (stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), timeout=timedelta(seconds=20)),)
+QUICK = (
+    pipelines.Stage(
+        pipelines.StageName.SYNC, pipelines.SyncOptions(), timeout=timedelta(seconds=20)
+    ),
+)
 DEADLINE = timedelta(seconds=1.5)
 ONE_UNREACHABLE = Allowed(unreachable=1)
 TEN = tuple(f"c-{number}" for number in range(10))
 
 
-def waves(*groups: tuple[str, ...], **more: object) -> placement.Waves:
+def waves(*groups: tuple[str, ...], **more: object) -> rollouts.Waves:
     """Waves of these clusters, of each of which one may be unreachable."""
     rules = {
-        "budget": placement.Budget(unreachable=placement.Share(1)),
-        "on_unreachable": placement.OnWaveUnreachable.SKIP,
+        "budget": rollouts.Budget(unreachable=rollouts.Share(1)),
+        "on_unreachable": rollouts.OnWaveUnreachable.SKIP,
         **more,
     }
-    return placement.Waves(
+    return rollouts.Waves(
         tuple(
-            placement.Wave(f"wave-{number}", placement.ClusterSelector(names=names), **rules)  # type: ignore[arg-type]
+            rollouts.Wave(f"wave-{number}", rollouts.ClusterSelector(names=names), **rules)  # type: ignore[arg-type]
             for number, names in enumerate(groups, start=1)
         )
     )
@@ -52,7 +57,7 @@ def seconds(story: Story, stage_id: str, target: str) -> float:
     return (task.finished - found.started).total_seconds()
 
 
-async def hangs(limits: transport.Limits, moment: str) -> tuple[Story, float]:
+async def hangs(limits: transports.Limits, moment: str) -> tuple[Story, float]:
     """Have eu-1 hang at a moment; returns what was told and how long its wave waited for it."""
     given_waves = waves(("us-1", "us-2"), ("eu-1", "eu-2"), ("asia-1",), progress_deadline=DEADLINE)
     async with world("us-1", "us-2", "eu-1", "eu-2", "asia-1", limits=limits) as given:
@@ -94,7 +99,7 @@ async def test_a_cluster_that_hangs_before_its_proof_is_waited_for_as_long_as_re
 
 async def test_five_of_ten_are_lost_at_once_and_the_budget_stops_the_run() -> None:
     """Nothing is deleted anywhere, no later wave begins, and the sentence says why."""
-    given_waves = waves(TEN[:1], TEN[1:9], TEN[9:], on_failure=placement.OnWaveFailure.STOP)
+    given_waves = waves(TEN[:1], TEN[1:9], TEN[9:], on_failure=rollouts.OnWaveFailure.STOP)
     async with world(*TEN) as given:
         await given.deployed(OLD)
         gone = TEN[2:7]

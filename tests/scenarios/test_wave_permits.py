@@ -4,14 +4,20 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 import process_time
-from volary.engine import events, feed
-from volary.model import freeze, placement, stage
-from volary.model.status import RunStatus
+from volary.engine.observers import feed
+from volary.engine.state_machine import events
+from volary.model.pipeline import pipelines
+from volary.model.placement import rollouts
+from volary.model.statuses import RunStatus
 from wave_watch import watched
 from wave_world import OLD, Clock, Reacting, Story, moved, starts, world
 
 NAMES = ("us", "eu-1", "eu-2", "eu-3")
-PATIENT = (stage.Stage(stage.StageName.SYNC, stage.SyncOptions(), timeout=timedelta(minutes=5)),)
+PATIENT = (
+    pipelines.Stage(
+        pipelines.StageName.SYNC, pipelines.SyncOptions(), timeout=timedelta(minutes=5)
+    ),
+)
 V1, V2 = "shop:v1 2/2", "shop:v2 2/2"
 
 
@@ -34,13 +40,13 @@ async def test_a_window_that_closes_in_mid_wave_lets_finish_what_runs_and_begins
     noon = datetime(2026, 11, 20, 12, tzinfo=UTC)
     lasting = timedelta(seconds=1)
     clock = Shifted(noon - timedelta(seconds=40))
-    lunch = freeze.Window("lunch", "0 12 * * *", lasting)
-    waves = placement.Waves(
+    lunch = rollouts.Window("lunch", "0 12 * * *", lasting)
+    waves = rollouts.Waves(
         (
-            placement.Wave("first", placement.ClusterSelector(names=("us",))),
-            placement.Wave("rest", max_concurrency=placement.Share(1)),
+            rollouts.Wave("first", rollouts.ClusterSelector(names=("us",))),
+            rollouts.Wave("rest", max_concurrency=rollouts.Share(1)),
         ),
-        windows=placement.Windows(deny=(placement.ClusterWindow(lunch, None),)),
+        windows=rollouts.Windows(deny=(rollouts.ClusterWindow(lunch, None),)),
     )
     async with world(*NAMES) as given:
         await given.deployed(OLD)
@@ -92,11 +98,11 @@ class Waiting(Story):
 
 async def test_an_approval_that_is_withdrawn_holds_the_next_wave_up_again() -> None:
     """Two of three have to agree: ana did and thought better of it, so bo alone opens nothing."""
-    approval = placement.Gate(stage.ApprovalOptions(("ana", "bo", "cy"), 2))
-    waves = placement.Waves(
+    approval = rollouts.Gate(pipelines.ApprovalOptions(("ana", "bo", "cy"), 2))
+    waves = rollouts.Waves(
         (
-            placement.Wave("first", placement.ClusterSelector(names=("us",)), gate=approval),
-            placement.Wave("rest"),
+            rollouts.Wave("first", rollouts.ClusterSelector(names=("us",)), gate=approval),
+            rollouts.Wave("rest"),
         )
     )
     async with world(*NAMES) as given:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import command_world
 from controller_world import controlled
-from volary.sandbox import storage
+from kube_sandbox.apiserver.storage import storage
 from wave_watch import Allowed, watched
 
 SPEED = 60.0

@@ -4,27 +4,28 @@ import asyncio
 
 import pytest
 
+from kube_sandbox.apiserver.storage import storage
 from router_world import ROUTERS, Router, stages
 from stage_world import KEY, World
-from volary.model import placement, stage
-from volary.model.status import RunStatus
-from volary.sandbox import storage
+from volary.model.pipeline import pipelines
+from volary.model.placement import rollouts
+from volary.model.statuses import RunStatus
 from wave_watch import Allowed, watched
 from wave_world import NEW, OLD, Reacting, moved, starts, world
 
-Name = stage.StageName
+Name = pipelines.StageName
 GROUPS = (("us",), ("eu-1", "eu-2"), ("asia",))
 NAMES = tuple(name for each in GROUPS for name in each)
-ONE_LOST = placement.Budget(unreachable=placement.Share(1))
+ONE_LOST = rollouts.Budget(unreachable=rollouts.Share(1))
 V1, V2 = "shop:v1 2/2", "shop:v2 2/2"
 #: When the second of two divisions begins in the second wave.
 SECOND = "wave-2/3-K8S_TRAFFIC_ROUTING"
 
 
-def waves(**rules: object) -> placement.Waves:
-    return placement.Waves(
+def waves(**rules: object) -> rollouts.Waves:
+    return rollouts.Waves(
         tuple(
-            placement.Wave(f"wave-{number}", placement.ClusterSelector(names=names), **rules)  # type: ignore[arg-type]
+            rollouts.Wave(f"wave-{number}", rollouts.ClusterSelector(names=names), **rules)  # type: ignore[arg-type]
             for number, names in enumerate(GROUPS, start=1)
         )
     )
@@ -79,7 +80,7 @@ async def test_a_cluster_lost_between_and_in_the_middle_of_divisions_is_caught_u
 ) -> None:
     """It is waited for, and goes on with its traffic as it is."""
     router = ROUTERS[name]
-    rules = waves(budget=ONE_LOST, on_unreachable=placement.OnWaveUnreachable.WAIT)
+    rules = waves(budget=ONE_LOST, on_unreachable=rollouts.OnWaveUnreachable.WAIT)
     async with world(
         *NAMES, application=router.application, definitions=router.definitions
     ) as given:
@@ -101,7 +102,7 @@ async def test_a_cluster_lost_between_and_in_the_middle_of_divisions_is_caught_u
 @pytest.mark.parametrize("router", ROUTERS.values(), ids=ROUTERS)
 async def test_a_cluster_lost_for_good_in_mid_division_keeps_what_it_had(router: Router) -> None:
     """Its wave is taken back without it; what is there when it returns goes back, too."""
-    rules = waves(on_failure=placement.OnWaveFailure.ROLLBACK_WAVE)
+    rules = waves(on_failure=rollouts.OnWaveFailure.ROLLBACK_WAVE)
     async with world(
         *NAMES, application=router.application, definitions=router.definitions
     ) as given:
@@ -128,7 +129,7 @@ async def test_a_cluster_lost_for_good_in_mid_division_keeps_what_it_had(router:
         # Until it is known to be back.
         await asyncio.sleep(0.6)
         with watched(given):
-            back = await given.run(Name.ROLLBACK, stage.RollbackOptions(), targets=("eu-1",))
+            back = await given.run(Name.ROLLBACK, pipelines.RollbackOptions(), targets=("eu-1",))
         assert back["eu-1"].status == "succeeded", back
         assert shares(given, "eu-1") == {"primary": 1.0}
         assert given.count("eu-1", "Deployment") == 1

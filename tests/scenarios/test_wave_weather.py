@@ -12,9 +12,9 @@ import process_time
 import stage_world
 from router_world import ROUTERS, stages
 from stage_world import KEY, World
-from volary.engine import rules
-from volary.model import placement
-from volary.model.status import RunStatus
+from volary.engine.runs import policies
+from volary.model.placement import rollouts
+from volary.model.statuses import RunStatus
 from wave_watch import Allowed, watched
 from wave_world import NEW, OLD, Story, moved, world
 
@@ -25,7 +25,7 @@ _FIRST, _, _LAST = os.environ.get("VOLARY_SEEDS", "1-2").partition("-")
 #: A cluster that hangs is given up after half a second.
 LIMITS = dataclasses.replace(stage_world.LIMITS, timeout=0.5)
 #: Not ``continue``: then failures have no budget.
-FAILING = tuple(each for each in placement.OnWaveFailure if each.value != "continue")
+FAILING = tuple(each for each in rollouts.OnWaveFailure if each.value != "continue")
 #: What a cluster suffers from, for a while.
 ILLS: tuple[dict[str, object], ...] = (
     {"lost": "refuse"},
@@ -37,17 +37,17 @@ ILLS: tuple[dict[str, object], ...] = (
 )
 
 
-def waves(chance: random.Random) -> placement.Waves:
+def waves(chance: random.Random) -> rollouts.Waves:
     """Of each of them one may fail and one may be unreachable; the rest is drawn."""
-    one = placement.Share(1)
-    return placement.Waves(
+    one = rollouts.Share(1)
+    return rollouts.Waves(
         tuple(
-            placement.Wave(
+            rollouts.Wave(
                 f"wave-{number}",
-                placement.ClusterSelector(names=names),
-                budget=placement.Budget(failures=one, unreachable=one),
+                rollouts.ClusterSelector(names=names),
+                budget=rollouts.Budget(failures=one, unreachable=one),
                 on_failure=chance.choice(FAILING),
-                on_unreachable=chance.choice(tuple(placement.OnWaveUnreachable)),
+                on_unreachable=chance.choice(tuple(rollouts.OnWaveUnreachable)),
                 progress_deadline=timedelta(seconds=4),
             )
             for number, names in enumerate(GROUPS, start=1)
@@ -75,7 +75,7 @@ async def test_whatever_happens_to_clusters_what_holds_always_holds(seed: int) -
         given.sources = {OLD: router.manifests("shop:v1"), NEW: router.manifests("shop:v2")}
         await given.deployed(OLD)
         story = Story()
-        policy = rules.Policy(again_after=timedelta(seconds=0.3), grace=timedelta(seconds=2))
+        policy = policies.Policy(again_after=timedelta(seconds=0.3), grace=timedelta(seconds=2))
 
         with watched(given, story, allowed=Allowed(failures=1, unreachable=1)):
             async with asyncio.timeout(process_time.HANG), asyncio.TaskGroup() as group:

@@ -5,23 +5,25 @@ from datetime import timedelta
 
 import pytest
 
-from volary.engine import feed
-from volary.model import errors, placement, stage
-from volary.model.status import RunStatus, TaskStatus
+from volary.engine.observers import feed
+from volary.model import errors
+from volary.model.pipeline import pipelines
+from volary.model.placement import rollouts
+from volary.model.statuses import RunStatus, TaskStatus
 from wave_watch import Allowed, watched
 from wave_world import NEW, OLD, Story, moved, world
 
 SIX = ("us-1", "us-2", "eu-1", "eu-2", "asia-1", "asia-2")
-FIRST = placement.Wave("first", size=placement.Share(1))
-REST = placement.Wave("rest")
+FIRST = rollouts.Wave("first", size=rollouts.Share(1))
+REST = rollouts.Wave("rest")
 
 
-def in_waves(*waves: placement.Wave, **more: object) -> placement.Waves:
-    return placement.Waves(waves, **more)  # type: ignore[arg-type]
+def in_waves(*waves: rollouts.Wave, **more: object) -> rollouts.Waves:
+    return rollouts.Waves(waves, **more)  # type: ignore[arg-type]
 
 
 async def test_the_second_wave_waits_until_the_first_has_soaked() -> None:
-    soaking = placement.Wave("first", size=placement.Share(2), soak=timedelta(seconds=1))
+    soaking = rollouts.Wave("first", size=rollouts.Share(2), soak=timedelta(seconds=1))
     async with world(*SIX) as given:
         await given.deployed(OLD)
         seen: list[tuple[str, ...]] = []
@@ -51,7 +53,7 @@ async def test_the_second_wave_waits_until_the_first_has_soaked() -> None:
 
 
 async def test_a_failure_within_the_budget_is_taken_back_and_the_others_go_on() -> None:
-    lenient = placement.Wave("rest", budget=placement.Budget(failures=placement.Share(1)))
+    lenient = rollouts.Wave("rest", budget=rollouts.Budget(failures=rollouts.Share(1)))
     async with world(*SIX) as given:
         await given.deployed(OLD)
         given.running.clusters["eu-1"].faults.images.add("shop:v2", "bad")
@@ -63,16 +65,16 @@ async def test_a_failure_within_the_budget_is_taken_back_and_the_others_go_on() 
         assert story.run is not None
         assert story.run.status is RunStatus.FAILED
         assert "went on without eu-1 (failed: " in story.run.reason
-        assert "back as before" in story.run.reason
+        assert "rollback verified" in story.run.reason
         assert given.images("eu-1") == "shop:v1 2/2"
         assert {given.images(name) for name in SIX if name != "eu-1"} == {"shop:v2 2/2"}
 
 
 async def test_one_failure_more_takes_the_wave_back_and_no_other() -> None:
-    careful = placement.Wave(
+    careful = rollouts.Wave(
         "rest",
-        budget=placement.Budget(failures=placement.Share(1)),
-        on_failure=placement.OnWaveFailure.ROLLBACK_WAVE,
+        budget=rollouts.Budget(failures=rollouts.Share(1)),
+        on_failure=rollouts.OnWaveFailure.ROLLBACK_WAVE,
     )
     async with world(*SIX) as given:
         await given.deployed(OLD)
@@ -95,9 +97,9 @@ async def test_all_waves_are_taken_back_the_last_one_first() -> None:
         await given.deployed(OLD)
         given.running.clusters["eu-1"].faults.images.add("shop:v2", "bad")
         waves = in_waves(
-            placement.Wave("first", size=placement.Share(1)),
-            placement.Wave("second", size=placement.Share(1)),
-            placement.Wave("third"),
+            rollouts.Wave("first", size=rollouts.Share(1)),
+            rollouts.Wave("second", size=rollouts.Share(1)),
+            rollouts.Wave("third"),
         )
 
         story = Story()
@@ -112,7 +114,7 @@ async def test_all_waves_are_taken_back_the_last_one_first() -> None:
 
 
 async def test_no_more_clusters_than_allowed_are_worked_on_at_once() -> None:
-    narrow = placement.Wave("all", max_concurrency=placement.Share(34, is_percentage=True))
+    narrow = rollouts.Wave("all", max_concurrency=rollouts.Share(34, is_percentage=True))
     async with world(*SIX) as given:
         await given.deployed(OLD)
 
@@ -136,10 +138,10 @@ async def test_no_more_clusters_than_allowed_are_worked_on_at_once() -> None:
 
 
 async def test_a_lost_cluster_is_waited_for_and_caught_up_when_it_returns() -> None:
-    patient = placement.Wave(
+    patient = rollouts.Wave(
         "all",
-        budget=placement.Budget(unreachable=placement.Share(1)),
-        on_unreachable=placement.OnWaveUnreachable.WAIT,
+        budget=rollouts.Budget(unreachable=rollouts.Share(1)),
+        on_unreachable=rollouts.OnWaveUnreachable.WAIT,
     )
     async with world("us", "eu") as given:
         await given.deployed(OLD)
@@ -162,10 +164,10 @@ async def test_a_lost_cluster_is_waited_for_and_caught_up_when_it_returns() -> N
 
 
 async def test_a_skipped_lost_cluster_costs_the_others_no_time() -> None:
-    skipping = placement.Wave(
+    skipping = rollouts.Wave(
         "all",
-        budget=placement.Budget(unreachable=placement.Share(1)),
-        on_unreachable=placement.OnWaveUnreachable.SKIP,
+        budget=rollouts.Budget(unreachable=rollouts.Share(1)),
+        on_unreachable=rollouts.OnWaveUnreachable.SKIP,
     )
     async with world("us", "eu", "asia") as given:
         await given.deployed(OLD)
@@ -187,25 +189,27 @@ async def test_a_skipped_lost_cluster_costs_the_others_no_time() -> None:
 
 async def test_canary_everywhere_first_then_promotion_in_waves() -> None:
     stages = (
-        stage.Stage(
-            stage.StageName.CANARY_ROLLOUT,
-            stage.VariantRolloutOptions(replicas=stage.Replicas(1)),
+        pipelines.Stage(
+            pipelines.StageName.CANARY_ROLLOUT,
+            pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1)),
             timeout=timedelta(seconds=20),
         ),
-        stage.Stage(
-            stage.StageName.PRIMARY_ROLLOUT,
-            stage.PrimaryRolloutOptions(),
+        pipelines.Stage(
+            pipelines.StageName.PRIMARY_ROLLOUT,
+            pipelines.PrimaryRolloutOptions(),
             timeout=timedelta(seconds=20),
         ),
-        stage.Stage(
-            stage.StageName.CANARY_CLEAN, stage.CleanOptions(), timeout=timedelta(seconds=20)
+        pipelines.Stage(
+            pipelines.StageName.CANARY_CLEAN,
+            pipelines.CleanOptions(),
+            timeout=timedelta(seconds=20),
         ),
     )
     async with world("us", "eu") as given:
         await given.deployed(OLD)
 
         story = await moved(
-            given, in_waves(FIRST, REST, over=placement.WavesOver.STAGE), stages=stages
+            given, in_waves(FIRST, REST, over=rollouts.WavesOver.STAGE), stages=stages
         )
 
         assert story.run is not None

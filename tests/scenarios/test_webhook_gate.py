@@ -9,11 +9,13 @@ from aiohttp import web
 import release_world
 import stage_world
 import wave_world
-from volary.model import placement, stage, webhook
-from volary.model.status import RunStatus, TaskStatus
-from volary.stages import circumstances, webhooks
+from volary.model.pipeline import pipelines, webhook
+from volary.model.placement import rollouts
+from volary.model.statuses import RunStatus, TaskStatus
+from volary.stages import webhooks
+from volary.stages.runtime import contexts
 
-GATE = stage.StageName.WEBHOOK_GATE
+GATE = pipelines.StageName.WEBHOOK_GATE
 SUBJECT = webhooks.Subject("shop", "default", "us", "6d8f9c4b7f", "Progressing")
 OPEN = webhooks.Reach(loopback=True)
 
@@ -124,8 +126,10 @@ async def test_nobody_there_is_a_refusal() -> None:
     assert answer.reason.startswith("could not be asked")
 
 
-def gated(url: str, *, scope: stage.Scope = stage.Scope.FLEET, limit: float = 20) -> stage.Stage:
-    options = stage.WebhookGateOptions(hook(url), timedelta(seconds=0.1), scope)
+def gated(
+    url: str, *, scope: pipelines.Scope = pipelines.Scope.FLEET, limit: float = 20
+) -> pipelines.Stage:
+    options = pipelines.WebhookGateOptions(hook(url), timedelta(seconds=0.1), scope)
     return release_world.step(GATE, options, timeout=timedelta(seconds=limit))
 
 
@@ -147,7 +151,7 @@ async def test_a_gate_holds_until_it_opens_and_is_asked_once_for_all() -> None:
 async def test_each_cluster_may_ask_for_itself() -> None:
     async with release_world.gate() as gate, stage_world.world("us", "eu") as world:
         releases = release_world.Releases(world)
-        run = releases.planned([gated(f"{gate.url}/gate", scope=stage.Scope.CLUSTER)])
+        run = releases.planned([gated(f"{gate.url}/gate", scope=pipelines.Scope.CLUSTER)])
         ended = await releases.carry_out(run)
         assert ended.status is RunStatus.SUCCEEDED
         assert sorted(str(each["cluster"]) for each in gate.asked) == ["eu", "us"]
@@ -181,7 +185,7 @@ async def test_a_cancel_does_not_wait_for_a_gate() -> None:
 
 async def test_a_gate_keeps_to_the_server_s_reach() -> None:
     async with release_world.gate() as gate, stage_world.world("us") as world:
-        permissions = circumstances.Permissions(reach=webhooks.Reach(loopback=False))
+        permissions = contexts.Permissions(reach=webhooks.Reach(loopback=False))
         releases = release_world.Releases(world, permissions=permissions)
         run = await releases.carry_out(releases.planned([gated(f"{gate.url}/gate", limit=2)]))
         assert gate.asked == []
@@ -190,13 +194,13 @@ async def test_a_gate_keeps_to_the_server_s_reach() -> None:
 
 async def test_a_wave_that_may_lose_its_cluster_does_not_go_on_without_a_yes() -> None:
     """Its only cluster asks; the budget is for clusters that fail, and none does."""
-    waves = placement.Waves(
+    waves = rollouts.Waves(
         tuple(
-            placement.Wave(
+            rollouts.Wave(
                 name,
-                placement.ClusterSelector(names=(cluster,)),
-                budget=placement.Budget(failures=placement.Share(1)),
-                on_failure=placement.OnWaveFailure.STOP,
+                rollouts.ClusterSelector(names=(cluster,)),
+                budget=rollouts.Budget(failures=rollouts.Share(1)),
+                on_failure=rollouts.OnWaveFailure.STOP,
             )
             for name, cluster in (("first", "us"), ("rest", "eu"))
         )

@@ -10,11 +10,11 @@ import pytest
 import route_weights
 import stage_world
 import told_watch
+from kube_sandbox.apiserver.storage import verbs
 from stage_world import KEY, NEW, OLD
-from volary.engine import feed
+from volary.engine.observers import feed
 from volary.model import json
-from volary.model.status import TaskStatus
-from volary.sandbox import verbs
+from volary.model.statuses import TaskStatus
 from wave_watch import Allowed, Watch, watched
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -1,6 +1,7 @@
-"""Thin commands: data on stdout, talk on stderr.
+"""The command line: results on standard output, messages on standard error.
 
-`main` declares the commands and imports nothing heavy, so that ``volary --help``
-stays quick; each command's work is in a module of its own, imported when it runs.
-Words: a *view* shows a run while it happens (live, plain lines, or JSON lines).
+`commands` declares commands and options and imports nothing heavy, so that `volary --help`
+stays quick; the work is in the other sub-packages: `run`, `local` (no server needed), `lint`,
+`remote` (against a server), `analysis`. A *view* shows a run while it happens. May import
+`server` and everything below. Start with `commands.root`.
 """

@@ -1,4 +1,4 @@
-"""Where output goes: data on stdout, talk on stderr; ``NO_COLOR`` is honoured by both."""
+"""Where output goes: results on stdout, messages on stderr; ``NO_COLOR`` is honoured by both."""
 
 import sys
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ import msgspec
 from rich import console, markup
 from rich import text as rich_text
 
-from volary.model import problem, texts
+from volary.model import errors, safe_text
 
 
 class Console(console.Console):
@@ -16,15 +16,15 @@ class Console(console.Console):
 
     def render_str(self, text: str, **options: Any) -> rich_text.Text:
         """Turn a string into what is shown; every printed string comes through here."""
-        return super().render_str(texts.printable(text), **options)
+        return super().render_str(safe_text.printable(text), **options)
 
 
-def talk() -> console.Console:
+def messages() -> console.Console:
     """Return the console for people: progress, warnings, errors."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
-def data() -> console.Console:
+def results() -> console.Console:
     """Return the console for results, which a pipe may read."""
     return Console(highlight=False, soft_wrap=True)
 
@@ -36,22 +36,22 @@ def write(text: str) -> None:
 
 def write_json(body: object) -> None:
     """Write one object to stdout as a line of JSON and flush, so that a reader sees it now."""
-    line = texts.escaped(msgspec.json.encode(body).decode()) + "\n"
+    line = safe_text.escaped(msgspec.json.encode(body).decode()) + "\n"
     # JSON is UTF-8, whatever the terminal's encoding.
     sys.stdout.buffer.write(line.encode())
     sys.stdout.flush()
 
 
-def say(text: str) -> None:
+def write_text(text: str) -> None:
     """Write words to stdout, with a line end and without what steers a terminal."""
-    write(texts.printable(text))
+    write(safe_text.printable(text))
 
 
-def show_problems(target: console.Console, problems: Iterable[problem.Problem]) -> None:
+def show_problems(target: console.Console, problems: Iterable[errors.Problem]) -> None:
     """Print each problem: what, where, then the hint on a line of its own."""
-    for each in problems:
-        colour = "red" if each.severity is problem.Severity.ERROR else "yellow"
-        place = f"{markup.escape(str(each.where))}: " if str(each.where) else ""
-        target.print(f"[{colour}]{each.severity}:[/] {place}{markup.escape(each.message)}")
-        if each.hint:
-            target.print(f"  hint: {markup.escape(each.hint)}")
+    for problem in problems:
+        colour = "red" if problem.severity is errors.Severity.ERROR else "yellow"
+        place = f"{markup.escape(str(problem.where))}: " if str(problem.where) else ""
+        target.print(f"[{colour}]{problem.severity}:[/] {place}{markup.escape(problem.message)}")
+        if problem.hint:
+            target.print(f"  hint: {markup.escape(problem.hint)}")

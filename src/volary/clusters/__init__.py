@@ -1,14 +1,10 @@
 """Everything that talks to a Kubernetes API.
 
-From the bottom up:
+From the bottom up: `api` (the protocol as plain values), `kubeconfig` (how a cluster is
+reached), `transport` (HTTP, credentials, retries), `client` (one method per verb, a pool for a
+fleet), `watching` (waiting for states), `apply` (writing whole sets), `inventory` (what belongs
+to an application, and pruning it), `observe` (reading for people and for placement).
 
-- `kubeconfig` (with `entries`, `connections`, `users`, `service_account`, `proxies`) says
-  how a cluster of the fleet is reached: a `settings.Connection`;
-- `requests` and `discovery` say what is asked, as plain values; `errors` what the answers mean;
-- `transport` sends (with `sessions`, `tls`, `credentials`, `plugins`, `retries`, `breaker`);
-- `client` is one method per verb, `watches` follows a collection, `pool` holds a fleet's clients;
-- `apply`, `wait` and `prune` act on whole sets of manifests.
-
-Start reading at `client`. Imports `model`, `config` (its YAML) and `manifests`; none of
-`sources`, `engine` and `sandbox`.
+Start reading at `client.clients`. Imports `model`, `config` (its YAML), `manifests` and
+`placement`; none of `sources`, `engine` and `sandbox`.
 """

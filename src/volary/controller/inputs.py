@@ -1,17 +1,44 @@
-"""What the controller is fed with: repositories, what was seen in them, and rules."""
+"""What the controller is given: repositories, rules, the real clock, and metric providers."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from volary.gitops import seen
-from volary.model import controller
-from volary.model import failover as moves
-from volary.sources import repository
+from volary.analysis.metering import meters, provider_meter
+from volary.analysis.providers import provider_pool
+from volary.gitops import repository_state
+from volary.model import clocks, metric_providers, server_settings
+from volary.model.placement import failover_rules
+from volary.sources.git import repositories
+
+
+@asynccontextmanager
+async def open_meter(
+    providers: Iterable[metric_providers.Provider],
+    *,
+    clock: clocks.Clock,
+    learn: Callable[[str], None],
+) -> AsyncIterator[meters.Meter]:
+    """Open the providers, and close their connections after the body.
+
+    `learn` is told every secret that is read for them.
+    """
+    async with provider_pool.open_providers(tuple(providers), clock=clock, learn=learn) as opened:
+        yield provider_meter.ProviderMeter(opened)
+
+
+class SystemClock:
+    """Time as the machine has it."""
+
+    def now(self) -> datetime:
+        """Return the current time in UTC."""
+        return datetime.now(UTC)  # noqa: TID251 - this is the clock others take
+
 
 #: Takes what was seen; returns when decisions are kept.
-OnSeen = Callable[[seen.RepositorySeen], Coroutine[Any, Any, None]]
+OnSeen = Callable[[repository_state.RepositoryState], Coroutine[Any, Any, None]]
 #: Looks at every repository again and again until it is cancelled.
 Watch = Callable[[OnSeen], Coroutine[Any, Any, None]]
 
@@ -19,7 +46,7 @@ Watch = Callable[[OnSeen], Coroutine[Any, Any, None]]
 class Repositories(Protocol):
     """Opened repositories by the name in the settings."""
 
-    async def repository(self, name: str) -> repository.Repository:
+    async def repository(self, name: str) -> repositories.Repository:
         """Return it.
 
         Raises:
@@ -33,7 +60,7 @@ class Repositories(Protocol):
 class Rules:
     """How runs are driven."""
 
-    supersede: controller.Supersede = controller.Supersede.QUEUE
+    supersede: server_settings.Supersede = server_settings.Supersede.QUEUE
     #: Seconds until a release that could not begin is tried again, at first and at most.
     first_delay: float = 5.0
     longest_delay: float = 120.0
@@ -46,6 +73,6 @@ class Rules:
     #: Applications whose targets the settings name: repository, and directory or file.
     listed: frozenset[tuple[str, str]] = frozenset()
     #: How much is moved away from lost clusters.
-    failover: moves.Limits = field(default_factory=moves.Limits)
+    failover: failover_rules.FailoverLimits = field(default_factory=failover_rules.FailoverLimits)
     #: Values that must never be seen, besides those of the manifests.
     secrets: tuple[str, ...] = field(default=(), repr=False)

@@ -1,6 +1,6 @@
 """Why something cannot be done: the two answers besides a plain user's mistake."""
 
-from volary.model import errors, problem
+from volary.model import errors
 
 
 class NotFound(errors.UserError):
@@ -17,16 +17,16 @@ class Busy(errors.TemporaryError):
 
 def not_found(what: str, name: str) -> NotFound:
     """Return the refusal for something that does not exist."""
-    return NotFound(problem.Problem(f"there is no {what} {name}"))
+    return NotFound(errors.Problem(f"there is no {what} {name}"))
 
 
 def conflict(reason: str) -> Conflict:
     """Return the refusal with its sentence."""
-    return Conflict(problem.Problem(reason))
+    return Conflict(errors.Problem(reason))
 
 
 def sentence(error: errors.UserError) -> str:
     """Return the problems as one sentence for lists; the first three, and how many more."""
-    texts = [str(each).replace("\n", "; ") for each in error.problems]
+    texts = [str(problem).replace("\n", "; ") for problem in error.problems]
     more = f" (and {len(texts) - 3} more)" if len(texts) > 3 else ""
     return "; ".join(texts[:3]) + more

@@ -5,7 +5,7 @@ on one cluster; a *group* the targets that move together. An *event* happens to 
 (`events`), a *command* is what a runner has to do about it (`commands`), an *order*
 the derivation of commands from two states. Observers read the *feed*.
 
-Pure: `state`, `events`, `commands`, `machine` and what it is made of. Start reading at
-`machine`, which holds the rules. `local` carries commands out in this process through
-an `executor.StageExecutor`.
+Pure: `runs` (a run as a value), `state_machine` (what happens next) and most of `observers`.
+`execution` carries commands out in this process through an `executor.StageExecutor`. Start
+reading at `state_machine.machine`, which holds the rules.
 """

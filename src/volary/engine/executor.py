@@ -1,6 +1,6 @@
 """Who carries out a task: the one interface between the engine and the stages.
 
-Two words: the *stop flag* asks a task to stop politely; the *reporter* takes what it
+Two words: the *stop flag* asks a task to stop gracefully; the *reporter* takes what it
 has to say while it runs.
 """
 
@@ -11,10 +11,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from volary.engine import state
-from volary.model import json
-from volary.model import outcome as outcomes
-from volary.model import stage as stages
+from volary.engine.runs import state
+from volary.model import json, statuses
+from volary.model.pipeline import pipelines
 
 
 class LogLevel(StrEnum):
@@ -69,7 +68,7 @@ class TaskContext:
     #: The running source's commit; empty: a first deployment.
     running_commit: str
     stage_id: str
-    stage: stages.Stage
+    stage: pipelines.Stage
     #: Name of the cluster in the fleet.
     target: str
     #: Counted from 1; above 1 the stage was begun before and reads the cluster first.
@@ -77,7 +76,7 @@ class TaskContext:
     #: When the engine raises `stop` by itself.
     deadline: datetime
     #: Stages that were begun on this cluster before, in order; on the way back its last one too.
-    begun: tuple[stages.Stage, ...] = ()
+    begun: tuple[pipelines.Stage, ...] = ()
     #: No stage follows on this cluster.
     is_last: bool = False
     #: Clusters on which this very stage has succeeded already, in order.
@@ -111,7 +110,7 @@ class Reporter(Protocol):
 class StageExecutor(Protocol):
     """Carries out tasks; safe to run again on a cluster that was already changed."""
 
-    async def execute(self, task: TaskContext, report: Reporter) -> outcomes.Outcome:
+    async def execute(self, task: TaskContext, report: Reporter) -> statuses.Outcome:
         """Carry out one stage on one cluster and say how it ended.
 
         The outcome's status is one of `succeeded`, `failed`, `skipped`,

@@ -1,7 +1,6 @@
-"""Git drives: what a change in a repository means for applications.
+"""GitOps: what a change in a repository means for applications.
 
-Words: a *trigger* is the reason to start a run; a *hint* is a webhook's word that a
-repository has changed, which only hastens the next look. `triggers` and `webhooks`
-are pure; `watcher` looks at repositories. Imports `sources` and the pure
-rooms below. Start reading at `triggers`.
+Words: a *trigger* is the reason to start a run; a *push event* is what a webhook says, and only
+brings the next poll forward. `triggers`, `webhooks` and `application_names` are pure; `watcher`
+polls repositories. May import `sources` and the pure packages below. Start with `triggers`.
 """

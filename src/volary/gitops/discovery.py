@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 
 import pygit2
 
-from volary.config import application as files
-from volary.model import application, controller, errors, problem
-from volary.sources import applications, repository, tree
+from volary.config.application import application_files
+from volary.model import applications, errors, server_settings
+from volary.sources import application_discovery
+from volary.sources.git import repositories
+from volary.sources.trees import trees
 
 #: Larger application files are refused unread.
 LARGEST_FILE = 1024 * 1024
@@ -21,21 +23,21 @@ MOST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedFile:
     """What one application file says."""
 
     path: str
     #: What it calls itself; of a broken file its directory's name.
     name: str
-    application: application.Application | None
-    problems: tuple[problem.Problem, ...] = ()
+    application: applications.Application | None
+    problems: tuple[errors.Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
     """The application files of a commit, by path."""
 
-    readings: tuple[Reading, ...]
+    readings: tuple[ParsedFile, ...]
     #: What could not be looked at, in sentences.
     warnings: tuple[str, ...] = ()
 
@@ -44,12 +46,12 @@ class Discovered:
 class Discovery:
     """Reads one repository's application files; blocks, so it runs in threads."""
 
-    spec: controller.Repository
-    listed: Sequence[controller.ListedApplication] = ()
+    spec: server_settings.Repository
+    listed: Sequence[server_settings.ListedApplication] = ()
     #: Readings by path and content.
-    _known: dict[tuple[str, str], Reading] = field(default_factory=dict)
+    _known: dict[tuple[str, str], ParsedFile] = field(default_factory=dict)
 
-    def look(self, commit_tree: repository.GitTree) -> Discovered:
+    def look(self, commit_tree: repositories.GitTree) -> Discovered:
         """Return what is there.
 
         Raises:
@@ -60,19 +62,19 @@ class Discovery:
         except (pygit2.GitError, KeyError) as error:
             raise errors.TemporaryError(f"{self.spec.name}: the commit is not complete") from error
 
-    def _look(self, commit_tree: repository.GitTree) -> Discovered:
+    def _look(self, commit_tree: repositories.GitTree) -> Discovered:
         warnings: list[str] = []
         paths = self._found(commit_tree, warnings)
         by_hand = {}
         missing = []
         for each in self.listed:
             try:
-                by_hand[applications.choose(commit_tree, each.path).path] = each
+                by_hand[application_discovery.choose(commit_tree, each.path).path] = each
             except errors.UserError as error:
                 missing.append(_missing(each.path, error.problems))
-        known: dict[tuple[str, str], Reading] = {}
+        known: dict[tuple[str, str], ParsedFile] = {}
         readings = []
-        shared = applications.shared_identity(commit_tree)
+        shared = application_discovery.shared_identity(commit_tree)
         for path in sorted({*paths, *by_hand}):
             key = (path, f"{_identity(commit_tree, path)} {shared}")
             reading = known[key] = self._known.get(key) or _read(commit_tree, path)
@@ -81,7 +83,7 @@ class Discovery:
         readings += [each for each in missing if each.path not in paths]
         return Discovered(tuple(readings), tuple(warnings))
 
-    def _found(self, commit_tree: repository.GitTree, warnings: list[str]) -> set[str]:
+    def _found(self, commit_tree: repositories.GitTree, warnings: list[str]) -> set[str]:
         """Return the paths of application files below the configured directories.
 
         A repository whose applications are all listed by hand is not searched.
@@ -91,50 +93,50 @@ class Discovery:
         found: set[str] = set()
         for directory in self.spec.paths or ("",):
             entry = commit_tree.entry(directory)
-            if entry is None or entry.kind is not tree.Kind.DIRECTORY:
+            if entry is None or entry.kind is not trees.Kind.DIRECTORY:
                 warnings.append(f"{directory} is not a directory of {self.spec.name}")
                 continue
-            found |= {each.path for each in applications.find(commit_tree, directory)}
+            found |= {each.path for each in application_discovery.find(commit_tree, directory)}
         if len(found) > MOST:
             warnings.append(f"{len(found)} applications found, only {MOST} are taken")
             found = set(sorted(found)[:MOST])
         return found
 
 
-def _read(commit_tree: repository.GitTree, path: str) -> Reading:
+def _read(commit_tree: repositories.GitTree, path: str) -> ParsedFile:
     directory = path.rpartition("/")[0]
     default = directory.rpartition("/")[2] or path.removesuffix(".yaml").removesuffix(".pipecd")
     text = _text(commit_tree, path)
-    if isinstance(text, problem.Problem):
-        return Reading(path, default, None, (text,))
-    loaded = files.parse(
+    if isinstance(text, errors.Problem):
+        return ParsedFile(path, default, None, (text,))
+    loaded = application_files.parse(
         text,
         file=path,
         default_name=default,
         directory=directory,
-        neighbours=applications.neighbours(commit_tree, path),
+        neighbours=application_discovery.sibling_files(commit_tree, path),
     )
     found = loaded.application
-    return Reading(path, found.name if found else default, found, loaded.problems)
+    return ParsedFile(path, found.name if found else default, found, loaded.problems)
 
 
-def _identity(commit_tree: repository.GitTree, path: str) -> str:
+def _identity(commit_tree: repositories.GitTree, path: str) -> str:
     """Return what changes with everything that is read for the application."""
     return commit_tree.identity(path.rpartition("/")[0])
 
 
-def _text(commit_tree: repository.GitTree, path: str) -> str | problem.Problem:
-    where = problem.Location(path)
+def _text(commit_tree: repositories.GitTree, path: str) -> str | errors.Problem:
+    where = errors.Location(path)
     entry = commit_tree.entry(path)
     if entry is not None and entry.size > LARGEST_FILE:
-        return problem.Problem(f"the file is larger than {LARGEST_FILE // 1024} KiB", where)
+        return errors.Problem(f"the file is larger than {LARGEST_FILE // 1024} KiB", where)
     try:
         return commit_tree.read(path).decode()
     except UnicodeDecodeError:
-        return problem.Problem("the file is not UTF-8 text", where)
+        return errors.Problem("the file is not UTF-8 text", where)
 
 
-def _aimed(reading: Reading, listed: controller.ListedApplication | None) -> Reading:
+def _aimed(reading: ParsedFile, listed: server_settings.ListedApplication | None) -> ParsedFile:
     """Return the reading with the targets the settings give it."""
     if listed is None or listed.targets is None or reading.application is None:
         return reading
@@ -142,6 +144,8 @@ def _aimed(reading: Reading, listed: controller.ListedApplication | None) -> Rea
     return dataclasses.replace(reading, application=aimed)
 
 
-def _missing(path: str, problems: Iterable[problem.Problem]) -> Reading:
-    found = tuple(dataclasses.replace(each, hint="listed in the settings") for each in problems)
-    return Reading(path, path.rpartition("/")[2] or path, None, found)
+def _missing(path: str, problems: Iterable[errors.Problem]) -> ParsedFile:
+    found = tuple(
+        dataclasses.replace(problem, hint="listed in the settings") for problem in problems
+    )
+    return ParsedFile(path, path.rpartition("/")[2] or path, None, found)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from volary.config import globs
-from volary.model import application
+from volary.config.text import globs
+from volary.model import applications
 
 
 class Kind(StrEnum):
@@ -50,7 +50,7 @@ class Head:
     directory: str
 
 
-def on_commit(options: application.Triggers, head: Head) -> Decision:
+def on_commit(options: applications.Triggers, head: Head) -> Decision:
     """Decide about a branch's head (PipeCD: ON_COMMIT)."""
     if options.on_commit_disabled:
         return _no("commits do not trigger this application")
@@ -61,7 +61,7 @@ def on_commit(options: application.Triggers, head: Head) -> Decision:
     return _touches(options, head)
 
 
-def _touches(options: application.Triggers, head: Head) -> Decision:
+def _touches(options: applications.Triggers, head: Head) -> Decision:
     ignored = globs.any_match(options.ignores, head.changed)
     if ignored:
         return _no(f"{ignored} is among the ignored paths")
@@ -75,7 +75,7 @@ def _touches(options: application.Triggers, head: Head) -> Decision:
     return _no("the commit does not touch the application")
 
 
-def on_command(options: application.Triggers, by: str) -> Decision:
+def on_command(options: applications.Triggers, by: str) -> Decision:
     """Decide about a person's wish (PipeCD: ON_COMMAND)."""
     if options.on_command_disabled:
         return _no("commands do not trigger this application")
@@ -83,7 +83,7 @@ def on_command(options: application.Triggers, by: str) -> Decision:
 
 
 def on_out_of_sync(
-    options: application.Triggers, *, last_finished: datetime | None, running: bool, now: datetime
+    options: applications.Triggers, *, last_finished: datetime | None, running: bool, now: datetime
 ) -> Decision:
     """Decide about drift (PipeCD: ON_OUT_OF_SYNC)."""
     if options.on_out_of_sync_disabled:

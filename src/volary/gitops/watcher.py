@@ -1,9 +1,4 @@
-"""Looks at the repositories again and again, and tells what changed.
-
-One task per repository. A look is one question to the host, and one fetch when the branch
-has moved, however many applications live there. Webhooks only hasten the next look. A host
-that is down is asked less and less often, and said to be down once, and back once.
-"""
+"""Polls the repositories, and tells what changed."""
 
 import asyncio
 import dataclasses
@@ -14,18 +9,40 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
-from volary.gitops import discovery, names, seen
-from volary.model import controller, errors, problem
-from volary.sources import mirrors, repository
+from volary.gitops import application_names, discovery, repository_state
+from volary.model import errors, server_settings
+from volary.sources.git import mirrors, repositories
 
-OnSeen = Callable[[seen.RepositorySeen], Awaitable[None]]
+
+class WatchedRepositories:
+    """Opens what the watcher fetched."""
+
+    def __init__(self, settings: server_settings.Settings, all_mirrors: mirrors.Mirrors) -> None:
+        self._specs = {repository.name: repository for repository in settings.repositories}
+        self._mirrors = all_mirrors
+
+    async def repository(self, name: str) -> repositories.Repository:
+        """Return a repository; commits it does not hold yet are fetched when they are read.
+
+        Raises:
+            UserError: There is none of that name.
+        """
+        spec = self._specs.get(name)
+        if spec is None:
+            raise errors.user_error(
+                f"there is no repository {name}", hint="list it in the controller's settings"
+            )
+        return self._mirrors.mirror(spec).repository
+
+
+OnRepositoryChange = Callable[[repository_state.RepositoryState], Awaitable[None]]
 
 _LOGGER = logging.getLogger(__name__)
 _JITTER = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class PollIntervals:
     """How often hosts are asked at most and at least."""
 
     #: Between two looks, however many webhooks come.
@@ -57,7 +74,7 @@ class Mirror(Protocol):
         ...
 
     @property
-    def repository(self) -> repository.Repository:
+    def repository(self) -> repositories.Repository:
         """See `mirrors.Mirror.repository`."""
         ...
 
@@ -65,20 +82,20 @@ class Mirror(Protocol):
 class Mirrors(Protocol):
     """What the watcher needs of `mirrors.Mirrors`."""
 
-    def mirror(self, spec: controller.Repository) -> Mirror:
+    def mirror(self, spec: server_settings.Repository) -> Mirror:
         """See `mirrors.Mirrors.mirror`."""
         ...
 
 
 @dataclass(slots=True)
-class _Follower:
+class _RepositoryPoller:
     """One repository: what was told about it, and what is going on."""
 
-    spec: controller.Repository
+    spec: server_settings.Repository
     finder: discovery.Discovery
     hint: asyncio.Event = field(default_factory=asyncio.Event)
     #: Last told.
-    last: seen.RepositorySeen | None = None
+    last: repository_state.RepositoryState | None = None
     #: A name got free that this repository wants, or nobody took in what was told.
     again: bool = False
     #: What happened to the branch and was not taken in yet.
@@ -101,40 +118,44 @@ class Watcher:
 
     def __init__(
         self,
-        settings: controller.Settings,
+        settings: server_settings.Settings,
         all_mirrors: Mirrors,
         *,
         owners: Mapping[str, tuple[str, str]] | None = None,
         random: randomness.Random | None = None,
-        pace: Pace | None = None,
+        pace: PollIntervals | None = None,
     ) -> None:
-        watched = {each.name for each in settings.repositories}
+        watched = {repository.name for repository in settings.repositories}
         self._mirrors = all_mirrors
         self._random = random or randomness.Random()
-        self._pace = pace or Pace()
-        self._names = names.Names(
+        self._pace = pace or PollIntervals()
+        self._names = application_names.ApplicationNames(
             {
-                name: names.Place(*place)
+                name: application_names.ApplicationLocation(*place)
                 for name, place in (owners or {}).items()
                 if place[0] in watched
             }
         )
         self._followers = {
-            each.name: _Follower(each, discovery.Discovery(each, _listed(settings, each)))
-            for each in settings.repositories
+            repository.name: _RepositoryPoller(
+                repository, discovery.Discovery(repository, _listed(settings, repository))
+            )
+            for repository in settings.repositories
         }
 
-    async def watch(self, on_seen: OnSeen) -> None:
+    async def watch(self, on_change: OnRepositoryChange) -> None:
         """Watch until cancelled.
 
         `on_seen` is told about every repository first, then after every change, one thing at
         a time about each. A `TemporaryError` from it means "tell me again".
         """
         async with asyncio.TaskGroup() as group:
-            for each in self._followers.values():
-                group.create_task(self._follow(each, on_seen), name=f"watch {each.spec.name}")
+            for follower in self._followers.values():
+                group.create_task(
+                    self._follow(follower, on_change), name=f"watch {follower.spec.name}"
+                )
 
-    def hasten(self, name: str) -> bool:
+    def request_refresh(self, name: str) -> bool:
         """Look at a repository soon; False when there is none of this name.
 
         Many wishes are one look, and looks keep their distance.
@@ -146,15 +167,15 @@ class Watcher:
 
     def statuses(self) -> tuple[RepositoryStatus, ...]:
         """Return how every repository is doing, in the order of the settings."""
-        return tuple(_status(each) for each in self._followers.values())
+        return tuple(_status(follower) for follower in self._followers.values())
 
-    async def _follow(self, follower: _Follower, on_seen: OnSeen) -> None:
+    async def _follow(self, follower: _RepositoryPoller, on_change: OnRepositoryChange) -> None:
         while True:
             follower.hint.clear()
-            await self._look(follower, on_seen)
+            await self._look(follower, on_change)
             await self._pause(follower)
 
-    async def _pause(self, follower: _Follower) -> None:
+    async def _pause(self, follower: _RepositoryPoller) -> None:
         """Wait for the next look: its time, or a hint, but never less than the gap."""
         gap = self._pace.gap.total_seconds()
         usual = follower.spec.interval.total_seconds()
@@ -168,13 +189,13 @@ class Watcher:
         except TimeoutError:
             pass
 
-    async def _look(self, follower: _Follower, on_seen: OnSeen) -> None:
+    async def _look(self, follower: _RepositoryPoller, on_change: OnRepositoryChange) -> None:
         """Look once, and tell what changed."""
         try:
-            now = await self._see(follower)
+            now = await self._read_state(follower)
         except (errors.TemporaryError, errors.PermanentError, errors.UserError) as error:
             follower.failures += 1
-            now = self._blind(follower, _sentence(error))
+            now = self._unavailable_state(follower, _sentence(error))
         else:
             follower.failures = 0
         if now is None:
@@ -182,7 +203,7 @@ class Watcher:
         self._log(follower, now)
         follower.problem = now.problem
         try:
-            await on_seen(now)
+            await on_change(now)
         except errors.TemporaryError as error:
             # Whoever listens could not take it in, such as a store that is away.
             _LOGGER.warning("%s: told again later: %s", follower.spec.name, error)
@@ -193,13 +214,15 @@ class Watcher:
         if now.update is not None:
             follower.update = None
 
-    async def _see(self, follower: _Follower) -> seen.RepositorySeen | None:
+    async def _read_state(
+        self, follower: _RepositoryPoller
+    ) -> repository_state.RepositoryState | None:
         """Return the repository as it is; None when nothing has to be told."""
         mirror = self._mirrors.mirror(follower.spec)
         fetched = await mirror.fetch(follower.spec.branch)
         follower.update = _joined(follower.update, fetched.update)
         if not fetched.head:
-            return self._headless(follower, fetched)
+            return self._state_without_head(follower, fetched)
         last = follower.last
         is_same = last is not None and last.head is not None and last.head.id == fetched.head
         if is_same and not follower.again and not follower.problem:
@@ -208,20 +231,20 @@ class Watcher:
         commit_tree = await mirror.repository.tree(fetched.head)
         found = await asyncio.to_thread(follower.finder.look, commit_tree)
         applications = self._named(follower, found.readings, fetched.head)
-        before = {each.name for each in last.applications} if last else set()
-        return seen.RepositorySeen(
+        before = {application.name for application in last.applications} if last else set()
+        return repository_state.RepositoryState(
             name=follower.spec.name,
             branch=fetched.branch,
             head=head,
             applications=applications,
-            removed=tuple(sorted(before - {each.name for each in applications})),
+            removed=tuple(sorted(before - {application.name for application in applications})),
             update=follower.update,
             warnings=found.warnings,
         )
 
-    def _headless(
-        self, follower: _Follower, fetched: mirrors.Fetched
-    ) -> seen.RepositorySeen | None:
+    def _state_without_head(
+        self, follower: _RepositoryPoller, fetched: mirrors.Fetched
+    ) -> repository_state.RepositoryState | None:
         """Nothing is given up because a branch is gone: it may be a mistake, or a lie."""
         last = follower.last
         sentence = f"the host has no branch {fetched.branch}"
@@ -233,7 +256,7 @@ class Watcher:
             follower.problem = sentence
             return None
         kept = last.applications if last else ()
-        return seen.RepositorySeen(
+        return repository_state.RepositoryState(
             follower.spec.name,
             fetched.branch,
             None,
@@ -242,41 +265,53 @@ class Watcher:
             problem=sentence,
         )
 
-    def _blind(self, follower: _Follower, sentence: str) -> seen.RepositorySeen | None:
+    def _unavailable_state(
+        self, follower: _RepositoryPoller, sentence: str
+    ) -> repository_state.RepositoryState | None:
         """Return what is told when a host is lost; None when that was told before."""
         if follower.problem and not follower.again:
             follower.problem = sentence
             return None
-        last = follower.last or seen.RepositorySeen(follower.spec.name, follower.spec.branch, None)
+        last = follower.last or repository_state.RepositoryState(
+            follower.spec.name, follower.spec.branch, None
+        )
         return dataclasses.replace(last, removed=(), update=None, problem=sentence)
 
     def _named(
-        self, follower: _Follower, readings: tuple[discovery.Reading, ...], commit: str
-    ) -> tuple[seen.FoundApplication, ...]:
+        self, follower: _RepositoryPoller, readings: tuple[discovery.ParsedFile, ...], commit: str
+    ) -> tuple[repository_state.DiscoveredApplication, ...]:
         """Give every application its name; a name that is taken is a problem."""
         spec = follower.spec
         before = (
-            {each.path: each.name for each in follower.last.applications} if follower.last else {}
+            {application.path: application.name for application in follower.last.applications}
+            if follower.last
+            else {}
         )
         wanted = {
-            each.path: each.name
-            if each.application
-            else before.get(each.path)
-            or self._names.of(names.Place(spec.name, each.path))
-            or each.name
-            for each in readings
+            reading.path: reading.name
+            if reading.application
+            else before.get(reading.path)
+            or self._names.of(application_names.ApplicationLocation(spec.name, reading.path))
+            or reading.name
+            for reading in readings
         }
         freed = self._names.keep(spec.name, wanted)
-        found = tuple(self._claimed(spec, each, wanted[each.path], commit) for each in readings)
+        found = tuple(
+            self._claimed(spec, reading, wanted[reading.path], commit) for reading in readings
+        )
         for name in freed - {spec.name}:
             self._followers[name].again = True
             self._followers[name].hint.set()
         return found
 
     def _claimed(
-        self, spec: controller.Repository, reading: discovery.Reading, name: str, commit: str
-    ) -> seen.FoundApplication:
-        place = names.Place(spec.name, reading.path)
+        self,
+        spec: server_settings.Repository,
+        reading: discovery.ParsedFile,
+        name: str,
+        commit: str,
+    ) -> repository_state.DiscoveredApplication:
+        place = application_names.ApplicationLocation(spec.name, reading.path)
         owner = place
         if reading.application is not None:
             owner = self._names.claim(name, place)
@@ -287,10 +322,12 @@ class Watcher:
             )
             hint = "give one of them another name"
             usable = None
-            problems = (*problems, problem.Problem(message, problem.Location(reading.path), hint))
-        return seen.FoundApplication(name, spec.name, reading.path, commit, usable, problems)
+            problems = (*problems, errors.Problem(message, errors.Location(reading.path), hint))
+        return repository_state.DiscoveredApplication(
+            name, spec.name, reading.path, commit, usable, problems
+        )
 
-    def _log(self, follower: _Follower, now: seen.RepositorySeen) -> None:
+    def _log(self, follower: _RepositoryPoller, now: repository_state.RepositoryState) -> None:
         if now.problem and not follower.problem:
             _LOGGER.warning("%s: %s", follower.spec.name, now.problem)
         elif follower.problem and not now.problem:
@@ -300,9 +337,11 @@ class Watcher:
 
 
 def _listed(
-    settings: controller.Settings, spec: controller.Repository
-) -> tuple[controller.ListedApplication, ...]:
-    return tuple(each for each in settings.applications if each.repository == spec.name)
+    settings: server_settings.Settings, spec: server_settings.Repository
+) -> tuple[server_settings.ListedApplication, ...]:
+    return tuple(
+        application for application in settings.applications if application.repository == spec.name
+    )
 
 
 def _joined(
@@ -318,13 +357,13 @@ def _joined(
 def _sentence(error: errors.VolaryError) -> str:
     if isinstance(error, errors.UserError):
         return "; ".join(
-            f"{each.message} ({each.hint})" if each.hint else each.message
-            for each in error.problems
+            f"{problem.message} ({problem.hint})" if problem.hint else problem.message
+            for problem in error.problems
         )
     return str(error)
 
 
-def _status(follower: _Follower) -> RepositoryStatus:
+def _status(follower: _RepositoryPoller) -> RepositoryStatus:
     last = follower.last
     return RepositoryStatus(
         name=follower.spec.name,

@@ -1,6 +1,6 @@
 """Webhooks of Git hosts: who may speak is checked before anything is parsed.
 
-A webhook only hastens the next look at a repository, so a replay is harmless, and a
+A webhook only brings the next poll of a repository forward, so a replay is harmless, and a
 body of another shape than expected means "look at the repository that was configured
 for this hook", never a crash.
 """
@@ -11,17 +11,17 @@ import json as text
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from volary.model import controller
+from volary.model import server_settings
 
 #: Larger bodies are refused unread.
 LARGEST_BODY = 256 * 1024
 _BRANCH = "refs/heads/"
 
-Provider = controller.WebhookProvider
+Provider = server_settings.WebhookProvider
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
+class PushEvent:
     """A repository may have changed."""
 
     #: Empty: any.
@@ -41,13 +41,13 @@ class Rejection:
 
 def read(
     provider: Provider, headers: Mapping[str, str], body: bytes, secret: str
-) -> Hint | Rejection:
+) -> PushEvent | Rejection:
     """Check who speaks, then read what they say; `headers` by lower-case name."""
     if len(body) > LARGEST_BODY:
         return Rejection(413, f"the body is larger than {LARGEST_BODY // 1024} KiB")
     if not secret or not is_genuine(provider, headers, body, secret):
         return Rejection(401, "the signature or token is not right")
-    return _hint(provider, body)
+    return _push_event(provider, body)
 
 
 def is_genuine(provider: Provider, headers: Mapping[str, str], body: bytes, secret: str) -> bool:
@@ -65,13 +65,13 @@ def is_genuine(provider: Provider, headers: Mapping[str, str], body: bytes, secr
     return hmac.compare_digest(given.encode(), wanted.encode())
 
 
-def _hint(provider: Provider, body: bytes) -> Hint:
+def _push_event(provider: Provider, body: bytes) -> PushEvent:
     try:
         told = text.loads(body)
     except (ValueError, RecursionError):
-        return Hint()
+        return PushEvent()
     if not isinstance(told, dict):
-        return Hint()
+        return PushEvent()
     if provider is Provider.BITBUCKET:
         return _bitbucket(told)
     reference = told.get("ref")
@@ -79,18 +79,20 @@ def _hint(provider: Provider, body: bytes) -> Hint:
     branch = ""
     if isinstance(reference, str) and reference.startswith(_BRANCH):
         branch = reference.removeprefix(_BRANCH)
-    return Hint(branch, commit if isinstance(commit, str) else "")
+    return PushEvent(branch, commit if isinstance(commit, str) else "")
 
 
-def _bitbucket(told: Mapping[str, object]) -> Hint:
+def _bitbucket(told: Mapping[str, object]) -> PushEvent:
     push = told.get("push")
     changes = push.get("changes") if isinstance(push, dict) else None
     # Several branches in one push: any may have changed.
     if not isinstance(changes, list) or len(changes) != 1 or not isinstance(changes[0], dict):
-        return Hint()
+        return PushEvent()
     new = changes[0].get("new")
     if not isinstance(new, dict):
-        return Hint()
+        return PushEvent()
     name, target = new.get("name"), new.get("target")
     commit = target.get("hash") if isinstance(target, dict) else ""
-    return Hint(name if isinstance(name, str) else "", commit if isinstance(commit, str) else "")
+    return PushEvent(
+        name if isinstance(name, str) else "", commit if isinstance(commit, str) else ""
+    )

@@ -88,7 +88,7 @@ class Decider(StrEnum):
 
     #: Each cluster goes by its own.
     PER_CLUSTER = "perCluster"
-    #: All go by the one over all clusters; a cluster that stands out is named only.
+    #: All go by the one over all clusters; an outlier is named only.
     POOLED = "pooled"
     #: All go by the pooled one, and a cluster whose own data condemn it fails by itself.
     BOTH = "both"

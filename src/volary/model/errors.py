@@ -1,16 +1,55 @@
-"""The errors somebody reacts to, drawn as a tree.
+"""The errors somebody reacts to, drawn as a tree, and the problems that users are told of.
 
-    VolaryError
-    ├── UserError         the user must fix this; shown without traceback, with a hint
-    ├── TemporaryError    try again later
-    └── PermanentError    give up; trying again cannot help
-
-A failing cluster is an `outcome.Outcome`, not an exception that crosses rooms.
+A problem says what is wrong in something a user wrote, where, and what to do about it.
 """
 
+from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 
-from volary.model import problem
+
+class Severity(StrEnum):
+    """How much a problem matters: an error stops the work, a warning is only shown."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in a user's file; every part may be unknown."""
+
+    #: As the user would name it, usually relative to the repository.
+    file: str = ""
+    #: Counted from 1; 0 when unknown.
+    line: int = 0
+    #: Dotted path inside the document, such as ``spec.pipeline.stages[2].with.replicas``.
+    path: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.file and self.line else self.file
+        return f"{place}: {self.path}" if place and self.path else place or self.path
+
+
+NOWHERE = Location()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One finding, worded for the person who has to mend it."""
+
+    #: One sentence, no full stop.
+    message: str
+    where: Location = NOWHERE
+    #: What to do; empty when nothing better than the message can be said.
+    hint: str = ""
+    severity: Severity = Severity.ERROR
+    #: It is no mistake: somebody holds back what the file is about until this is removed.
+    holds: bool = False
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.message}" if str(self.where) else self.message
+        return f"{text}\nhint: {self.hint}" if self.hint else text
 
 
 class VolaryError(Exception):
@@ -23,14 +62,14 @@ class UserError(VolaryError):
     Carries every problem that was found, so that they can be mended at once.
     """
 
-    def __init__(self, *problems: problem.Problem) -> None:
-        super().__init__("\n".join(str(each) for each in problems))
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
         self.problems = problems
 
 
-def user_error(message: str, *, hint: str = "", where: problem.Location | None = None) -> UserError:
+def user_error(message: str, *, hint: str = "", where: Location | None = None) -> UserError:
     """Build a `UserError` of a single problem."""
-    return UserError(problem.Problem(message, where=where or problem.NOWHERE, hint=hint))
+    return UserError(Problem(message, where=where or NOWHERE, hint=hint))
 
 
 class TemporaryError(VolaryError):

@@ -1,5 +1,6 @@
-"""Telling people and programs how runs go: Slack, and signed webhooks.
+"""Notifications about runs, clusters and failover: Slack, other chats, and signed webhooks.
 
-`routes`, `following` and `messages` decide and are pure; `courier`, `senders` and `outbox`
-deliver; `notifier` puts them together. A run never waits for any of it.
+Words: a *notice* is one event to tell; the *outbox* holds messages that are not delivered yet,
+`delivery` sends them with retries. `routes`, `notices`, `messages` and `run_progress` are pure.
+May import `engine.feed` and `model`. Start with `notifier`.
 """

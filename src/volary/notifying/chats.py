@@ -7,20 +7,19 @@ and texts of commits are shown as they are, and cannot call people.
 
 from collections.abc import Iterator
 
-from volary.model import controller, json
-from volary.model import status as words
+from volary.model import json, server_settings, statuses
 from volary.notifying import messages, notices
 
 #: Longest texts by what the services take; what is longer would be refused.
 _LONGEST_FIELD, _LONGEST = 1000, 3000
 _GREEN, _YELLOW, _RED, _BLUE = "#2eb67d", "#ecb22e", "#e01e5a", "#439fe0"
 _COLOURS = {
-    words.RunStatus.SUCCEEDED: _GREEN,
-    words.RunStatus.FAILED: _RED,
-    words.RunStatus.ROLLED_BACK: _RED,
-    words.RunStatus.ROLLING_BACK: _YELLOW,
-    words.RunStatus.CANCELLED: _YELLOW,
-    words.RunStatus.WAITING: _YELLOW,
+    statuses.RunStatus.SUCCEEDED: _GREEN,
+    statuses.RunStatus.FAILED: _RED,
+    statuses.RunStatus.ROLLED_BACK: _RED,
+    statuses.RunStatus.ROLLING_BACK: _YELLOW,
+    statuses.RunStatus.CANCELLED: _YELLOW,
+    statuses.RunStatus.WAITING: _YELLOW,
 }
 #: Colours of Adaptive Cards, which are names.
 _CARD_COLOURS = {_GREEN: "Good", _YELLOW: "Warning", _RED: "Attention", _BLUE: "Accent"}
@@ -29,16 +28,16 @@ _CARD = "application/vnd.microsoft.card.adaptive"
 _CARD_SCHEMA = "http://adaptivecards.io/schemas/adaptive-card.json"
 
 
-def body(notice: notices.Notice, kind: controller.ChatKind) -> json.JsonObject:
+def body(notice: notices.Notice, kind: server_settings.ChatKind) -> json.JsonObject:
     """Return what is posted about a notice."""
     match kind:
-        case controller.ChatKind.TEAMS:
+        case server_settings.ChatKind.TEAMS:
             return _teams(notice)
-        case controller.ChatKind.DISCORD:
+        case server_settings.ChatKind.DISCORD:
             return _discord(notice)
-        case controller.ChatKind.ROCKET:
+        case server_settings.ChatKind.ROCKET:
             return _rocket(notice)
-        case controller.ChatKind.GOOGLE:
+        case server_settings.ChatKind.GOOGLE:
             return _google(notice)
 
 
@@ -87,7 +86,7 @@ def _rocket(notice: notices.Notice) -> json.JsonObject:
 def _google(notice: notices.Notice) -> json.JsonObject:
     lines = [messages.title(notice), *_lines(notice)]
     lines += [f"{name}: {value}" for name, value in _fields(notice)]
-    text = "\n".join(_cut(each, _LONGEST_FIELD) for each in lines)
+    text = "\n".join(_cut(line, _LONGEST_FIELD) for line in lines)
     return {"text": text.replace("<", "‹").replace(">", "›")}
 
 

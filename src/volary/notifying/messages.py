@@ -2,20 +2,19 @@
 
 from datetime import UTC, datetime
 
-from volary.model import controller, json
-from volary.model import status as words
+from volary.model import json, server_settings, statuses
 from volary.notifying import notices
 
 #: Slack cuts longer texts without saying so.
 _LONGEST = 1500
 _GOOD, _WARNING, _DANGER, _NEUTRAL = "good", "warning", "danger", "#439fe0"
 _COLOURS = {
-    words.RunStatus.SUCCEEDED: _GOOD,
-    words.RunStatus.FAILED: _DANGER,
-    words.RunStatus.ROLLED_BACK: _DANGER,
-    words.RunStatus.ROLLING_BACK: _WARNING,
-    words.RunStatus.CANCELLED: _WARNING,
-    words.RunStatus.WAITING: _WARNING,
+    statuses.RunStatus.SUCCEEDED: _GOOD,
+    statuses.RunStatus.FAILED: _DANGER,
+    statuses.RunStatus.ROLLED_BACK: _DANGER,
+    statuses.RunStatus.ROLLING_BACK: _WARNING,
+    statuses.RunStatus.CANCELLED: _WARNING,
+    statuses.RunStatus.WAITING: _WARNING,
 }
 _HAPPENED = {
     notices.Event.DEPLOYMENT_TRIGGERED: "a run was asked for",
@@ -46,7 +45,7 @@ def title(notice: notices.Notice) -> str:
     return f"{about}: {_HAPPENED[notice.event]}{stage}"
 
 
-def slack(notice: notices.Notice, receiver: controller.Slack) -> json.JsonObject:
+def slack(notice: notices.Notice, receiver: server_settings.Slack) -> json.JsonObject:
     """Return the message about a run as it stands: title, reason, clusters in one line."""
     subject, progress = notice.subject, notice.progress
     colour = _COLOURS.get(progress.status, _NEUTRAL)
@@ -81,7 +80,7 @@ def slack(notice: notices.Notice, receiver: controller.Slack) -> json.JsonObject
     }
 
 
-def slack_reply(notice: notices.Notice, receiver: controller.Slack) -> str:
+def slack_reply(notice: notices.Notice, receiver: server_settings.Slack) -> str:
     """Return what is said below a run's message, because an edit reaches nobody; or nothing."""
     mentioned = mentions(notice, receiver)
     if notice.event not in notices.URGENT or not mentioned:
@@ -90,12 +89,14 @@ def slack_reply(notice: notices.Notice, receiver: controller.Slack) -> str:
     return f"{mentioned} {escape(title(notice) + reason)}"
 
 
-def mentions(notice: notices.Notice, receiver: controller.Slack) -> str:
+def mentions(notice: notices.Notice, receiver: server_settings.Slack) -> str:
     """Return the accounts and groups in Slack's form (PipeCD: a leading ``@`` is dropped).
 
     The application's for this event come first, then the receiver's; each once.
     """
-    fitting = [each for each in notice.subject.mentions if each.event in ("*", notice.event.value)]
+    fitting = [
+        mention for mention in notice.subject.mentions if mention.event in ("*", notice.event.value)
+    ]
     users = [name for each in fitting for name in each.users]
     groups = [name for each in fitting for name in each.groups]
     named = (

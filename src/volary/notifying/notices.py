@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from volary.model import application as applications
-from volary.model import status as words
+from volary.model import applications, statuses
 
 
 class Event(StrEnum):
@@ -81,22 +80,22 @@ class Subject:
 class Progress:
     """How far a run is, as its feed tells."""
 
-    status: words.RunStatus = words.RunStatus.PLANNED
+    status: statuses.RunStatus = statuses.RunStatus.PLANNED
     reason: str = ""
     #: The stage that is being carried out.
     stage: str = ""
     started: datetime | None = None
     #: Of each cluster, in its latest stage.
-    clusters: Mapping[str, words.TaskStatus] = field(default_factory=dict)
+    clusters: Mapping[str, statuses.TaskStatus] = field(default_factory=dict)
 
     @property
     def line(self) -> str:
         """All clusters in one line, those in trouble by name (the first five of a kind)."""
-        by_status: dict[words.TaskStatus, list[str]] = {}
+        by_status: dict[statuses.TaskStatus, list[str]] = {}
         for name, status in self.clusters.items():
             by_status.setdefault(status, []).append(name)
         parts = []
-        for status in words.TaskStatus:
+        for status in statuses.TaskStatus:
             names = by_status.get(status, [])
             if not names:
                 continue
@@ -107,7 +106,11 @@ class Progress:
 
 
 _NAMED = 5
-_TROUBLE = (words.TaskStatus.FAILED, words.TaskStatus.UNREACHABLE, words.TaskStatus.WAITING)
+_TROUBLE = (
+    statuses.TaskStatus.FAILED,
+    statuses.TaskStatus.UNREACHABLE,
+    statuses.TaskStatus.WAITING,
+)
 
 
 @dataclass(frozen=True, slots=True)

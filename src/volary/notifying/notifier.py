@@ -8,10 +8,18 @@ from datetime import datetime
 
 import aiohttp
 
-from volary.engine import feed
-from volary.model import clock as clocks
-from volary.model import controller, json
-from volary.notifying import chats, courier, following, messages, notices, outbox, routes, senders
+from volary.engine.observers import feed
+from volary.model import clocks, json, server_settings
+from volary.notifying import (
+    chats,
+    delivery,
+    messages,
+    notices,
+    outbox,
+    routes,
+    run_progress,
+    senders,
+)
 
 _LOG = logging.getLogger(__name__)
 
@@ -21,18 +29,18 @@ def _new_id() -> str:
 
 
 class Notifier:
-    """Turns what happens into letters; every method returns at once and fails nothing."""
+    """Turns events into messages; every method returns at once and fails nothing."""
 
     def __init__(
         self,
-        settings: controller.Notifications,
-        post: courier.Courier,
+        settings: server_settings.Notifications,
+        post: delivery.DeliveryQueue,
         *,
         new_id: Callable[[], str] = _new_id,
     ) -> None:
         self._settings = settings
-        self._receivers = {each.name: each for each in settings.receivers}
-        self._courier = post
+        self._receivers = {receiver.name: receiver for receiver in settings.receivers}
+        self._queue = post
         self._new_id = new_id
         self._missed: set[tuple[str, str]] = set()
 
@@ -73,28 +81,28 @@ class Notifier:
         topic = notice.subject.run
         if not topic:
             return  # a notice about no run has no message that could be edited
-        for each in self._receivers.values():
-            if each.name in told or not _edits(each):
+        for receiver in self._receivers.values():
+            if receiver.name in told or not _edits(receiver):
                 continue
-            if self._courier.has_place(each.name, topic):
-                self._post(each, notice, told=False)
+            if self._queue.has_place(receiver.name, topic):
+                self._post(receiver, notice, told=False)
 
     async def keep_delivering(self) -> None:
         """Deliver until cancelled."""
-        await self._courier.keep_delivering()
+        await self._queue.keep_delivering()
 
     def _post(
-        self, receiver: controller.Receiver, notice: notices.Notice, *, told: bool = True
+        self, receiver: server_settings.Receiver, notice: notices.Notice, *, told: bool = True
     ) -> None:
         slack, name = receiver.slack, receiver.name
         topic = notice.subject.run if _edits(receiver) else ""
-        self._courier.post(
-            outbox.Letter(self._new_id(), name, _body(receiver, notice), topic=topic)
+        self._queue.post(
+            outbox.OutboxMessage(self._new_id(), name, _body(receiver, notice), topic=topic)
         )
         reply = messages.slack_reply(notice, slack) if slack and topic and told else ""
         if reply:
-            letter = outbox.Letter(self._new_id(), name, {}, topic=topic, reply=reply)
-            self._courier.post(letter)
+            message = outbox.OutboxMessage(self._new_id(), name, {}, topic=topic, reply=reply)
+            self._queue.post(message)
 
 
 class _RunObserver:
@@ -109,8 +117,8 @@ class _RunObserver:
     def notify(self, event: feed.RunEvent) -> None:
         """Take one event of the feed."""
         before = self._progress
-        self._progress = following.follow(before, event)
-        event_told = following.worth_telling(before, event)
+        self._progress = run_progress.advance(before, event)
+        event_told = run_progress.event_to_send(before, event)
         if event_told is None and self._progress == before:
             return
         self._last = event_told or self._last
@@ -126,7 +134,7 @@ class _RunObserver:
         return notices.Notice(self._last, event.at, self._subject, self._progress, reason, stage)
 
 
-def _body(receiver: controller.Receiver, notice: notices.Notice) -> json.JsonObject:
+def _body(receiver: server_settings.Receiver, notice: notices.Notice) -> json.JsonObject:
     if receiver.slack is not None:
         return messages.slack(notice, receiver.slack)
     if receiver.chat is not None:
@@ -134,19 +142,19 @@ def _body(receiver: controller.Receiver, notice: notices.Notice) -> json.JsonObj
     return messages.webhook(notice)
 
 
-def _edits(receiver: controller.Receiver) -> bool:
+def _edits(receiver: server_settings.Receiver) -> bool:
     """Say whether a receiver's messages can be edited: only those of a bot."""
     return receiver.slack is not None and bool(receiver.slack.oauth_token_file)
 
 
 @asynccontextmanager
 async def open_notifier(
-    settings: controller.Notifications,
+    settings: server_settings.Notifications,
     box: outbox.Outbox,
     clock: clocks.Clock,
     *,
     slack_api: str = senders.SLACK,
-    limits: courier.Limits | None = None,
+    limits: delivery.Limits | None = None,
 ) -> AsyncIterator[Notifier]:
     """Open a notifier; its connections are closed at the end."""
     async with aiohttp.ClientSession() as session:
@@ -155,11 +163,11 @@ async def open_notifier(
             sender = _sender(each, session, clock, slack_api)
             if sender is not None:
                 found[each.name] = sender
-        yield Notifier(settings, courier.Courier(found, box, limits))
+        yield Notifier(settings, delivery.DeliveryQueue(found, box, limits))
 
 
 def _sender(
-    receiver: controller.Receiver,
+    receiver: server_settings.Receiver,
     session: aiohttp.ClientSession,
     clock: clocks.Clock,
     slack_api: str,
@@ -167,9 +175,9 @@ def _sender(
     if receiver.webhook is not None:
         return senders.WebhookSender(session, receiver.webhook, clock)
     if receiver.chat is not None:
-        return senders.HookSender(session, receiver.chat.hook_url_file)
+        return senders.IncomingWebhookSender(session, receiver.chat.hook_url_file)
     if receiver.slack is None:
         return None
     if _edits(receiver):
-        return senders.BotSender(session, receiver.slack, slack_api)
-    return senders.HookSender(session, receiver.slack.hook_url_file)
+        return senders.SlackBotSender(session, receiver.slack, slack_api)
+    return senders.IncomingWebhookSender(session, receiver.slack.hook_url_file)

@@ -1,4 +1,4 @@
-"""Letters on their way, and where they survive a restart."""
+"""Messages to be delivered, and where they survive a restart."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -8,16 +8,16 @@ import msgspec
 from volary.model import json
 
 
-class Letter(msgspec.Struct, frozen=True):
+class OutboxMessage(msgspec.Struct, frozen=True):
     """One delivery to one receiver."""
 
     #: Unique; receivers can tell repetitions by it.
     id: str
     receiver: str
     body: json.JsonObject
-    #: A newer letter of the same topic takes the place of one that waits; empty: it does not.
+    #: A newer message of the same topic takes the place of one that waits; empty: it does not.
     topic: str = ""
-    #: Said below the topic's message, so that it reaches people; such a letter has no body.
+    #: Said below the topic's message, so that it reaches people; such a message has no body.
     reply: str = ""
 
 
@@ -25,7 +25,7 @@ class Contents(msgspec.Struct, frozen=True):
     """What is kept."""
 
     #: Not delivered yet, in order.
-    letters: tuple[Letter, ...] = ()
+    messages: tuple[OutboxMessage, ...] = ()
     #: By receiver and topic, where the message is that can be edited.
     places: dict[str, str] = msgspec.field(default_factory=dict)
 

@@ -2,31 +2,31 @@
 
 from collections.abc import Iterable
 
-from volary.model import application, controller
+from volary.model import applications, server_settings
 from volary.notifying import notices
 
 #: The group of events that are about runs.
 _RUNS = "DEPLOYMENT"
 
 
-def receivers(routes: Iterable[controller.Route], notice: notices.Notice) -> tuple[str, ...]:
+def receivers(routes: Iterable[server_settings.Route], notice: notices.Notice) -> tuple[str, ...]:
     """Return the receivers of every route that matches, each once, in the routes' order.
 
     Those of the application's own alerts come last. PipeCD sends once per route, so two routes
     to one channel say everything twice.
     """
-    found = [each.receiver for each in routes if matches(each, notice)]
-    found += [each.receiver for each in notice.subject.alerts if _is_told(each, notice)]
+    found = [route.receiver for route in routes if matches(route, notice)]
+    found += [alert.receiver for alert in notice.subject.alerts if _is_told(alert, notice)]
     return tuple(dict.fromkeys(found))
 
 
-def _is_told(alert: application.Alert, notice: notices.Notice) -> bool:
+def _is_told(alert: applications.Alert, notice: notices.Notice) -> bool:
     if not alert.events:
         return notice.event.group == _RUNS
     return notice.event.value in alert.events
 
 
-def matches(route: controller.Route, notice: notices.Notice) -> bool:
+def matches(route: server_settings.Route, notice: notices.Notice) -> bool:
     """Say whether a route takes a notice.
 
     First what is ignored: by event, group, application, or any one label. Then what is
@@ -35,7 +35,7 @@ def matches(route: controller.Route, notice: notices.Notice) -> bool:
     return not _ignores(route, notice) and _wants(route, notice)
 
 
-def _ignores(route: controller.Route, notice: notices.Notice) -> bool:
+def _ignores(route: server_settings.Route, notice: notices.Notice) -> bool:
     subject = notice.subject
     return (
         notice.event.value in route.ignore_events
@@ -45,7 +45,7 @@ def _ignores(route: controller.Route, notice: notices.Notice) -> bool:
     )
 
 
-def _wants(route: controller.Route, notice: notices.Notice) -> bool:
+def _wants(route: server_settings.Route, notice: notices.Notice) -> bool:
     subject = notice.subject
     return (
         (not route.events or notice.event.value in route.events)

@@ -1,6 +1,6 @@
-"""Sending one letter: to Slack by an incoming webhook or as a bot, or to any address.
+"""Sending one message: to Slack by an incoming webhook or as a bot, or to any address.
 
-Secrets are read from their files for each letter, so that a new one counts at once, and
+Secrets are read from their files for each message, so that a new one counts at once, and
 stand in no message. Redirects are not followed: a signed body is for one address.
 """
 
@@ -15,8 +15,7 @@ from typing import Protocol
 import aiohttp
 import msgspec
 
-from volary.model import clock as clocks
-from volary.model import controller, errors, json
+from volary.model import clocks, errors, json, server_settings
 from volary.notifying import outbox
 
 SLACK = "https://slack.com/api"
@@ -35,12 +34,12 @@ _SLACK_GONE = frozenset({"message_not_found", "cant_update_message", "edit_windo
 class Sender(Protocol):
     """Delivers letters of one receiver."""
 
-    async def send(self, letter: outbox.Letter, place: str) -> str:
-        """Deliver a letter and return where it is, to be edited by the next; may be empty.
+    async def send(self, message: outbox.OutboxMessage, place: str) -> str:
+        """Deliver a message and return where it is, to be edited by the next; may be empty.
 
         Args:
-            letter: What to deliver.
-            place: What an earlier letter of the same topic returned; empty: none.
+            message: What to deliver.
+            place: What an earlier message of the same topic returned; empty: none.
 
         Raises:
             errors.TemporaryError: It may work later.
@@ -54,17 +53,17 @@ class WebhookSender:
     """Posts JSON, signed: HMAC-SHA256 over the timestamp, a dot, and the body."""
 
     session: aiohttp.ClientSession
-    settings: controller.OutgoingWebhook
+    settings: server_settings.OutgoingWebhook
     clock: clocks.Clock
 
-    async def send(self, letter: outbox.Letter, place: str) -> str:
-        """Post a letter; see `Sender.send`."""
-        body = msgspec.json.encode(letter.body)
+    async def send(self, message: outbox.OutboxMessage, place: str) -> str:
+        """Post a message; see `Sender.send`."""
+        body = msgspec.json.encode(message.body)
         timestamp = str(int(self.clock.now().timestamp()))
         headers = {
             "Content-Type": "application/json",
             "Volary-Timestamp": timestamp,
-            "Volary-Delivery": letter.id,
+            "Volary-Delivery": message.id,
         }
         if self.settings.signature_value_file:
             secret = await _read(self.settings.signature_value_file)
@@ -74,41 +73,41 @@ class WebhookSender:
 
 
 @dataclass(frozen=True, slots=True)
-class HookSender:
+class IncomingWebhookSender:
     """Posts to an incoming webhook of a chat, whose messages cannot be edited."""
 
     session: aiohttp.ClientSession
     #: A file with the address.
     hook_url_file: str
 
-    async def send(self, letter: outbox.Letter, place: str) -> str:
-        """Post a letter; see `Sender.send`."""
+    async def send(self, message: outbox.OutboxMessage, place: str) -> str:
+        """Post a message; see `Sender.send`."""
         address = await _read(self.hook_url_file)
         headers = {"Content-Type": "application/json"}
-        await _post(self.session, address, msgspec.json.encode(letter.body), headers)
+        await _post(self.session, address, msgspec.json.encode(message.body), headers)
         return place
 
 
 @dataclass(frozen=True, slots=True)
-class BotSender:
-    """Posts as a bot: one message per topic, edited by later letters."""
+class SlackBotSender:
+    """Posts as a bot: one message per topic, edited by later ones."""
 
     session: aiohttp.ClientSession
-    settings: controller.Slack
+    settings: server_settings.Slack
     #: Where the API is; another one for tests.
     api: str = SLACK
 
-    async def send(self, letter: outbox.Letter, place: str) -> str:
+    async def send(self, message: outbox.OutboxMessage, place: str) -> str:
         """Post or edit a message, or reply to it; see `Sender.send`."""
-        if letter.reply:
+        if message.reply:
             below = {"thread_ts": place} if place else {}
-            await self._call("chat.postMessage", {"text": letter.reply, **below})
+            await self._call("chat.postMessage", {"text": message.reply, **below})
             return place
         if place:
-            answer = await self._call("chat.update", {**letter.body, "ts": place})
+            answer = await self._call("chat.update", {**message.body, "ts": place})
             if answer.get("ok"):
                 return place
-        answer = await self._call("chat.postMessage", letter.body)
+        answer = await self._call("chat.postMessage", message.body)
         return str(answer.get("ts") or "")
 
     async def _call(self, method: str, body: json.JsonObject) -> json.JsonObject:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 
-from volary.model import freeze, recurrence, schedule
+from volary.model.placement import rollouts
+from volary.model.schedules import cron, recurrence
 
 _DAY = timedelta(days=1)
 #: Windows followed one by one to an opening; then it is looked again when the last one ends.
@@ -35,13 +36,13 @@ class Closure:
     @property
     def opening(self) -> str:
         """When it opens, in words: ``Mon 2026-01-05 08:00 Europe/Berlin``."""
-        local = self.opens.astimezone(schedule.zone(self.zone))
+        local = self.opens.astimezone(cron.zone(self.zone))
         later = " or later" if self.is_open_ended else ""
         return f"{local:%a %Y-%m-%d %H:%M} {self.zone}{later}"
 
 
 def closure(
-    allow: Sequence[freeze.Window], deny: Sequence[freeze.Window], now: datetime
+    allow: Sequence[rollouts.Window], deny: Sequence[rollouts.Window], now: datetime
 ) -> Closure | None:
     """Return what keeps clusters that these windows are for from being changed; None: nothing."""
     first = _obstacle(allow, deny, now)
@@ -56,13 +57,13 @@ def closure(
     return Closure(why, until, zone, is_open_ended=True)
 
 
-def is_within(window: freeze.Window, now: datetime) -> bool:
+def is_within(window: rollouts.Window, now: datetime) -> bool:
     """Say whether `now` is in the window; its end is not."""
     return _end(window, now) is not None
 
 
 def _obstacle(
-    allow: Sequence[freeze.Window], deny: Sequence[freeze.Window], now: datetime
+    allow: Sequence[rollouts.Window], deny: Sequence[rollouts.Window], now: datetime
 ) -> tuple[str, str, datetime] | None:
     """Return why nothing may be changed, the zone, and until when at least."""
     for each in deny:
@@ -78,13 +79,13 @@ def _obstacle(
     return why, zone, opens
 
 
-def _end(window: freeze.Window, now: datetime) -> datetime | None:
+def _end(window: rollouts.Window, now: datetime) -> datetime | None:
     """Return when the window that `now` is in ends; None: it is in none."""
     started = _last_start(window, now)
     return None if started is None else started + window.duration
 
 
-def _last_start(window: freeze.Window, now: datetime) -> datetime | None:
+def _last_start(window: rollouts.Window, now: datetime) -> datetime | None:
     """Return the latest beginning from which the window still lasts."""
     earliest = now - window.duration
     if window.recurrence:
@@ -92,7 +93,7 @@ def _last_start(window: freeze.Window, now: datetime) -> datetime | None:
         if again.rule is None:
             once = _starts_on(window, again.start.date())
             return next((each for each in once if earliest < each <= now), None)
-    zone = schedule.zone(window.zone)
+    zone = cron.zone(window.zone)
     # A day more: one that begins in the hours that a clock skips ends up on the next.
     last, day = now.astimezone(zone).date(), earliest.astimezone(zone).date() - _DAY
     while last >= day:
@@ -104,9 +105,9 @@ def _last_start(window: freeze.Window, now: datetime) -> datetime | None:
     return None
 
 
-def _next_start(window: freeze.Window, now: datetime) -> datetime | None:
+def _next_start(window: rollouts.Window, now: datetime) -> datetime | None:
     """Return the first beginning after `now`."""
-    day: date | None = now.astimezone(schedule.zone(window.zone)).date() - _DAY
+    day: date | None = now.astimezone(cron.zone(window.zone)).date() - _DAY
     while day is not None and (day := _next_day(window, day)) is not None:
         starts = _starts_on(window, day)
         place = bisect_left(starts, now)
@@ -119,22 +120,22 @@ def _next_start(window: freeze.Window, now: datetime) -> datetime | None:
 
 
 @lru_cache(maxsize=512)
-def _next_day(window: freeze.Window, day: date) -> date | None:
+def _next_day(window: rollouts.Window, day: date) -> date | None:
     if window.recurrence:
         return recurrence.parse(window.recurrence).next_day(day)
-    return schedule.parse(window.schedule).next_day(day)
+    return cron.parse(window.schedule).next_day(day)
 
 
 @lru_cache(maxsize=512)
-def _starts_on(window: freeze.Window, day: date) -> tuple[datetime, ...]:
+def _starts_on(window: rollouts.Window, day: date) -> tuple[datetime, ...]:
     """Return the beginnings on a day of the window's zone, in order."""
-    zone = schedule.zone(window.zone)
+    zone = cron.zone(window.zone)
     if window.recurrence:
         again = recurrence.parse(window.recurrence)
         if not again.falls_on(day):
             return ()
         return (datetime.combine(day, again.time, zone).astimezone(UTC),)
-    found = schedule.parse(window.schedule)
+    found = cron.parse(window.schedule)
     if not found.falls_on(day):
         return ()
     locals_ = (

@@ -1,7 +1,7 @@
 """Strategy, stages and targets of a run, decided purely.
 
 Nothing here reads files or clusters: manifests, the application and the fleet come
-in, a `volary.model.plan.Plan` with its reason goes out. May import `manifests`,
-`config` and `model`. Start reading at `plan`; `strategy` keeps PipeCD's order of
+in, a `volary.model.runs.run_plans.Plan` with its reason goes out. May import `manifests`,
+`config` and `model`. Start reading at `plans`; `strategy` keeps PipeCD's order of
 rules, `comparison` its rules about manifests.
 """

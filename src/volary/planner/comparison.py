@@ -9,8 +9,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from volary.manifests import diff, images, keys, service_targets, tracking, workloads
-from volary.model import application, manifest, plan
+from volary.manifests.diff import value_diff
+from volary.manifests.loading import object_keys
+from volary.manifests.ownership import tracking
+from volary.manifests.services import service_targets
+from volary.manifests.workloads import images, workloads
+from volary.model import applications
+from volary.model.objects import manifest
+from volary.model.runs import run_plans
 
 Manifests = Sequence[manifest.Manifest]
 
@@ -26,12 +32,12 @@ _SELECTOR = "spec.selector"
 class Decision:
     """A strategy and the sentence that says why."""
 
-    strategy: plan.Strategy
+    strategy: run_plans.Strategy
     summary: str
 
 
 def compare(
-    running: Manifests, target: Manifests, references: Sequence[application.ObjectReference]
+    running: Manifests, target: Manifests, references: Sequence[applications.ObjectReference]
 ) -> Decision:
     """Decide for one cluster.
 
@@ -59,12 +65,12 @@ def compare(
         or _changed_configuration(running, target)
     )
     if reason:
-        return Decision(plan.Strategy.PIPELINE, f"Sync progressively because {reason}")
+        return Decision(run_plans.Strategy.PIPELINE, f"Sync progressively because {reason}")
     return _quick(_scaling(pairs) or NOTHING_SPECIAL)
 
 
 def _quick(summary: str) -> Decision:
-    return Decision(plan.Strategy.QUICK_SYNC, summary)
+    return Decision(run_plans.Strategy.QUICK_SYNC, summary)
 
 
 _Pair = tuple[manifest.Manifest, manifest.Manifest]
@@ -72,14 +78,14 @@ _Pair = tuple[manifest.Manifest, manifest.Manifest]
 
 def _pairs(old: Manifests, new: Manifests) -> list[_Pair]:
     """Return workloads that are on both sides; new and removed ones need no pipeline."""
-    by_key = keys.index(new)
-    found = ((item, by_key.get(keys.normalise(item.key))) for item in old)
+    by_key = object_keys.index(new)
+    found = ((item, by_key.get(object_keys.normalise(item.key))) for item in old)
     return [(before, after) for before, after in found if after is not None]
 
 
 def _changed_template(pairs: Sequence[_Pair]) -> str:
     for old, new in pairs:
-        items = diff.below(diff.compare(old.body, new.body), "spec", "template")
+        items = value_diff.below(value_diff.compare(old.body, new.body), "spec", "template")
         updates = [_update(item) for item in items if _IMAGE.fullmatch(item.dotted)]
         if updates:
             return f"of updating {', '.join(updates)}"
@@ -93,7 +99,7 @@ def _changed_service(pairs: Sequence[_Pair]) -> str:
     for old, new in pairs:
         if new.kind != service_targets.KIND:
             continue
-        changed = diff.below(diff.compare(old.body, new.body), "spec")
+        changed = value_diff.below(value_diff.compare(old.body, new.body), "spec")
         if any(each.dotted.startswith(_SELECTOR) for each in changed):
             return f"Service {new.name} leads to other pods"
         if changed:
@@ -101,10 +107,10 @@ def _changed_service(pairs: Sequence[_Pair]) -> str:
     return ""
 
 
-def _update(item: diff.Item) -> str:
+def _update(item: value_diff.Item) -> str:
     """Word one image update; a reference that is missing on a side reads as empty."""
-    before = "" if item.old is diff.ABSENT else str(item.old)
-    after = "" if item.new is diff.ABSENT else str(item.new)
+    before = "" if item.old is value_diff.ABSENT else str(item.old)
+    after = "" if item.new is value_diff.ABSENT else str(item.new)
     old, new = images.parse(before), images.parse(after)
     if old.name != new.name:
         return f"image {old} to {new}"
@@ -128,7 +134,7 @@ def _changed_configuration(running: Manifests, target: Manifests) -> str:
         after = by_key.get(item.key)
         if after is None:
             return f"{item.kind} {item.name} was deleted"
-        if diff.compare(tracking.unmark(item).body, tracking.unmark(after).body):
+        if value_diff.compare(tracking.untrack(item).body, tracking.untrack(after).body):
             return f"{item.kind} {item.name} was updated"
     return ""
 
@@ -141,7 +147,7 @@ def _scaling(pairs: Sequence[_Pair]) -> str:
     changes = sorted(
         f"{new.kind}/{new.name} from {_replicas(old)} to {_replicas(new)}"
         for old, new in pairs
-        if diff.compare(_replicas(old), _replicas(new))
+        if value_diff.compare(_replicas(old), _replicas(new))
     )
     return f"Quick sync to scale {', '.join(changes)}" if changes else ""
 

@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from volary.config import globs
-from volary.model import plan, stage
+from volary.config.text import globs
+from volary.model.pipeline import pipelines
+from volary.model.runs import run_plans
 
 
-def reason_to_skip(skip_on: stage.SkipOn, *, subject: str, changed: Sequence[str] | None) -> str:
+def reason_to_skip(
+    skip_on: pipelines.SkipOn, *, subject: str, changed: Sequence[str] | None
+) -> str:
     """Say why the stage is skipped; empty: it is not.
 
     Paths first, then prefixes. Without a running commit (`changed` is None) paths cannot
@@ -26,7 +29,9 @@ def reason_to_skip(skip_on: stage.SkipOn, *, subject: str, changed: Sequence[str
     return ""
 
 
-def apply(decided: plan.Plan, *, subject: str, changed: Sequence[str] | None) -> plan.Plan:
+def apply(
+    decided: run_plans.Plan, *, subject: str, changed: Sequence[str] | None
+) -> run_plans.Plan:
     """Return the plan without the stages that this commit leaves out.
 
     Only a pipeline's stages can be left out: PipeCD looks at the wrong ones in a quick sync.
@@ -36,16 +41,16 @@ def apply(decided: plan.Plan, *, subject: str, changed: Sequence[str] | None) ->
         subject: First line of the commit message.
         changed: Paths that differ from the running commit; None: nothing runs, or unknown.
     """
-    if decided.strategy is not plan.Strategy.PIPELINE:
+    if decided.strategy is not run_plans.Strategy.PIPELINE:
         return decided
     reasons = {
-        each.index: reason_to_skip(each.skip_on, subject=subject, changed=changed)
-        for each in decided.stages
+        stage.index: reason_to_skip(stage.skip_on, subject=subject, changed=changed)
+        for stage in decided.stages
     }
-    kept = tuple(each for each in decided.stages if not reasons[each.index])
+    kept = tuple(stage for stage in decided.stages if not reasons[stage.index])
     skipped = tuple(
-        plan.SkippedStage(each.name, each.index, reasons[each.index])
-        for each in decided.stages
-        if reasons[each.index]
+        run_plans.SkippedStage(stage.name, stage.index, reasons[stage.index])
+        for stage in decided.stages
+        if reasons[stage.index]
     )
     return replace(decided, stages=kept, skipped=skipped)

@@ -4,7 +4,8 @@ import json
 import re
 from collections.abc import Mapping
 
-from volary.model import application, errors, plan
+from volary.model import applications, errors
+from volary.model.runs import run_plans
 from volary.planner import comparison
 from volary.planner.comparison import Decision, Manifests
 
@@ -13,12 +14,12 @@ _SUBJECT_LENGTH = 500
 
 
 def decide(
-    app: application.Application,
+    app: applications.Application,
     *,
     running: Mapping[str, Manifests | None],
     target: Mapping[str, Manifests],
     subject: str = "",
-    forced: plan.Strategy | None = None,
+    forced: run_plans.Strategy | None = None,
 ) -> Decision:
     """Return the strategy with the sentence that says why; the first rule that applies wins.
 
@@ -47,8 +48,8 @@ def decide(
     return _compared(app, running, target)
 
 
-def _forced(app: application.Application, forced: plan.Strategy) -> Decision:
-    if forced is plan.Strategy.QUICK_SYNC:
+def _forced(app: applications.Application, forced: run_plans.Strategy) -> Decision:
+    if forced is run_plans.Strategy.QUICK_SYNC:
         return _quick("Quick sync because it was asked for")
     if not app.pipeline:
         raise errors.user_error(
@@ -58,7 +59,7 @@ def _forced(app: application.Application, forced: plan.Strategy) -> Decision:
     return _pipeline("Sync with the specified pipeline because it was asked for")
 
 
-def _matched(matcher: application.CommitMatcher, message: str) -> Decision | None:
+def _matched(matcher: applications.CommitMatcher, message: str) -> Decision | None:
     subject = message.split("\n", 1)[0][:_SUBJECT_LENGTH]
     if _matches(matcher.pipeline, subject):
         quoted = _quote(matcher.pipeline)
@@ -82,7 +83,7 @@ def _quote(pattern: str) -> str:
 
 
 def _compared(
-    app: application.Application,
+    app: applications.Application,
     running: Mapping[str, Manifests | None],
     target: Mapping[str, Manifests],
 ) -> Decision:
@@ -100,7 +101,7 @@ def _compared(
             continue
         seen.add((id(old), id(new)))
         decision = comparison.compare(old, new, app.workloads)
-        if decision.strategy is plan.Strategy.PIPELINE:
+        if decision.strategy is run_plans.Strategy.PIPELINE:
             return decision
         if chosen is None or chosen.summary == comparison.NOTHING_SPECIAL:
             chosen = decision
@@ -108,8 +109,8 @@ def _compared(
 
 
 def _quick(summary: str) -> Decision:
-    return Decision(plan.Strategy.QUICK_SYNC, summary)
+    return Decision(run_plans.Strategy.QUICK_SYNC, summary)
 
 
 def _pipeline(summary: str) -> Decision:
-    return Decision(plan.Strategy.PIPELINE, summary)
+    return Decision(run_plans.Strategy.PIPELINE, summary)

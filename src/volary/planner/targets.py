@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from volary.config import admission, crosscheck, yaml
-from volary.model import application, errors, fleet, problem, stage
+from volary.config.crosscheck import eligibility, fleet_checks
+from volary.config.text import yaml
+from volary.model import applications, errors
+from volary.model.fleet import fleets
+from volary.model.pipeline import pipelines
 
 #: How many absent clusters are named in one sentence.
 _NAMED = 5
@@ -15,7 +18,7 @@ class Selection:
     """The clusters of a run and those that were left out on the way."""
 
     #: In the order of the fleet.
-    targets: tuple[fleet.Cluster, ...]
+    targets: tuple[fleets.Cluster, ...]
     #: Chosen, but suspended in the fleet.
     suspended: tuple[str, ...] = ()
     #: Chosen, but without an entry in ``input.multiTargets``.
@@ -25,12 +28,12 @@ class Selection:
     #: Who of the suspended and marked ones is absent, in the words of people.
     absent: tuple[tuple[str, str], ...] = ()
     #: Errors and warnings about names, labels and limits.
-    problems: tuple[problem.Problem, ...] = ()
+    problems: tuple[errors.Problem, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the targets."""
-        return tuple(each.name for each in self.targets)
+        return tuple(target.name for target in self.targets)
 
     @property
     def absence(self) -> str:
@@ -40,17 +43,17 @@ class Selection:
         return ", ".join([*told[:_NAMED], *more])
 
     @property
-    def warnings(self) -> tuple[problem.Problem, ...]:
+    def warnings(self) -> tuple[errors.Problem, ...]:
         """What the user should know but need not change."""
-        return tuple(each for each in self.problems if not _is_error(each))
+        return tuple(problem for problem in self.problems if not _is_error(problem))
 
-    def require(self) -> tuple[fleet.Cluster, ...]:
+    def require(self) -> tuple[fleets.Cluster, ...]:
         """Return the targets.
 
         Raises:
             UserError: There are errors, or no target is left; carries all problems.
         """
-        found = [each for each in self.problems if _is_error(each)]
+        found = [problem for problem in self.problems if _is_error(problem)]
         if found:
             raise errors.UserError(*found)
         if not self.targets:
@@ -59,8 +62,8 @@ class Selection:
 
 
 def select(
-    app: application.Application,
-    clusters: fleet.Fleet,
+    app: applications.Application,
+    clusters: fleets.Fleet,
     *,
     document: yaml.Document | None = None,
     base: yaml.Path = ("spec",),
@@ -77,28 +80,30 @@ def select(
         document: The application's file, to name lines in problems.
         base: Where its Kubernetes part is, see `config.application.Loaded`.
     """
-    chosen = crosscheck.chosen(app, clusters)
-    deployed = crosscheck.deployed(app, clusters)
+    chosen = fleet_checks.selected_clusters(app, clusters)
+    deployed = fleet_checks.deployment_targets(app, clusters)
     return Selection(
-        targets=tuple(each for each in deployed if not admission.why_not(app, each)),
+        targets=tuple(each for each in deployed if not eligibility.exclusion_reason(app, each)),
         suspended=tuple(each.name for each in deployed if each.suspended),
         left_out=tuple(each.name for each in chosen if each not in deployed),
         tainted=tuple(
             (each.name, reason)
             for each in deployed
-            if not each.suspended and (reason := admission.why_not(app, each))
+            if not each.suspended and (reason := eligibility.exclusion_reason(app, each))
         ),
         absent=tuple(
-            (each.name, reason) for each in deployed if (reason := admission.absence(app, each))
+            (each.name, reason)
+            for each in deployed
+            if (reason := eligibility.exclusion_summary(app, each))
         ),
-        problems=crosscheck.against_fleet(app, clusters, document=document, base=base),
+        problems=fleet_checks.against_fleet(app, clusters, document=document, base=base),
     )
 
 
-def of_stage(each: stage.Stage, targets: Sequence[str]) -> tuple[str, ...]:
+def of_stage(each: pipelines.Stage, targets: Sequence[str]) -> tuple[str, ...]:
     """Return the names of a run's targets that a stage visits, in the run's order."""
     return tuple(name for name in targets if not each.targets or name in each.targets)
 
 
-def _is_error(each: problem.Problem) -> bool:
-    return each.severity is problem.Severity.ERROR
+def _is_error(each: errors.Problem) -> bool:
+    return each.severity is errors.Severity.ERROR

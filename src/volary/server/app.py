@@ -7,40 +7,32 @@ from fastapi import exceptions
 from prometheus_client import CollectorRegistry
 from starlette import exceptions as starlette_exceptions
 
-from volary.controller import refusals, service
+from volary.controller import refusals
+from volary.controller.api import service
 from volary.gitops import webhooks
-from volary.model import clock as clocks
-from volary.model import controller, errors
-from volary.server import (
-    access,
-    authentication,
-    border,
-    census,
-    description,
-    guard,
-    metrics,
-    problems,
-    surroundings,
-    tokens,
-)
+from volary.model import clocks, errors, server_settings
+from volary.server import fleet_gauges, metrics, server_state
+from volary.server.authentication import logins, tokens
+from volary.server.authorization import access, guard
+from volary.server.http import middleware, openapi, problems
 from volary.server.routes import (
     applications,
     clusters,
-    commands,
-    house,
+    operations,
     orphans,
     overview,
     placements,
+    run_commands,
     runs,
     streaming,
 )
 
 #: Every route there is.
 ROUTERS = (
-    house.router,
+    operations.router,
     applications.router,
     runs.router,
-    commands.router,
+    run_commands.router,
     clusters.router,
     placements.router,
     orphans.router,
@@ -49,19 +41,19 @@ ROUTERS = (
 )
 
 
-def _nothing(_: str, __: webhooks.Hint) -> None:
+def _nothing(_: str, __: webhooks.PushEvent) -> None:
     """Look at nothing sooner: there is no watcher."""
 
 
 def build(
     backing: service.Service,
-    settings: controller.Settings,
+    settings: server_settings.Settings,
     kept: tokens.TokenFile,
     clock: clocks.Clock,
     *,
-    hasten: surroundings.Hasten = _nothing,
+    request_refresh: server_state.RequestRefresh = _nothing,
     registry: CollectorRegistry | None = None,
-    patience: surroundings.Patience | None = None,
+    patience: server_state.StreamTimeouts | None = None,
 ) -> fastapi.FastAPI:
     """Return the application, ready to be served.
 
@@ -79,20 +71,20 @@ def build(
         errors.UserError: It would stand open to other machines.
     """
     numbers = metrics.Metrics(registry)
-    here = surroundings.Surroundings(
+    here = server_state.ServerState(
         backing,
         settings,
-        authentication.open_door(settings, kept, clock),
+        logins.open_authenticator(settings, kept, clock),
         clock,
         numbers,
-        census.Census(numbers.registry, clock),
-        hasten,
-        patience or surroundings.Patience(),
+        fleet_gauges.FleetGauges(numbers.registry, clock),
+        request_refresh,
+        patience or server_state.StreamTimeouts(),
     )
     made = _routed()
-    made.state.surroundings = here
+    made.state.server_state = here
     _answer_errors(made)
-    made.add_middleware(border.Border, here=here)
+    made.add_middleware(middleware.HttpMiddleware, here=here)
     return made
 
 
@@ -125,7 +117,7 @@ class _Application(fastapi.FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         if not self.openapi_schema:
-            self.openapi_schema = description.describe(self)
+            self.openapi_schema = openapi.describe(self)
         return self.openapi_schema
 
 
@@ -133,13 +125,13 @@ def _answer_errors(made: fastapi.FastAPI) -> None:
     for kind in (refusals.NotFound, refusals.Conflict, errors.VolaryError):
         made.add_exception_handler(kind, problems.refused)
     strangers = (
-        authentication.UnauthenticatedError,
-        authentication.TooManyError,
+        logins.UnauthenticatedError,
+        logins.TooManyError,
         guard.ForbiddenError,
     )
-    for each in strangers:
-        made.add_exception_handler(each, problems.not_admitted)
+    for stranger in strangers:
+        made.add_exception_handler(stranger, problems.unauthorized)
     made.add_exception_handler(exceptions.RequestValidationError, problems.malformed)
     made.add_exception_handler(starlette_exceptions.HTTPException, problems.http)
     made.add_exception_handler(RecursionError, problems.too_deep)
-    made.add_exception_handler(Exception, problems.crashed)
+    made.add_exception_handler(Exception, problems.internal_error)

@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from volary.config import controller as settings_files
-from volary.config import fleet as fleet_files
-from volary.controller import inputs, server_loop
-from volary.gitops import repositories, watcher, webhooks
-from volary.model import clock as clocks
-from volary.model import controller, errors, fleet, provider
-from volary.server import app, authentication, fleet_watch, serving, tokens
-from volary.sources import mirrors
+from volary.config.fleet import fleet_files
+from volary.config.server import settings_files
+from volary.controller import composition, inputs
+from volary.gitops import watcher, webhooks
+from volary.model import clocks, errors, metric_providers, server_settings
+from volary.model.fleet import fleets
+from volary.server import app, fleet_file, serving
+from volary.server.authentication import logins, tokens
+from volary.sources.git import mirrors
 from volary.store import records
 
 _LOG = logging.getLogger(__name__)
@@ -25,7 +26,7 @@ _LARGEST_SECRET = 64 * 1024
 _PAGE = 500
 
 
-def read_settings(file: str) -> controller.Settings:
+def read_settings(file: str) -> server_settings.Settings:
     """Read the settings file.
 
     Raises:
@@ -35,7 +36,7 @@ def read_settings(file: str) -> controller.Settings:
     return settings_files.parse(_read(file, "settings"), file=file, directory=directory).require()
 
 
-def read_fleet(settings: controller.Settings) -> fleet.Fleet:
+def read_fleet(settings: server_settings.Settings) -> fleets.Fleet:
     """Read the fleet that the settings name, with the analysis providers of both.
 
     Raises:
@@ -45,7 +46,7 @@ def read_fleet(settings: controller.Settings) -> fleet.Fleet:
     found = fleet_files.parse(
         _read(file, "fleet"), file=file, directory=str(Path(file).parent)
     ).require()
-    return replace(found, providers=provider.merged(settings.providers, found.providers))
+    return replace(found, providers=metric_providers.merged(settings.providers, found.providers))
 
 
 def _read(file: str, what: str) -> str:
@@ -56,7 +57,7 @@ def _read(file: str, what: str) -> str:
         raise errors.user_error(f"the {what} file {file} cannot be read: {cause}") from error
 
 
-def secrets_of(settings: controller.Settings) -> tuple[str, ...]:
+def secrets_of(settings: server_settings.Settings) -> tuple[str, ...]:
     """Return the values of the files that the settings name, so that nobody ever sees them.
 
     A file that cannot be read is left to whoever needs it, who says so.
@@ -71,24 +72,24 @@ def secrets_of(settings: controller.Settings) -> tuple[str, ...]:
     return tuple(each for each in found if each)
 
 
-def _secret_files(settings: controller.Settings) -> Iterator[str]:
-    for each in settings.repositories:
-        match each.credentials:
-            case controller.TokenCredentials(file):
+def _secret_files(settings: server_settings.Settings) -> Iterator[str]:
+    for repository in settings.repositories:
+        match repository.credentials:
+            case server_settings.TokenCredentials(file):
                 yield file
-            case controller.BasicCredentials(_, file):
+            case server_settings.BasicCredentials(_, file):
                 yield file
-            case controller.KeyCredentials(file, _):
+            case server_settings.KeyCredentials(file, _):
                 yield file
             case None:
                 pass
-        if each.webhook:
-            yield each.webhook.secret_file
+        if repository.webhook:
+            yield repository.webhook.secret_file
     for receiver in settings.notifications.receivers:
         yield from _secret_files_of(receiver)
 
 
-def _secret_files_of(receiver: controller.Receiver) -> Iterator[str]:
+def _secret_files_of(receiver: server_settings.Receiver) -> Iterator[str]:
     if receiver.slack:
         yield from filter(None, (receiver.slack.hook_url_file, receiver.slack.oauth_token_file))
     if receiver.chat:
@@ -97,27 +98,27 @@ def _secret_files_of(receiver: controller.Receiver) -> Iterator[str]:
         yield receiver.webhook.signature_value_file
 
 
-class _Watching:
-    """Makes a watcher for each tenure, and passes webhooks on to the one there is."""
+class _RepositoryWatch:
+    """Makes a watcher for each term of leadership, and passes webhooks on to the one there is."""
 
-    def __init__(self, settings: controller.Settings, all_mirrors: mirrors.Mirrors) -> None:
+    def __init__(self, settings: server_settings.Settings, all_mirrors: mirrors.Mirrors) -> None:
         self._settings = settings
         self._mirrors = all_mirrors
         self._current: watcher.Watcher | None = None
-        self.controller: server_loop.Controller | None = None
+        self.controller: composition.Controller | None = None
 
-    async def watch(self, on_seen: inputs.OnSeen) -> None:
+    async def watch(self, on_change: inputs.OnSeen) -> None:
         """Watch until cancelled."""
         self._current = watcher.Watcher(self._settings, self._mirrors, owners=await self._owners())
         try:
-            await self._current.watch(on_seen)
+            await self._current.watch(on_change)
         finally:
             self._current = None
 
-    def hasten(self, repository: str, _: webhooks.Hint) -> None:
+    def request_refresh(self, repository: str, _: webhooks.PushEvent) -> None:
         """Look at a repository soon; a process that stands by leaves it to the interval."""
         if self._current is not None:
-            self._current.hasten(repository)
+            self._current.request_refresh(repository)
 
     async def _owners(self) -> dict[str, tuple[str, str]]:
         """Return who has which name, so that a newcomer does not take it away."""
@@ -129,19 +130,19 @@ class _Watching:
             page = await self.controller.service.applications(
                 records.ApplicationFilter(), cursor=cursor, limit=_PAGE
             )
-            found.update({each.name: (each.repository, each.path) for each in page.items})
+            found.update({item.name: (item.repository, item.path) for item in page.items})
             cursor = page.cursor
             if not cursor:
                 return found
 
 
-async def host(
-    settings: controller.Settings,
+async def run(
+    settings: server_settings.Settings,
     *,
     clock: clocks.Clock,
     ready: Callable[[str, bool], None] = lambda _, __: None,
 ) -> None:
-    """Be a controller with a server until cancelled.
+    """Run the controller and its API server until cancelled.
 
     Args:
         settings: From `read_settings`.
@@ -155,26 +156,28 @@ async def host(
     members = read_fleet(settings)
     data = Path(settings.data_directory)
     kept = tokens.TokenFile(data)
-    authentication.open_door(settings, kept, clock)  # refuses before anything is opened
-    _make(data)
+    logins.open_authenticator(settings, kept, clock)  # refuses before anything is opened
+    _create_directory(data)
     with serving.bound(settings.host, settings.port) as listening:
         async with mirrors.open_mirrors(data / "mirrors") as opened:
-            watching = _Watching(settings, opened)
-            parts = server_loop.Parts(
+            watching = _RepositoryWatch(settings, opened)
+            parts = composition.ControllerParts(
                 clock=clock,
                 members=members,
-                repositories=repositories.WatchedRepositories(settings, opened),
+                repositories=watcher.WatchedRepositories(settings, opened),
                 watch=watching.watch,
                 rules=inputs.Rules(secrets=secrets_of(settings)),
             )
-            async with server_loop.open_controller(settings, parts) as made:
+            async with composition.open_controller(settings, parts) as made:
                 watching.controller = made
-                application = app.build(made.service, settings, kept, clock, hasten=watching.hasten)
-                door = application.state.surroundings.door
+                application = app.build(
+                    made.service, settings, kept, clock, request_refresh=watching.request_refresh
+                )
+                authenticator = application.state.server_state.authenticator
                 async with asyncio.TaskGroup() as group:
                     group.create_task(made.run(), name="controller")
                     group.create_task(
-                        fleet_watch.keep_watching(
+                        fleet_file.keep_watching(
                             settings.fleet, lambda: read_fleet(settings), made.change_fleet
                         ),
                         name="fleet file",
@@ -184,13 +187,13 @@ async def host(
                             application,
                             settings,
                             listening,
-                            ready=lambda url: ready(url, door.is_open),
+                            ready=lambda url: ready(url, authenticator.is_open),
                         ),
                         name="server",
                     )
 
 
-def _make(directory: Path) -> None:
+def _create_directory(directory: Path) -> None:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from volary.model import controller
+from volary.model import server_settings
 
 
 class Permission(StrEnum):
@@ -21,14 +21,14 @@ class Permission(StrEnum):
 
 
 #: Deploying and approving are apart, so that nobody approves what they rolled out themselves.
-ROLES: Mapping[controller.Role, frozenset[Permission]] = {
-    controller.Role.VIEWER: frozenset({Permission.VIEW}),
-    controller.Role.DEPLOYER: frozenset({Permission.VIEW, Permission.DEPLOY}),
-    controller.Role.APPROVER: frozenset({Permission.VIEW, Permission.APPROVE}),
-    controller.Role.RESPONDER: frozenset(
+ROLES: Mapping[server_settings.Role, frozenset[Permission]] = {
+    server_settings.Role.VIEWER: frozenset({Permission.VIEW}),
+    server_settings.Role.DEPLOYER: frozenset({Permission.VIEW, Permission.DEPLOY}),
+    server_settings.Role.APPROVER: frozenset({Permission.VIEW, Permission.APPROVE}),
+    server_settings.Role.RESPONDER: frozenset(
         {Permission.VIEW, Permission.DEPLOY, Permission.BREAK_GLASS}
     ),
-    controller.Role.ADMIN: frozenset(Permission) - {Permission.PUBLIC},
+    server_settings.Role.ADMIN: frozenset(Permission) - {Permission.PUBLIC},
 }
 
 
@@ -36,7 +36,7 @@ ROLES: Mapping[controller.Role, frozenset[Permission]] = {
 class Grant:
     """A role, for applications with certain labels."""
 
-    role: controller.Role
+    role: server_settings.Role
     #: All must be there; empty: every application.
     match_labels: tuple[tuple[str, str], ...] = ()
 
@@ -55,24 +55,29 @@ class Person:
 
     def may(self, permission: Permission, labels: Mapping[str, str]) -> bool:
         """Say whether this person has a permission for an application with `labels`."""
-        return any(permission in ROLES[each.role] and each.covers(labels) for each in self.grants)
+        return any(
+            permission in ROLES[grant.role] and grant.covers(labels) for grant in self.grants
+        )
 
     def may_everywhere(self, permission: Permission) -> bool:
         """Say whether this person has a permission for every application there is."""
-        return any(permission in ROLES[each.role] and not each.match_labels for each in self.grants)
+        return any(
+            permission in ROLES[grant.role] and not grant.match_labels for grant in self.grants
+        )
 
     def may_somewhere(self, permission: Permission) -> bool:
         """Say whether this person has a permission for some applications."""
-        return any(permission in ROLES[each.role] for each in self.grants)
+        return any(permission in ROLES[grant.role] for grant in self.grants)
 
 
 def grants_of(
-    bindings: Iterable[controller.RoleBinding], subject: str, groups: Iterable[str] = ()
+    bindings: Iterable[server_settings.RoleBinding], subject: str, groups: Iterable[str] = ()
 ) -> tuple[Grant, ...]:
     """Return what the settings give to a subject and its groups."""
     known = frozenset(groups)
     return tuple(
-        Grant(each.role, tuple(sorted(each.match_labels.items())))
-        for each in bindings
-        if (each.subject and each.subject == subject) or (each.group and each.group in known)
+        Grant(binding.role, tuple(sorted(binding.match_labels.items())))
+        for binding in bindings
+        if (binding.subject and binding.subject == subject)
+        or (binding.group and binding.group in known)
     )

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 import fastapi
 import uvicorn
 
-from volary.model import controller, errors
-from volary.server import surroundings
+from volary.model import errors, server_settings
+from volary.server import server_state
 
 _LOG = logging.getLogger(__name__)
 #: Seconds for requests under way when it stops.
@@ -50,7 +50,7 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
 
 async def serve(
     application: fastapi.FastAPI,
-    settings: controller.Settings,
+    settings: server_settings.Settings,
     listening: socket.socket,
     *,
     ready: Callable[[str], None] = lambda _: None,
@@ -67,7 +67,7 @@ async def serve(
         errors.UserError: The TLS files cannot be used.
     """
     server = _Server(_config(application, settings))
-    here: surroundings.Surroundings = application.state.surroundings
+    here: server_state.ServerState = application.state.server_state
     async with asyncio.TaskGroup() as group:
         # In a group of its own, so that being cancelled does not break off what it does.
         serving = group.create_task(server.serve(sockets=[listening]), name="http")
@@ -81,7 +81,7 @@ async def serve(
             await asyncio.wait([serving], timeout=_GRACE + 2)
 
 
-def _config(application: fastapi.FastAPI, settings: controller.Settings) -> uvicorn.Config:
+def _config(application: fastapi.FastAPI, settings: server_settings.Settings) -> uvicorn.Config:
     tls = settings.tls
     config = uvicorn.Config(
         application,
@@ -113,7 +113,7 @@ async def _started(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
         await asyncio.sleep(0.01)
 
 
-def _url(settings: controller.Settings, listening: socket.socket) -> str:
+def _url(settings: server_settings.Settings, listening: socket.socket) -> str:
     scheme = "https" if settings.tls else "http"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return f"{scheme}://{host}:{listening.getsockname()[1]}"

@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from volary.model import errors, problem
+from volary.model import errors
 
 LARGEST_OUTPUT = 64 * 1024 * 1024
 _LARGEST_ERROR = 64 * 1024
 _CHUNK = 64 * 1024
 #: Seconds; a killed program is gone at once, unless the disk hangs.
-_LONGEST_DEATH = 5
+_LONGEST_EXIT = 5
 
 
-class SlowError(errors.UserError):
+class ProcessTimeoutError(errors.UserError):
     """A program did not end in time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class ProcessResult:
     """How a program ended."""
 
     code: int
@@ -50,7 +50,7 @@ async def run(
     timeout: timedelta,
     largest: int = LARGEST_OUTPUT,
     environment: Mapping[str, str] | None = None,
-) -> Finished:
+) -> ProcessResult:
     """Run a program in the directory `private`, which is also its home.
 
     Its environment holds nothing of ours but a search path with its own directory, and
@@ -81,12 +81,12 @@ async def run(
     except TimeoutError as error:
         await _kill(process)
         message = f"{name} did not end within {timeout.total_seconds():g} seconds"
-        raise SlowError(problem.Problem(message)) from error
+        raise ProcessTimeoutError(errors.Problem(message)) from error
     except BaseException:
         # Also when we are cancelled: nobody else knows about the program.
         await asyncio.shield(_kill(process))
         raise
-    return Finished(code, output, complaint.decode("utf-8", "replace").strip())
+    return ProcessResult(code, output, complaint.decode("utf-8", "replace").strip())
 
 
 async def _collect(
@@ -129,7 +129,7 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_LONGEST_DEATH):
+        async with asyncio.timeout(_LONGEST_EXIT):
             await process.communicate()
 
 

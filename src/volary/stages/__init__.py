@@ -1,9 +1,10 @@
 """What each stage does on one cluster.
 
-Words: a *context* is what a stage is given, its *work* what it has done so far, a *carrier*
-an object that carries routes, *rendering* what a stage applies. One file per stage, each
-with a pure `plan` where there is something to decide, and a short `run`.
+`kinds` holds one file for each stage; `runtime` is what they are given, `rollouts` and
+`traffic` what they do to a cluster, `judgement` what they measure. `registry` joins names and
+stages, `executor` connects them to the engine, `completion_hooks` is what follows a stage,
+`webhooks` and `processes` are the way out.
 
-Imports everything below but the sandbox. Start reading at `registry`, then `work`, then
-`primary_rollout`; `executor` connects stages to the engine.
+Imports everything below. Start reading at `registry`, then `runtime.execution`, then
+`kinds.primary_rollout`.
 """

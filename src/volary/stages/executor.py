@@ -10,15 +10,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from volary.clusters import haste, pool
+from volary.analysis.metering import meters
+from volary.clusters.client import client_pool
+from volary.clusters.transport import stop_deadline
 from volary.engine import executor
-from volary.model import application as applications
-from volary.model import clock as clocks
-from volary.model import fleet, manifest, outcome, status
-from volary.stages import assembly as assemblies
-from volary.stages import circumstances, meters, once, registry, settling
-from volary.stages import context as contexts
-from volary.stages import memory as memories
+from volary.model import applications, clocks, statuses
+from volary.model.fleet import fleets
+from volary.model.objects import manifest
+from volary.stages import registry
+from volary.stages.runtime import contexts, coordination, task_states
 
 #: Renders the application for a target at a commit: (commit, target) -> manifests.
 Render = Callable[[str, str], Awaitable[list[manifest.Manifest]]]
@@ -36,7 +36,7 @@ class Options:
     image_grace: timedelta = timedelta(seconds=20)
     #: How long pods stay after the routes have left them: proxies follow late.
     settle: timedelta = timedelta(seconds=3)
-    permissions: circumstances.Permissions = field(default_factory=circumstances.Permissions)
+    permissions: contexts.Permissions = field(default_factory=contexts.Permissions)
 
 
 @dataclass(slots=True)
@@ -44,50 +44,52 @@ class ClusterExecutor:
     """Carries out tasks on the clusters of a fleet."""
 
     application: applications.Application
-    clients: pool.Pool
+    clients: client_pool.ClientPool
     render: Render
     clock: clocks.Clock
     options: Options = field(default_factory=Options)
-    run: circumstances.Circumstances = field(default_factory=circumstances.Circumstances)
-    keeper: memories.Keeper = field(default_factory=memories.InProcess)
+    run: contexts.RunEnvironment = field(default_factory=contexts.RunEnvironment)
+    keeper: task_states.TaskStateStore = field(default_factory=task_states.InProcessStore)
     meter: meters.Meter = field(default_factory=meters.NoMeter)
     #: How the running source is rendered; None: like the target source.
     render_before: Render | None = None
-    _once: once.Once = field(default_factory=once.Once, init=False)
+    _once: coordination.SingleFlight = field(default_factory=coordination.SingleFlight, init=False)
     _locks: dict[_Key, asyncio.Lock] = field(default_factory=dict, init=False)
     _known: dict[_Key, list[manifest.Manifest]] = field(default_factory=dict, init=False)
     #: By target.
-    _settling: dict[str, settling.Settling] = field(default_factory=dict, init=False)
+    _settling: dict[str, contexts.RoutePropagation] = field(default_factory=dict, init=False)
     #: By the id of the stage.
-    _assemblies: dict[str, assemblies.Assembly] = field(default_factory=dict, init=False)
+    _rendezvous: dict[str, coordination.Rendezvous] = field(default_factory=dict, init=False)
 
     async def execute(
         self, task: executor.TaskContext, report: executor.Reporter
-    ) -> outcome.Outcome:
+    ) -> statuses.Outcome:
         """Carry out one stage on one cluster and say how it ended."""
         # First of all: those that begin in the same moment have to see each other.
-        assembly = self._assemblies.setdefault(task.stage_id, assemblies.Assembly())
-        assembly.join(task.target)
+        rendezvous = self._rendezvous.setdefault(task.stage_id, coordination.Rendezvous())
+        rendezvous.join(task.target)
         try:
-            with haste.of_task() as hurried:
-                task.stop.when_raised(hurried.begin)
-                return await self._execute(task, report, assembly)
+            with stop_deadline.of_task() as deadline:
+                task.stop.when_raised(deadline.begin)
+                return await self._execute(task, report, rendezvous)
         finally:
-            assembly.leave(task.target)
+            rendezvous.leave(task.target)
 
     async def _execute(
         self,
         task: executor.TaskContext,
         report: executor.Reporter,
-        assembly: assemblies.Assembly,
-    ) -> outcome.Outcome:
+        rendezvous: coordination.Rendezvous,
+    ) -> statuses.Outcome:
         client = await self.clients.client(task.target)
-        if isinstance(client, pool.Unavailable):
-            details = tuple(line for each in client.problems for line in str(each).splitlines())
-            return outcome.Outcome(status.TaskStatus.FAILED, client.reason, details)
+        if isinstance(client, client_pool.Unavailable):
+            details = tuple(
+                line for problem in client.problems for line in str(problem).splitlines()
+            )
+            return statuses.Outcome(statuses.TaskStatus.FAILED, client.reason, details)
         member = self.clients.member(task.target)
         running = task.running_commit
-        place = memories.Place(task.run_id, task.stage_id, task.target, task.attempt)
+        place = task_states.TaskAttempt(task.run_id, task.stage_id, task.target, task.attempt)
         return await registry.run(
             contexts.StageContext(
                 application=with_rules(self.application, self.clients.fleet),
@@ -104,17 +106,17 @@ class ClusterExecutor:
                 namespaces=member.namespaces if member else (),
                 allow_mass_deletion=self.options.allow_mass_deletion,
                 image_grace=self.options.image_grace,
-                memory=memories.TaskMemory(place, task.application, self.keeper),
+                task_state=task_states.TaskState(place, task.application, self.keeper),
                 meter=self.meter,
-                assembly=assembly,
-                settling=self._settling.setdefault(
-                    task.target, settling.Settling(self.options.settle)
+                rendezvous=rendezvous,
+                propagation=self._settling.setdefault(
+                    task.target, contexts.RoutePropagation(self.options.settle)
                 ),
                 begun=task.begun,
                 is_last=task.is_last,
                 not_updated=task.not_updated,
                 clock=self.clock,
-                task=circumstances.Task(
+                task=contexts.Task(
                     run_id=task.run_id,
                     stage_id=task.stage_id,
                     attempt=task.attempt,
@@ -141,7 +143,7 @@ class ClusterExecutor:
 
 
 def with_rules(
-    application: applications.Application, members: fleet.Fleet
+    application: applications.Application, members: fleets.Fleet
 ) -> applications.Application:
     """Return the application with the fleet's rules of health after its own."""
     if not members.health:

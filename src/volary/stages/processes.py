@@ -15,7 +15,7 @@ from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 
-from volary.model import errors, texts
+from volary.model import errors, safe_text
 
 SHELL = "/bin/sh"
 #: Longer lines are cut.
@@ -25,7 +25,7 @@ MOST_LINES = 5000
 _CHUNK = 64 * 1024
 #: How long the children of a script that has ended may keep its output open.
 _LINGER = 1.0
-_LONGEST_DEATH = 5.0
+_LONGEST_EXIT = 5.0
 _MARK = "VOLARY_TASK"
 _PROCESSES = Path("/proc")
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -186,7 +186,7 @@ def _kill(group: int) -> None:
 async def _reap(process: asyncio.subprocess.Process, mark: str) -> None:
     await asyncio.to_thread(_end_marked, mark)
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_LONGEST_DEATH):
+        async with asyncio.timeout(_LONGEST_EXIT):
             await process.wait()
 
 
@@ -224,7 +224,7 @@ async def _read(stream: asyncio.StreamReader, say: Callable[[str], None]) -> Non
 def _tell(line: bytes, number: int, say: Callable[[str], None]) -> None:
     if number > MOST_LINES:
         return
-    text = texts.printable(line[: 4 * LONGEST_LINE].decode("utf-8", "replace").rstrip("\r"))
+    text = safe_text.printable(line[: 4 * LONGEST_LINE].decode("utf-8", "replace").rstrip("\r"))
     say(text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]} …")
     if number == MOST_LINES:
         say(f"more than {MOST_LINES} lines: the rest of the output is not shown")

@@ -21,7 +21,8 @@ import aiohttp
 import msgspec
 from aiohttp import abc, resolver
 
-from volary.model import json, texts, webhook
+from volary.model import json, safe_text
+from volary.model.pipeline import webhook
 
 #: The highest status that is agreement (Flagger).
 AGREEMENT = 202
@@ -222,6 +223,6 @@ def _judge(status: int, said: bytes) -> Answer:
         return Answer(True)
     if 300 <= status < 400:
         return Answer(False, f"answered {status}; redirects are not followed")
-    text = texts.printable(" ".join(said.decode("utf-8", "replace").split()))
+    text = safe_text.printable(" ".join(said.decode("utf-8", "replace").split()))
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
     return Answer(False, f"answered {status}: {shown}" if shown else f"answered {status}")

@@ -5,7 +5,8 @@ import logging
 from collections import Counter
 from datetime import timedelta
 
-from volary.model import errors, record
+from volary.model import errors
+from volary.model.runs import run_records
 from volary.store import protocol, records
 
 _LOG = logging.getLogger(__name__)
@@ -27,7 +28,7 @@ class LogBatches:
         self,
         logs: protocol.Logs,
         *,
-        fence: record.Fence | None,
+        fence: run_records.Fence | None,
         every: timedelta = timedelta(milliseconds=500),
         most: int = 500,
         room: int = 20_000,
@@ -59,7 +60,7 @@ class LogBatches:
         """Keep lines until cancelled; the owner then calls `flush` for the rest.
 
         Raises:
-            faults.Overtaken: Another process drives now.
+            faults.Overtaken: Another process holds the leader lease now.
         """
         while True:
             try:
@@ -77,7 +78,7 @@ class LogBatches:
 
         Raises:
             errors.TemporaryError: The database does not work; the lines wait on.
-            faults.Overtaken: Another process drives now.
+            faults.Overtaken: Another process holds the leader lease now.
         """
         while self._waiting:
             batch = self._waiting[: self._most]

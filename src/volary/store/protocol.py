@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Protocol
 
-from volary.model import json, record
+from volary.model import json
+from volary.model.runs import run_records
 from volary.store import records
 
 #: The version an event of the machine led to, and its document.
@@ -23,7 +24,7 @@ Entry = tuple[int, json.JsonObject]
 class Runs(Protocol):
     """Runs as they were kept last; `Store.keep_transition` changes them."""
 
-    async def load(self, run_id: str) -> record.StoredRun | None:
+    async def load(self, run_id: str) -> run_records.StoredRun | None:
         """Return the whole run at one moment; None when there is none."""
         ...
 
@@ -37,11 +38,13 @@ class Runs(Protocol):
         """Return the ids of runs that have not ended, the oldest first."""
         ...
 
-    async def approvals(self, run_id: str) -> tuple[record.ApprovalRecord, ...]:
+    async def approvals(self, run_id: str) -> tuple[run_records.ApprovalRecord, ...]:
         """Return who approved or rejected what, in order."""
         ...
 
-    async def settle(self, run_id: str, keys: Sequence[str], *, fence: record.Fence | None) -> None:
+    async def settle(
+        self, run_id: str, keys: Sequence[str], *, fence: run_records.Fence | None
+    ) -> None:
         """Forget commands that were carried out; unknown keys are ignored."""
         ...
 
@@ -73,13 +76,15 @@ class Events(Protocol):
 class Logs(Protocol):
     """What tasks said, bounded: of each task's log the newest lines are kept."""
 
-    async def append(self, lines: Sequence[records.LogLine], *, fence: record.Fence | None) -> None:
+    async def append(
+        self, lines: Sequence[records.LogLine], *, fence: run_records.Fence | None
+    ) -> None:
         """Keep lines in order; those of unknown runs are left out."""
         ...
 
     async def after(
         self, run_id: str, position: int, *, stage: str = "", target: str = "", limit: int = 500
-    ) -> tuple[records.KeptLine, ...]:
+    ) -> tuple[records.StoredLogLine, ...]:
         """Return a run's lines after `position`, of one stage or cluster if given, in order."""
         ...
 
@@ -88,7 +93,7 @@ class Findings(Protocol):
     """What analyses measured and concluded, bounded: of each task the newest are kept."""
 
     async def append(
-        self, findings: Sequence[records.Finding], *, fence: record.Fence | None
+        self, findings: Sequence[records.Finding], *, fence: run_records.Fence | None
     ) -> None:
         """Keep findings in order; those of unknown runs are left out."""
         ...
@@ -100,12 +105,12 @@ class Findings(Protocol):
         *,
         wanted: records.FindingFilter | None = None,
         limit: int = 500,
-    ) -> tuple[records.KeptFinding, ...]:
+    ) -> tuple[records.StoredFinding, ...]:
         """Return a run's findings after `position`, those that are wanted, in order."""
         ...
 
 
-class Memories(Protocol):
+class TaskStates(Protocol):
     """What tasks remember over a restart, and applications over their runs."""
 
     async def load(self, key: records.TaskKey) -> json.JsonObject:
@@ -113,7 +118,7 @@ class Memories(Protocol):
         ...
 
     async def save(
-        self, key: records.TaskKey, document: json.JsonObject, *, fence: record.Fence | None
+        self, key: records.TaskKey, document: json.JsonObject, *, fence: run_records.Fence | None
     ) -> None:
         """Keep it instead of what the task saved before; of an unknown run nothing is kept."""
         ...
@@ -129,7 +134,7 @@ class Memories(Protocol):
         name: str,
         document: json.JsonObject,
         *,
-        fence: record.Fence | None,
+        fence: run_records.Fence | None,
     ) -> None:
         """Keep it under a name instead of what was there."""
         ...
@@ -167,7 +172,7 @@ class Applications(Protocol):
     """The applications that are known."""
 
     async def keep(
-        self, application: records.ApplicationRecord, *, fence: record.Fence | None
+        self, application: records.ApplicationRecord, *, fence: run_records.Fence | None
     ) -> int:
         """Keep it, new or changed, and return its new version.
 
@@ -185,7 +190,7 @@ class Applications(Protocol):
         """Return applications by name."""
         ...
 
-    async def forget(self, name: str, *, fence: record.Fence | None) -> None:
+    async def forget(self, name: str, *, fence: run_records.Fence | None) -> None:
         """Forget it with its commits, inventories and memories; its runs are history and stay.
 
         A name that is not known is ignored.
@@ -196,7 +201,7 @@ class Applications(Protocol):
 class Commits(Protocol):
     """The commits of the applications and what became of them."""
 
-    async def keep(self, commit: records.CommitRecord, *, fence: record.Fence | None) -> None:
+    async def keep(self, commit: records.CommitRecord, *, fence: run_records.Fence | None) -> None:
         """Keep it, new or changed; the time it was seen first stays."""
         ...
 
@@ -220,7 +225,7 @@ class Inventory(Protocol):
         target: str,
         items: Sequence[records.InventoryItem],
         *,
-        fence: record.Fence | None,
+        fence: run_records.Fence | None,
     ) -> None:
         """Keep exactly `items` for an application in a cluster."""
         ...
@@ -234,7 +239,7 @@ class Clusters(Protocol):
     """The clusters as they were seen last. There are as many as the fleet has, and no more."""
 
     async def keep(
-        self, clusters: Sequence[records.ClusterRecord], *, fence: record.Fence | None
+        self, clusters: Sequence[records.ClusterRecord], *, fence: run_records.Fence | None
     ) -> None:
         """Keep clusters, new or changed, all of them or none."""
         ...
@@ -243,7 +248,7 @@ class Clusters(Protocol):
         """Return all that are known, by name."""
         ...
 
-    async def forget(self, names: Sequence[str], *, fence: record.Fence | None) -> None:
+    async def forget(self, names: Sequence[str], *, fence: run_records.Fence | None) -> None:
         """Forget clusters; names that are not known are ignored."""
         ...
 
@@ -259,7 +264,9 @@ class Requests(Protocol):
         """Return requests that wait for an answer, the oldest first."""
         ...
 
-    async def answer(self, request_id: str, *, refusal: str, fence: record.Fence | None) -> None:
+    async def answer(
+        self, request_id: str, *, refusal: str, fence: run_records.Fence | None
+    ) -> None:
         """Say that it was taken (empty `refusal`) or why not; a second answer is ignored."""
         ...
 
@@ -306,7 +313,7 @@ class Store(Protocol):
         ...
 
     @property
-    def memories(self) -> Memories:
+    def memories(self) -> TaskStates:
         """What tasks remember."""
         ...
 
@@ -346,8 +353,8 @@ class Store(Protocol):
         ...
 
     async def keep_transition(
-        self, transition: record.Transition, *, fence: record.Fence | None
-    ) -> record.Kept:
+        self, transition: run_records.Transition, *, fence: run_records.Fence | None
+    ) -> run_records.KeptTransition:
         """Keep one step of a run: state, event, commands and feed, all or nothing.
 
         Safe to repeat: the same transition a second time changes nothing and gets the same
@@ -359,6 +366,8 @@ class Store(Protocol):
         """
         ...
 
-    async def prune(self, rule: records.Retention, *, fence: record.Fence | None) -> records.Pruned:
+    async def prune(
+        self, rule: records.Retention, *, fence: run_records.Fence | None
+    ) -> records.Pruned:
         """Forget what may be forgotten, a little at a time, and give the space back."""
         ...

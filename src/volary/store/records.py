@@ -5,7 +5,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
-from volary.model import json, record, resource, status
+from volary.model import json
+from volary.model import statuses as model_statuses
+from volary.model.objects import manifest
+from volary.model.runs import run_records
 
 Item = TypeVar("Item", covariant=True)
 
@@ -23,7 +26,7 @@ class Page(Generic[Item]):
 class RunSummary:
     """A run as lists show it: without documents."""
 
-    head: record.RunHead
+    head: run_records.RunHead
     version: int
     origin: json.JsonObject
 
@@ -34,7 +37,7 @@ class RunFilter:
 
     #: Names; None: of every application; empty: of none (a person who may see nothing).
     applications: frozenset[str] | None = None
-    statuses: frozenset[status.RunStatus] = frozenset()
+    statuses: frozenset[model_statuses.RunStatus] = frozenset()
     commit: str = ""
 
 
@@ -48,7 +51,7 @@ class FeedEvent:
     application: str
     #: Counts up by one within the run.
     number: int
-    record: record.EventRecord
+    record: run_records.EventRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class LogLine:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptLine:
+class StoredLogLine:
     """A log line as it was kept."""
 
     #: Grows over all tasks, with gaps; where a reader goes on.
@@ -94,7 +97,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptFinding:
+class StoredFinding:
     """A finding as it was kept."""
 
     #: Grows over all runs, with gaps; where a reader goes on.
@@ -135,9 +138,9 @@ class Lease:
     expires: datetime
 
     @property
-    def fence(self) -> record.Fence:
+    def fence(self) -> run_records.Fence:
         """What a write has to show."""
-        return record.Fence(self.name, self.number)
+        return run_records.Fence(self.name, self.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +201,7 @@ class CommitRecord:
 class InventoryItem:
     """An object that Volary applied for an application in a cluster."""
 
-    key: resource.ResourceKey
+    key: manifest.ResourceKey
     #: The version it was applied with, ``v1``.
     api_version: str = ""
     commit: str = ""

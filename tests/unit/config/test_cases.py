@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from volary.config import fleet, lint
-from volary.model import problem
+from volary.config.crosscheck import lint
+from volary.config.fleet import fleet_files
+from volary.model import errors
 
 CASES = Path(__file__).parents[2] / "cases/config"
 
@@ -21,7 +22,7 @@ def test_every_problem_is_found_with_its_place(case: str) -> None:
     applications = {f"apps/shop/{name}": text for name, text in files.items()}
     shared = {f".pipe/{path.name}": path.read_text() for path in folder.glob(".pipe/*.yaml")}
     applications |= shared
-    clusters = fleet.parse(files.get("fleet.yaml", ""), file="fleet.yaml").fleet
+    clusters = fleet_files.parse(files.get("fleet.yaml", ""), file="fleet.yaml").fleet
 
     found = "".join(shown(each) for each in lint.check(applications, clusters, anchored=True))
 
@@ -31,5 +32,5 @@ def test_every_problem_is_found_with_its_place(case: str) -> None:
     assert found == expected.read_text()
 
 
-def shown(each: problem.Problem) -> str:
+def shown(each: errors.Problem) -> str:
     return f"{each.severity.value} {each}\n".replace("apps/shop/", "")

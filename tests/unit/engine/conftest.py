@@ -10,20 +10,22 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from volary.engine import commands, events, machine, plan, rules, state
-from volary.model import outcome, stage
-from volary.model.status import TaskStatus
+from volary.engine.runs import policies, run_builder, state
+from volary.engine.state_machine import commands, events, machine
+from volary.model import statuses
+from volary.model.pipeline import pipelines
+from volary.model.statuses import TaskStatus
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 STAGES = (
-    stage.Stage(
-        stage.StageName.CANARY_ROLLOUT,
-        stage.VariantRolloutOptions(),
+    pipelines.Stage(
+        pipelines.StageName.CANARY_ROLLOUT,
+        pipelines.VariantRolloutOptions(),
         timeout=timedelta(minutes=10),
     ),
-    stage.Stage(
-        stage.StageName.PRIMARY_ROLLOUT,
-        stage.PrimaryRolloutOptions(),
+    pipelines.Stage(
+        pipelines.StageName.PRIMARY_ROLLOUT,
+        pipelines.PrimaryRolloutOptions(),
         timeout=timedelta(minutes=20),
     ),
 )
@@ -74,7 +76,9 @@ class Conversation:
         how, _, reason = rest.partition(": ")
         status, _, touched = how.partition(" ")
         task = self.run.current.task(target)
-        told = outcome.Outcome(TaskStatus(status), reason or "done", touched=touched != "untouched")
+        told = statuses.Outcome(
+            TaskStatus(status), reason or "done", touched=touched != "untouched"
+        )
         attempt = task.attempt if task else 1
         return events.TaskFinished(self.now, self.run.current.id, target, attempt, told)
 
@@ -98,20 +102,20 @@ def planned_run() -> Callable[..., state.Run]:
     def make(
         targets: tuple[str, ...] = ("us", "eu"),
         *,
-        groups: tuple[plan.Group, ...] = (),
-        stages: tuple[stage.Stage, ...] = STAGES,
+        groups: tuple[run_builder.Group, ...] = (),
+        stages: tuple[pipelines.Stage, ...] = STAGES,
         concurrency: int = 0,
         **policy: object,
     ) -> state.Run:
-        made = plan.Plan(
+        made = run_builder.RunSpec(
             "shop",
             "new",
-            groups or plan.one_group(targets, concurrency=concurrency),
+            groups or run_builder.one_group(targets, concurrency=concurrency),
             stages,
             "old",
-            rules.Policy(**policy),  # type: ignore[arg-type]
+            policies.Policy(**policy),  # type: ignore[arg-type]
         )
-        return plan.new_run("run-1", made, BEGINNING)
+        return run_builder.new_run("run-1", made, BEGINNING)
 
     return make
 
@@ -141,11 +145,11 @@ def converse() -> Callable[[state.Run, str], str]:
 
 
 @pytest.fixture
-def played() -> Callable[[plan.Plan, str], state.Run]:
+def played() -> Callable[[run_builder.RunSpec, str], state.Run]:
     """Make a run of a plan, say the ``>>`` lines of a script to it, and return what it became."""
 
-    def play(made: plan.Plan, script: str) -> state.Run:
-        conversation = Conversation(plan.new_run("run-1", made, BEGINNING))
+    def play(made: run_builder.RunSpec, script: str) -> state.Run:
+        conversation = Conversation(run_builder.new_run("run-1", made, BEGINNING))
         for line in script.splitlines():
             if line.strip().startswith(">> "):
                 conversation.say(line.strip()[3:])

@@ -6,8 +6,8 @@ from pathlib import Path
 import pygit2
 
 from volary.gitops import discovery
-from volary.model import application, controller
-from volary.sources import repository
+from volary.model import applications, server_settings
+from volary.sources.git import repositories
 
 AUTHOR = pygit2.Signature("Ana", "ana@example.com", 1_700_000_000, 60)
 CANARY = """\
@@ -30,12 +30,12 @@ spec: {provider: {type: prometheus}, query: lost_total}
 """
 
 
-def looking_at(directory: Path) -> Callable[[dict[str, str]], Awaitable[discovery.Reading]]:
+def looking_at(directory: Path) -> Callable[[dict[str, str]], Awaitable[discovery.ParsedFile]]:
     """Make a repository; what it returns commits files and says how its application reads."""
     made = pygit2.init_repository(str(directory), initial_head="main")
-    finder = discovery.Discovery(controller.Repository("apps", str(directory)))
+    finder = discovery.Discovery(server_settings.Repository("apps", str(directory)))
 
-    async def look(files: dict[str, str]) -> discovery.Reading:
+    async def look(files: dict[str, str]) -> discovery.ParsedFile:
         for name, text in files.items():
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def looking_at(directory: Path) -> Callable[[dict[str, str]], Awaitable[discover
         parents = [] if made.head_is_unborn else [made.head.target]
         tree = made.index.write_tree()
         commit = made.create_commit("HEAD", AUTHOR, AUTHOR, "Change it", tree, parents)
-        opened = await repository.open_repository(str(directory))
+        opened = await repositories.open_repository(str(directory))
         (found,) = finder.look(await opened.tree(str(commit))).readings
         return found
 
@@ -64,7 +64,7 @@ async def test_a_canary_is_found_and_follows_its_neighbours(tmp_path: Path) -> N
 
     assert (both.path, both.name) == ("shop/canary.yaml", "shop")
     assert both.application is not None
-    assert both.application.dialect is application.Dialect.FLAGGER
+    assert both.application.dialect is applications.Dialect.FLAGGER
 
 
 VOLARY = "apiVersion: volary.dev/v1\nkind: Application\nmetadata: {name: shop}\n"

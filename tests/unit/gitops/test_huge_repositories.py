@@ -7,13 +7,13 @@ import pygit2
 import pytest
 
 from volary.gitops import discovery
-from volary.model import controller
-from volary.sources import repository
+from volary.model import server_settings
+from volary.sources.git import repositories
 
 WEB = "apiVersion: volary.dev/v1\nkind: Application\nmetadata: {name: %s}\n"
 
 
-async def tree_of(path: Path, directories: dict[str, dict[str, str]]) -> repository.GitTree:
+async def tree_of(path: Path, directories: dict[str, dict[str, str]]) -> repositories.GitTree:
     """Commit directories with files, without a checkout."""
     opened = pygit2.init_repository(str(path), bare=True)
     blobs: dict[str, pygit2.Oid] = {}
@@ -27,7 +27,7 @@ async def tree_of(path: Path, directories: dict[str, dict[str, str]]) -> reposit
         root.insert(name, builder.write(), pygit2.enums.FileMode.TREE)
     who = pygit2.Signature("Ann", "ann@example.com", 1_700_000_000, 0)
     made = opened.create_commit("refs/heads/main", who, who, "m", root.write(), [])
-    return await repository.Repository("big", opened).tree(str(made))
+    return await repositories.Repository("big", opened).tree(str(made))
 
 
 async def test_a_hundred_thousand_files_are_walked_once_and_read_when_they_matter(
@@ -37,7 +37,7 @@ async def test_a_hundred_thousand_files_are_walked_once_and_read_when_they_matte
     directories = {f"d{number:03}": files for number in range(100)}
     directories["shop"] = {"volary.yaml": WEB % "shop"}
     tree = await tree_of(tmp_path / "big.git", directories)
-    finder = discovery.Discovery(controller.Repository("big", "/x"))
+    finder = discovery.Discovery(server_settings.Repository("big", "/x"))
     began = time.process_time()
 
     found = finder.look(tree)
@@ -54,7 +54,7 @@ async def test_more_applications_than_are_taken_is_said(
     directories = {f"d{n:02}": {"volary.yaml": WEB % f"app-{n:02}"} for n in range(30)}
     tree = await tree_of(tmp_path / "big.git", directories)
 
-    found = discovery.Discovery(controller.Repository("big", "/x")).look(tree)
+    found = discovery.Discovery(server_settings.Repository("big", "/x")).look(tree)
 
     assert [each.name for each in found.readings] == [f"app-{n:02}" for n in range(20)]
     assert found.warnings == ("30 applications found, only 20 are taken",)
@@ -65,7 +65,7 @@ async def test_a_file_that_is_too_large_breaks_only_its_own_application(tmp_path
     directories = {"big": {"volary.yaml": large}, "shop": {"volary.yaml": WEB % "shop"}}
     tree = await tree_of(tmp_path / "big.git", directories)
 
-    broken, shop = discovery.Discovery(controller.Repository("big", "/x")).look(tree).readings
+    broken, shop = discovery.Discovery(server_settings.Repository("big", "/x")).look(tree).readings
 
     assert (broken.application, shop.name) == (None, "shop")
     assert "1 MiB" in str(broken.problems[0]) or "large" in str(broken.problems[0])

@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from volary.gitops import triggers
-from volary.model import application
+from volary.model import applications
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def decide(changed: list[str], **options: object) -> triggers.Decision:
     head = triggers.Head("new", "old", changed, "app/demo")
-    return triggers.on_commit(application.Triggers(**options), head)
+    return triggers.on_commit(applications.Triggers(**options), head)
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_the_first_commit_triggers_and_the_same_one_does_not_again() -> None:
     first = triggers.Head("new", "", [], "app")
     again = triggers.Head("new", "new", [], "app")
 
-    assert triggers.on_commit(application.Triggers(), first).trigger
-    assert not triggers.on_commit(application.Triggers(), again).trigger
+    assert triggers.on_commit(applications.Triggers(), first).trigger
+    assert not triggers.on_commit(applications.Triggers(), again).trigger
 
 
 def test_drift_waits_for_its_window() -> None:
-    options = application.Triggers(on_out_of_sync_disabled=False)
+    options = applications.Triggers(on_out_of_sync_disabled=False)
     ended = NOW - timedelta(minutes=4)
 
     decision = triggers.on_out_of_sync(options, last_finished=ended, running=False, now=NOW)

@@ -14,11 +14,11 @@ import pygit2
 import pytest
 
 from git_hosting import Upstream
-from volary.gitops import seen, watcher
-from volary.model import application, controller, errors
-from volary.sources import mirrors, repository
+from volary.gitops import repository_state, watcher
+from volary.model import applications, errors, server_settings
+from volary.sources.git import mirrors, repositories
 
-QUICK = watcher.Pace(gap=timedelta(seconds=0.01), longest=timedelta(seconds=0.05))
+QUICK = watcher.PollIntervals(gap=timedelta(seconds=0.01), longest=timedelta(seconds=0.05))
 WEB = """
 apiVersion: volary.dev/v1
 kind: Application
@@ -30,11 +30,11 @@ class Listener:
     """Collects what is told."""
 
     def __init__(self) -> None:
-        self.told: list[seen.RepositorySeen] = []
+        self.told: list[repository_state.RepositoryState] = []
         self.failing = 0
         self._news = asyncio.Condition()
 
-    async def __call__(self, told: seen.RepositorySeen) -> None:
+    async def __call__(self, told: repository_state.RepositoryState) -> None:
         if self.failing:
             self.failing -= 1
             raise errors.TemporaryError("the store is away")
@@ -42,7 +42,9 @@ class Listener:
             self.told.append(told)
             self._news.notify_all()
 
-    async def until(self, wanted: Callable[[seen.RepositorySeen], bool]) -> seen.RepositorySeen:
+    async def until(
+        self, wanted: Callable[[repository_state.RepositoryState], bool]
+    ) -> repository_state.RepositoryState:
         """Wait for the first thing told that is wanted, and forget everything up to it."""
         async with asyncio.timeout(20), self._news:
             while True:
@@ -56,13 +58,13 @@ class Listener:
 @asynccontextmanager
 async def watching(
     directory: Path,
-    repositories: Sequence[controller.Repository],
-    listed: Sequence[controller.ListedApplication] = (),
+    repositories: Sequence[server_settings.Repository],
+    listed: Sequence[server_settings.ListedApplication] = (),
     *,
     owners: dict[str, tuple[str, str]] | None = None,
     failing: int = 0,
 ) -> AsyncIterator[tuple[watcher.Watcher, Listener]]:
-    settings = controller.Settings(
+    settings = server_settings.Settings(
         "fleet.yaml",
         str(directory),
         "memory:",
@@ -82,8 +84,8 @@ async def watching(
                 await task
 
 
-def spec_of(upstream: Upstream, name: str = "shop", **more: object) -> controller.Repository:
-    return controller.Repository(
+def spec_of(upstream: Upstream, name: str = "shop", **more: object) -> server_settings.Repository:
+    return server_settings.Repository(
         name, str(upstream.bare), "main", interval=timedelta(seconds=0.02), **more
     )  # type: ignore[arg-type]
 
@@ -100,7 +102,7 @@ def other(tmp_path: Path) -> Upstream:
     return Upstream.create(tmp_path / "other")
 
 
-def names_of(told: seen.RepositorySeen) -> list[str]:
+def names_of(told: repository_state.RepositoryState) -> list[str]:
     return [each.name for each in told.applications]
 
 
@@ -133,7 +135,7 @@ async def test_nothing_is_told_when_nothing_changed(shop: Upstream, tmp_path: Pa
     async with watching(tmp_path, [spec_of(shop)]) as (watched, listener):
         await listener.until(lambda each: True)
         for _ in range(5):
-            watched.hasten("shop")
+            watched.request_refresh("shop")
             await asyncio.sleep(0.03)
         assert listener.told == []
 
@@ -190,10 +192,10 @@ async def test_listed_applications_have_the_targets_of_the_settings(
     shop: Upstream, tmp_path: Path
 ) -> None:
     shop.publish({"a/volary.yaml": WEB % "a", "b/volary.yaml": WEB % "b"})
-    targets = application.TargetSelector(names=("us",))
+    targets = applications.TargetSelector(names=("us",))
     listed = [
-        controller.ListedApplication("shop", "a", targets),
-        controller.ListedApplication("shop", "gone", targets),
+        server_settings.ListedApplication("shop", "a", targets),
+        server_settings.ListedApplication("shop", "gone", targets),
     ]
     async with watching(tmp_path, [spec_of(shop)], listed) as (_, listener):
         told = await listener.until(lambda each: True)
@@ -209,8 +211,8 @@ async def test_a_listed_application_that_is_also_found_counts_once(
     shop: Upstream, tmp_path: Path
 ) -> None:
     shop.publish({"apps/a/volary.yaml": WEB % "a", "apps/b/volary.yaml": WEB % "b"})
-    targets = application.TargetSelector(names=("us",))
-    listed = [controller.ListedApplication("shop", "apps/a", targets)]
+    targets = applications.TargetSelector(names=("us",))
+    listed = [server_settings.ListedApplication("shop", "apps/a", targets)]
     async with watching(tmp_path, [spec_of(shop, paths=("apps",))], listed) as (_, listener):
         told = await listener.until(lambda each: True)
 
@@ -294,7 +296,7 @@ async def test_a_deleted_branch_and_a_force_push_are_said(
 async def test_an_empty_repository_is_said_and_comes_to_life(
     shop: Upstream, tmp_path: Path
 ) -> None:
-    spec = controller.Repository("shop", str(shop.bare), interval=timedelta(seconds=0.02))
+    spec = server_settings.Repository("shop", str(shop.bare), interval=timedelta(seconds=0.02))
     async with watching(tmp_path, [spec]) as (_, listener):
         empty = await listener.until(lambda each: True)
         shop.publish({"a/volary.yaml": WEB % "web"})
@@ -341,8 +343,8 @@ async def test_a_repository_of_another_name_cannot_be_hastened(
     async with watching(tmp_path, [spec_of(shop)]) as (watched, listener):
         await listener.until(lambda each: True)
 
-        assert watched.hasten("shop")
-        assert not watched.hasten("shopp")
+        assert watched.request_refresh("shop")
+        assert not watched.request_refresh("shopp")
 
 
 class CountingMirror:
@@ -353,11 +355,11 @@ class CountingMirror:
         author = pygit2.Signature("Ann", "ann@example.com", 1_700_000_000, 0)
         root = opened.TreeBuilder().write()
         self.head = str(opened.create_commit("refs/heads/main", author, author, "m", root, []))
-        self.repository = repository.Repository("shop", opened)
+        self.repository = repositories.Repository("shop", opened)
         self.looks: list[float] = []
         self.down = False
 
-    def mirror(self, spec: controller.Repository) -> "CountingMirror":
+    def mirror(self, spec: server_settings.Repository) -> "CountingMirror":
         return self
 
     async def fetch(self, branch: str = "") -> mirrors.Fetched:
@@ -372,8 +374,8 @@ class CountingMirror:
 
 @asynccontextmanager
 async def virtually(host: CountingMirror) -> AsyncIterator[tuple[watcher.Watcher, Listener]]:
-    settings = controller.Settings(
-        "f", "d", "memory:", repositories=(controller.Repository("shop", "/x", "main"),)
+    settings = server_settings.Settings(
+        "f", "d", "memory:", repositories=(server_settings.Repository("shop", "/x", "main"),)
     )
     listener = Listener()
     watched = watcher.Watcher(settings, host, random=random.Random(1))
@@ -400,7 +402,7 @@ async def test_a_flood_of_webhooks_is_one_look_every_few_seconds(tmp_path: Path)
     host = CountingMirror(tmp_path / "m.git")
     async with virtually(host) as (watched, _):
         for _ in range(6000):
-            watched.hasten("shop")
+            watched.request_refresh("shop")
             await asyncio.sleep(0.01)
 
     assert 8 <= len(host.looks) <= 14
@@ -412,7 +414,7 @@ async def test_a_hint_does_not_wait_for_the_minute(tmp_path: Path) -> None:
     host = CountingMirror(tmp_path / "m.git")
     async with virtually(host) as (watched, _):
         await asyncio.sleep(20)
-        watched.hasten("shop")
+        watched.request_refresh("shop")
         await asyncio.sleep(1)
 
         assert len(host.looks) == 2

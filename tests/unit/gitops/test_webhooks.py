@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.gitops import webhooks
-from volary.gitops.webhooks import Hint, Provider, Rejection
+from volary.gitops.webhooks import Provider, PushEvent, Rejection
 
 SECRET = "s3cret"
 HEADERS = {
@@ -32,7 +32,9 @@ BITBUCKET = {"push": {"changes": [{"new": {"name": "release/1", "target": {"hash
 def test_a_genuine_push_tells_branch_and_commit(provider: Provider) -> None:
     body = json.dumps(BITBUCKET if provider is Provider.BITBUCKET else PUSH).encode()
 
-    assert webhooks.read(provider, signed(provider, body), body, SECRET) == Hint("release/1", "abc")
+    assert webhooks.read(provider, signed(provider, body), body, SECRET) == PushEvent(
+        "release/1", "abc"
+    )
 
 
 @pytest.mark.parametrize("provider", list(Provider))
@@ -71,10 +73,12 @@ def test_a_large_body_is_refused_before_anything_else() -> None:
 def test_no_shape_crashes(provider: Provider, told: object) -> None:
     body = json.dumps(told).encode()
 
-    assert isinstance(webhooks.read(provider, signed(provider, body), body, SECRET), Hint)
+    assert isinstance(webhooks.read(provider, signed(provider, body), body, SECRET), PushEvent)
 
 
 def test_what_is_no_json_is_a_hint_for_the_whole_repository() -> None:
     body = b"\xff[" * 1000
 
-    assert webhooks.read(Provider.GITLAB, signed(Provider.GITLAB, body), body, SECRET) == Hint()
+    assert (
+        webhooks.read(Provider.GITLAB, signed(Provider.GITLAB, body), body, SECRET) == PushEvent()
+    )

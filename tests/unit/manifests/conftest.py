@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from volary.manifests import load
-from volary.model import application, manifest
+from volary.manifests.loading import documents
+from volary.model import applications
+from volary.model.objects import manifest
 
 SIMPLE = """\
 apiVersion: v1
@@ -64,14 +65,14 @@ metadata: {name: web}
 @pytest.fixture
 def simple() -> list[manifest.Manifest]:
     """A Deployment with all it needs."""
-    return load.parse(SIMPLE, file="web.yaml")
+    return documents.parse(SIMPLE, file="web.yaml")
 
 
 @pytest.fixture
-def web() -> application.Application:
+def web() -> applications.Application:
     """The application of `simple`."""
-    return application.Application(
-        name="web", service=application.ObjectReference(kind="Service", name="web")
+    return applications.Application(
+        name="web", service=applications.ObjectReference(kind="Service", name="web")
     )
 
 
@@ -80,7 +81,7 @@ def one() -> Callable[[str], manifest.Manifest]:
     """Read a single object from text."""
 
     def read(text: str) -> manifest.Manifest:
-        (item,) = load.parse(text, file="one.yaml")
+        (item,) = documents.parse(text, file="one.yaml")
         return item
 
     return read

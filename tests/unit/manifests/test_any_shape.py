@@ -3,9 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from volary.manifests import aggregation, health, presence
-from volary.model import health as healths
+from volary.manifests.health import assessment, fleet_status, status_aggregation
 from volary.model import json
+from volary.model.objects import object_health
 
 WORDS = (
     *("conditions", "type", "status", "reason", "message", "observedGeneration", "generation"),
@@ -22,12 +22,12 @@ VALUES = some.recursive(
     ),
     max_leaves=12,
 )
-RULE = healths.Rule(
+RULE = object_health.Rule(
     "example.org", "Thing", healthy="object.status.phase == 'Ready'", message="object.status.phase"
 )
 
 
-KINDS = (*health.kinds(), ("example.org", "Thing"), ("x.org", "Thing"))
+KINDS = (*assessment.kinds(), ("example.org", "Thing"), ("x.org", "Thing"))
 
 
 @settings(max_examples=20, deadline=None)
@@ -41,8 +41,8 @@ def test_every_kind_judges_any_object(spec: object, status: object, generation: 
             "spec": spec,
             "status": status,
         }
-        assert health.assess(body, [RULE]).reason
-        state = presence.of_cluster([body], rules=[RULE])
-        both = [presence.Report("eu", state), presence.Report("us", state)]
-        (summed,) = presence.of_fleet(both).objects
-        assert aggregation.aggregate({"eu": body, "us": body}) == summed.status
+        assert assessment.assess(body, [RULE]).reason
+        state = fleet_status.of_cluster([body], rules=[RULE])
+        both = [fleet_status.ClusterReport("eu", state), fleet_status.ClusterReport("us", state)]
+        (summed,) = fleet_status.of_fleet(both).objects
+        assert status_aggregation.aggregate({"eu": body, "us": body}) == summed.status

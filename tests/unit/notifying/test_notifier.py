@@ -15,15 +15,14 @@ import pytest
 from aiohttp import web
 
 import process_time
-from volary.controller import outboxes
-from volary.engine import feed
-from volary.model import application, controller
-from volary.model import status as words
-from volary.notifying import courier, notices, notifier, outbox
-from volary.store import faults, opening
+from volary.controller.persistence import notification_outbox
+from volary.engine.observers import feed
+from volary.model import applications, server_settings, statuses
+from volary.notifying import delivery, notices, notifier, outbox
+from volary.store import factory, fencing
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-QUICK = courier.Limits(
+QUICK = delivery.Limits(
     first_delay=timedelta(milliseconds=5), pace=timedelta(), save=timedelta(milliseconds=5)
 )
 SUBJECT = notices.Subject("shop", "run1", commit="0123456789", title="v2 <x>", targets=("us", "eu"))
@@ -38,11 +37,11 @@ WAITING = feed.StageWaiting(
     at=AT, run="run1", stage="1-K8S_SYNC", stage_name="K8S_SYNC", reason="1 of 2 approvals"
 )
 ENDED = feed.RunFinished(
-    at=AT, run="run1", status=words.RunStatus.FAILED, reason="eu failed", touched=("us",)
+    at=AT, run="run1", status=statuses.RunStatus.FAILED, reason="eu failed", touched=("us",)
 )
 
 
-def task(target: str, status: words.TaskStatus | None = None) -> feed.RunEvent:
+def task(target: str, status: statuses.TaskStatus | None = None) -> feed.RunEvent:
     common: dict[str, Any] = {
         "at": AT, "run": "run1", "stage": "1-K8S_SYNC", "stage_name": "K8S_SYNC",
         "target": target, "attempt": 1,
@@ -115,10 +114,10 @@ async def receiving() -> AsyncIterator[Receiver]:
 
 @asynccontextmanager
 async def notifying(
-    settings: controller.Notifications,
+    settings: server_settings.Notifications,
     receiver: Receiver,
     box: outbox.Outbox | None = None,
-    limits: courier.Limits = QUICK,
+    limits: delivery.Limits = QUICK,
 ) -> AsyncIterator[notifier.Notifier]:
     opened = notifier.open_notifier(
         settings, box or outbox.MemoryOutbox(), FixedClock(), slack_api=receiver.url, limits=limits
@@ -129,23 +128,25 @@ async def notifying(
         delivering.cancel()
 
 
-def to(receiver: controller.Receiver, **route: Any) -> controller.Notifications:
-    return controller.Notifications((controller.Route("all", receiver.name, **route),), (receiver,))
-
-
-def hook(receiver: Receiver, tmp_path: Path) -> controller.Receiver:
-    secret = tmp_path / "secret"
-    secret.write_text("s3cret\n")
-    return controller.Receiver(
-        "hook", webhook=controller.OutgoingWebhook(f"{receiver.url}/in", "X-Sign", str(secret))
+def to(receiver: server_settings.Receiver, **route: Any) -> server_settings.Notifications:
+    return server_settings.Notifications(
+        (server_settings.Route("all", receiver.name, **route),), (receiver,)
     )
 
 
-def bot(tmp_path: Path) -> controller.Receiver:
+def hook(receiver: Receiver, tmp_path: Path) -> server_settings.Receiver:
+    secret = tmp_path / "secret"
+    secret.write_text("s3cret\n")
+    return server_settings.Receiver(
+        "hook", webhook=server_settings.OutgoingWebhook(f"{receiver.url}/in", "X-Sign", str(secret))
+    )
+
+
+def bot(tmp_path: Path) -> server_settings.Receiver:
     token = tmp_path / "token"
     token.write_text("xoxb-1\n")
-    slack = controller.Slack("", str(token), "C1", ("@ana",), ("G1",))
-    return controller.Receiver("chat", slack=slack)
+    slack = server_settings.Slack("", str(token), "C1", ("@ana",), ("G1",))
+    return server_settings.Receiver("chat", slack=slack)
 
 
 async def test_a_webhook_is_signed_and_says_how_the_run_is(tmp_path: Path) -> None:
@@ -154,8 +155,8 @@ async def test_a_webhook_is_signed_and_says_how_the_run_is(tmp_path: Path) -> No
         async with notifying(settings, receiver) as made:
             observer = made.observer(SUBJECT)
             for event in (
-                STARTED, STAGE, task("us"), task("us", words.TaskStatus.SUCCEEDED), task("eu"),
-                task("eu", words.TaskStatus.FAILED), ENDED,
+                STARTED, STAGE, task("us"), task("us", statuses.TaskStatus.SUCCEEDED), task("eu"),
+                task("eu", statuses.TaskStatus.FAILED), ENDED,
             ):  # fmt: skip
                 observer.notify(event)
             await receiver.until(lambda: len(receiver.seen) == 2)
@@ -204,9 +205,9 @@ async def test_slack_gets_one_message_per_run_that_is_edited(tmp_path: Path) -> 
 
 async def test_the_application_names_people_for_some_events(tmp_path: Path) -> None:
     named = (
-        application.Mention("DEPLOYMENT_STARTED", ("@U1",), ()),
-        application.Mention("DEPLOYMENT_FAILED", ("U2", "ana"), ("G2",)),
-        application.Mention("*", (), ("G3",)),
+        applications.Mention("DEPLOYMENT_STARTED", ("@U1",), ()),
+        applications.Mention("DEPLOYMENT_FAILED", ("U2", "ana"), ("G2",)),
+        applications.Mention("*", (), ("G3",)),
     )
     async with receiving() as receiver, notifying(to(bot(tmp_path)), receiver) as made:
         observer = made.observer(replace(SUBJECT, mentions=named))
@@ -230,7 +231,7 @@ async def test_edits_that_wait_become_one(tmp_path: Path) -> None:
         await asyncio.sleep(0.02)
         for _ in range(50):
             observer.notify(task("us"))
-            observer.notify(task("us", words.TaskStatus.SUCCEEDED))
+            observer.notify(task("us", statuses.TaskStatus.SUCCEEDED))
         receiver.gate.set()
         await receiver.until(lambda: len(receiver.seen) == 2)
         await asyncio.sleep(0.05)
@@ -276,10 +277,13 @@ async def test_what_fails_is_tried_again_and_what_is_hopeless_is_not(tmp_path: P
 async def test_what_was_not_delivered_goes_out_after_a_restart(tmp_path: Path) -> None:
     """In whichever process drives next; the one before can say nothing about it any more."""
     address, clock = f"sqlite:{tmp_path}/volary.db", FixedClock()
-    async with receiving() as receiver, opening.open_store(address, clock=clock) as store:
+    async with receiving() as receiver, factory.open_store(address, clock=clock) as store:
         settings = to(hook(receiver, tmp_path))
         receiver.gate.clear()
-        first, second = outboxes.StoreOutbox(store), outboxes.StoreOutbox(store)
+        first, second = (
+            notification_outbox.StoreOutbox(store),
+            notification_outbox.StoreOutbox(store),
+        )
         for box, owner in ((first, "one"), (second, "two")):
             lease = await store.leases.acquire("controller", owner, timedelta())
             assert lease is not None
@@ -287,14 +291,14 @@ async def test_what_was_not_delivered_goes_out_after_a_restart(tmp_path: Path) -
             if owner == "one":
                 async with notifying(settings, receiver, box) as made:
                     made.observer(SUBJECT).notify(STARTED)
-                    await saved(second, lambda kept: len(kept.letters) == 1)
+                    await saved(second, lambda kept: len(kept.messages) == 1)
         assert receiver.seen == []
         receiver.gate.set()
 
         async with notifying(settings, receiver, second):
             await receiver.until(lambda: bool(receiver.seen))
-            await saved(second, lambda kept: not kept.letters)
-        with pytest.raises(faults.Overtaken):
+            await saved(second, lambda kept: not kept.messages)
+        with pytest.raises(fencing.LeaseLost):
             await first.save(outbox.Contents())
 
         assert [each["event"] for each in receiver.bodies] == ["DEPLOYMENT_STARTED"]
@@ -316,7 +320,7 @@ async def test_who_drives_again_delivers_nothing_twice(tmp_path: Path) -> None:
             for _ in range(3):
                 async with asyncio.TaskGroup() as group:
                     delivering = group.create_task(made.keep_delivering())
-                    if not receiver.seen and not box.contents.letters:
+                    if not receiver.seen and not box.contents.messages:
                         made.observer(SUBJECT).notify(STARTED)
                     await asyncio.sleep(0.05)
                     delivering.cancel()
@@ -334,8 +338,8 @@ async def test_a_slow_receiver_holds_up_neither_the_run_nor_another_receiver(
             replace(hook(slow, tmp_path), name="slow"),
             replace(hook(other, tmp_path), name="other"),
         )
-        routes = tuple(controller.Route(each.name, each.name) for each in receivers)
-        settings = controller.Notifications(routes, receivers)
+        routes = tuple(server_settings.Route(each.name, each.name) for each in receivers)
+        settings = server_settings.Notifications(routes, receivers)
         limits = replace(QUICK, waiting=10)
         async with notifying(settings, other, limits=limits) as made:
             observer = made.observer(SUBJECT)
@@ -361,25 +365,25 @@ def texts(body: object) -> str:
     ("kind", "title", "reason", "colour"),
     [
         (
-            controller.ChatKind.TEAMS,
+            server_settings.ChatKind.TEAMS,
             lambda body: body["attachments"][0]["content"]["body"][0]["text"],
             lambda body: body["attachments"][0]["content"]["body"][1]["text"],
             ("Attention", lambda body: body["attachments"][0]["content"]["body"][0]["color"]),
         ),
         (
-            controller.ChatKind.DISCORD,
+            server_settings.ChatKind.DISCORD,
             lambda body: body["embeds"][0]["title"],
             lambda body: body["embeds"][0]["description"],
             (0xE01E5A, lambda body: body["embeds"][0]["color"]),
         ),
         (
-            controller.ChatKind.ROCKET,
+            server_settings.ChatKind.ROCKET,
             lambda body: body["text"],
             lambda body: body["attachments"][0]["text"],
             ("#e01e5a", lambda body: body["attachments"][0]["color"]),
         ),
         (
-            controller.ChatKind.GOOGLE,
+            server_settings.ChatKind.GOOGLE,
             lambda body: body["text"].splitlines()[0],
             lambda body: body["text"].splitlines()[1],
             ("", lambda body: ""),
@@ -388,19 +392,19 @@ def texts(body: object) -> str:
 )
 async def test_other_chats_are_told_in_their_own_form(
     tmp_path: Path,
-    kind: controller.ChatKind,
+    kind: server_settings.ChatKind,
     title: Callable[[Any], str],
     reason: Callable[[Any], str],
     colour: tuple[object, Callable[[Any], object]],
 ) -> None:
     """An application's alert names the receiver; nobody can be called by a commit's title."""
     file = tmp_path / "address"
-    alerts = (application.Alert("mine", "chat", ("DEPLOYMENT_FAILED",)),)
+    alerts = (applications.Alert("mine", "chat", ("DEPLOYMENT_FAILED",)),)
     subject = replace(SUBJECT, title="v2 @everyone <users/all>", alerts=alerts)
     async with receiving() as receiver:
         file.write_text(f"{receiver.url}/secret-hook\n")
-        told = controller.Receiver("chat", chat=controller.Chat(kind, str(file)))
-        async with notifying(controller.Notifications((), (told,)), receiver) as made:
+        told = server_settings.Receiver("chat", chat=server_settings.Chat(kind, str(file)))
+        async with notifying(server_settings.Notifications((), (told,)), receiver) as made:
             observer = made.observer(subject)
             observer.notify(STARTED)
             observer.notify(ENDED)
@@ -413,9 +417,9 @@ async def test_other_chats_are_told_in_their_own_form(
     assert colour[1](body) == colour[0]
     assert "0123456" in texts(body)
     match kind:
-        case controller.ChatKind.DISCORD:
+        case server_settings.ChatKind.DISCORD:
             assert body["allowed_mentions"] == {"parse": []}
-        case controller.ChatKind.ROCKET:
+        case server_settings.ChatKind.ROCKET:
             assert "@everyone" not in texts(body)
         case _:
             assert "<users/all>" not in texts(body)
@@ -424,7 +428,7 @@ async def test_other_chats_are_told_in_their_own_form(
 async def test_a_receiver_that_the_settings_lack_is_said_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    alerts = (application.Alert("mine", "on-call"),)
+    alerts = (applications.Alert("mine", "on-call"),)
     async with (
         receiving() as receiver,
         notifying(to(hook(receiver, tmp_path)), receiver) as made,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from volary.model import application, controller
+from volary.model import applications, server_settings
 from volary.notifying import notices, routes
 
 SUBJECT = notices.Subject("shop", run="r1", labels={"team": "web", "env": "prod"})
@@ -39,22 +39,22 @@ def notice(event: notices.Event = notices.Event.DEPLOYMENT_FAILED) -> notices.No
 def test_a_route_takes_what_is_asked_for_and_not_ignored(
     route: dict[str, object], taken: bool
 ) -> None:
-    made = controller.Route("all", "chat", **route)  # type: ignore[arg-type] # one row each
+    made = server_settings.Route("all", "chat", **route)  # type: ignore[arg-type] # one row each
 
     assert routes.matches(made, notice()) is taken
 
 
 def test_two_routes_to_one_receiver_send_once() -> None:
-    twice = (controller.Route("a", "chat"), controller.Route("b", "chat"))
+    twice = (server_settings.Route("a", "chat"), server_settings.Route("b", "chat"))
 
     assert routes.receivers(twice, notice()) == ("chat",)
 
 
 def test_every_event_of_the_settings_is_known_and_the_other_way_round() -> None:
-    from volary.config import notices as settings
+    from volary.config.server import notification_routes
 
-    assert {each.value for each in notices.Event} == set(settings.EVENTS)
-    assert {each.group for each in notices.Event} == set(settings.GROUPS)
+    assert {each.value for each in notices.Event} == set(notification_routes.EVENTS)
+    assert {each.group for each in notices.Event} == set(notification_routes.GROUPS)
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_an_application_s_alerts_are_told_besides_the_routes(
     events: tuple[str, ...], event: str, told: tuple[str, ...]
 ) -> None:
     alerts = (
-        application.Alert("mine", "team", events),
-        application.Alert("again", "chat"),
+        applications.Alert("mine", "team", events),
+        applications.Alert("again", "chat"),
     )
     made = replace(notice(notices.Event(event)), subject=replace(SUBJECT, alerts=alerts))
 
-    assert routes.receivers((controller.Route("a", "chat"),), made) == told
+    assert routes.receivers((server_settings.Route("a", "chat"),), made) == told

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volary.model import freeze, recurrence, schedule
+from volary.model.placement import rollouts
+from volary.model.schedules import cron, recurrence
 from volary.placement import windows
 
 BERLIN = ZoneInfo("Europe/Berlin")
-OFFICE = freeze.Window("office hours", "0 9 * * 1-5", timedelta(hours=8), "Europe/Berlin")
-YEAR_END = freeze.Window("year end", "0 0 20 12 *", timedelta(days=14), "Europe/Berlin")
-NIGHT = freeze.Window("night", "0 22 * * *", timedelta(hours=8))
+OFFICE = rollouts.Window("office hours", "0 9 * * 1-5", timedelta(hours=8), "Europe/Berlin")
+YEAR_END = rollouts.Window("year end", "0 0 20 12 *", timedelta(days=14), "Europe/Berlin")
+NIGHT = rollouts.Window("night", "0 22 * * *", timedelta(hours=8))
 
 
 def berlin(*parts: int) -> datetime:
@@ -31,7 +32,7 @@ def test_open_within_an_allowed_window_from_its_beginning_until_before_its_end()
 
 
 def test_a_window_that_is_over_for_good_is_said_to_be() -> None:
-    once = freeze.Window("move", "", timedelta(hours=1), recurrence="DTSTART:20201201T000000")
+    once = rollouts.Window("move", "", timedelta(hours=1), recurrence="DTSTART:20201201T000000")
     closed = windows.closure([once], [], berlin(2026, 11, 20))
     assert closed is not None
     assert closed.why == "outside move, which never begins again"
@@ -50,14 +51,14 @@ def test_a_window_goes_over_midnight_and_adjoining_ones_are_one() -> None:
     before_dawn = datetime(2026, 3, 1, 5, 59, tzinfo=UTC)
     assert windows.is_within(NIGHT, before_dawn)
     assert not windows.is_within(NIGHT, before_dawn + timedelta(minutes=1))
-    morning = freeze.Window("morning", "0 6 * * *", timedelta(hours=3))
+    morning = rollouts.Window("morning", "0 6 * * *", timedelta(hours=3))
     closed = windows.closure([], [NIGHT, morning], before_dawn)
     assert closed is not None
     assert closed.opens == datetime(2026, 3, 1, 9, tzinfo=UTC)
 
 
 def test_an_hour_that_is_skipped_or_comes_twice() -> None:
-    nightly = freeze.Window("nightly", "30 2 * * *", timedelta(minutes=10), "Europe/Berlin")
+    nightly = rollouts.Window("nightly", "30 2 * * *", timedelta(minutes=10), "Europe/Berlin")
     # 29 March 2026: 02:30 does not exist; 25 October: it comes twice.
     assert windows.is_within(nightly, berlin(2026, 3, 29, 3, 35))
     first = datetime(2026, 10, 25, 0, 35, tzinfo=UTC)
@@ -66,7 +67,7 @@ def test_an_hour_that_is_skipped_or_comes_twice() -> None:
 
 
 def test_what_is_always_denied_is_looked_at_again_later() -> None:
-    always = freeze.Window("always", "* * * * *", timedelta(minutes=5))
+    always = rollouts.Window("always", "* * * * *", timedelta(minutes=5))
     now = datetime(2026, 1, 1, tzinfo=UTC)
     closed = windows.closure([], [always], now)
     assert closed is not None
@@ -96,7 +97,7 @@ def test_it_is_open_when_it_is_said_to_open_and_at_no_quarter_before(moment, all
 
 
 def test_both_days_given_mean_either() -> None:
-    found = schedule.parse("0 0 13 * FRI")
+    found = cron.parse("0 0 13 * FRI")
     days = [date(2026, 11, day) for day in (6, 10, 13)]
     assert [found.falls_on(day) for day in days] == [True, False, True]
 
@@ -114,18 +115,18 @@ def test_both_days_given_mean_either() -> None:
 )
 def test_what_is_no_schedule_is_said(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        schedule.parse(text)
+        cron.parse(text)
 
 
 def test_an_unknown_zone_is_said() -> None:
     for name in ("Mars/Olympus", "../etc/passwd", "America", ""):
         with pytest.raises(ValueError, match="not a known time zone"):
-            schedule.zone(name)
+            cron.zone(name)
 
 
 def test_an_icalendar_freeze_in_a_zone() -> None:
     text = recurrence.write("20260131T180000", "FREQ=MONTHLY;BYMONTHDAY=-1", ("20260331T180000",))
-    month_end = freeze.Window("month end", "", timedelta(hours=14), "Europe/Berlin", text)
+    month_end = rollouts.Window("month end", "", timedelta(hours=14), "Europe/Berlin", text)
     closed = windows.closure([], [month_end], berlin(2026, 2, 28, 23))
     assert closed is not None
     assert (closed.why, closed.opening) == (

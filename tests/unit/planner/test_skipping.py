@@ -1,9 +1,10 @@
-from volary.model import plan, stage
+from volary.model.pipeline import pipelines
+from volary.model.runs import run_plans
 from volary.planner import skipping
 
 
 def skip(changed: list[str] | None, subject: str = "Fix it", **options: tuple[str, ...]) -> str:
-    return skipping.reason_to_skip(stage.SkipOn(**options), subject=subject, changed=changed)
+    return skipping.reason_to_skip(pipelines.SkipOn(**options), subject=subject, changed=changed)
 
 
 def test_a_stage_is_skipped_when_all_changes_are_among_the_paths() -> None:
@@ -27,10 +28,12 @@ def test_prefixes_of_the_commit_message_skip() -> None:
 
 
 def test_a_plan_loses_the_stages_that_are_skipped_and_says_why() -> None:
-    docs = stage.SkipOn(paths=("docs",))
-    wait = stage.Stage(stage.StageName.CANARY_CLEAN, stage.CleanOptions(), 0, skip_on=docs)
-    kept = stage.Stage(stage.StageName.BASELINE_CLEAN, stage.CleanOptions(), 1)
-    made = plan.Plan(plan.Strategy.PIPELINE, "", (wait, kept), ("us",))
+    docs = pipelines.SkipOn(paths=("docs",))
+    wait = pipelines.Stage(
+        pipelines.StageName.CANARY_CLEAN, pipelines.CleanOptions(), 0, skip_on=docs
+    )
+    kept = pipelines.Stage(pipelines.StageName.BASELINE_CLEAN, pipelines.CleanOptions(), 1)
+    made = run_plans.Plan(run_plans.Strategy.PIPELINE, "", (wait, kept), ("us",))
 
     skipped = skipping.apply(made, subject="Fix it", changed=["docs/a.md"])
 

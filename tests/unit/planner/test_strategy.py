@@ -6,12 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volary.manifests import tracking
-from volary.model import application, errors, manifest, plan, stage, variant
+from volary.manifests.ownership import tracking
+from volary.model import applications, errors
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, variant
+from volary.model.runs import run_plans
 from volary.planner import comparison, strategy
 
-QUICK, PIPELINE = plan.Strategy.QUICK_SYNC, plan.Strategy.PIPELINE
-STAGES = (stage.Stage(stage.StageName.PRIMARY_ROLLOUT, stage.PrimaryRolloutOptions()),)
+QUICK, PIPELINE = run_plans.Strategy.QUICK_SYNC, run_plans.Strategy.PIPELINE
+STAGES = (pipelines.Stage(pipelines.StageName.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions()),)
 
 
 def deployment(name: str = "web", *images: str, **spec: Any) -> manifest.Manifest:
@@ -105,7 +108,7 @@ A = config_map("a", x="1")
 def test_what_changed_decides(
     running: list[manifest.Manifest],
     target: list[manifest.Manifest],
-    expected: plan.Strategy,
+    expected: run_plans.Strategy,
     summary: str,
 ) -> None:
     found = comparison.compare(running, target, ())
@@ -115,7 +118,7 @@ def test_what_changed_decides(
 
 def test_tracking_metadata_is_not_a_change() -> None:
     def tracked(commit: str) -> list[manifest.Manifest]:
-        return tracking.mark_all(
+        return tracking.track_all(
             [WEB, A],
             application="shop",
             commit=commit,
@@ -130,25 +133,25 @@ def test_tracking_metadata_is_not_a_change() -> None:
 
 def test_only_the_workloads_of_the_application_count() -> None:
     job = deployment("job", "job:1")
-    references = [application.ObjectReference("Deployment", "web")]
+    references = [applications.ObjectReference("Deployment", "web")]
 
     found = comparison.compare([WEB, job], [WEB, deployment("job", "job:2")], references)
 
     assert found.strategy is QUICK
 
 
-def app(**changes: Any) -> application.Application:
-    return application.Application("shop", **{"pipeline": STAGES, **changes})
+def app(**changes: Any) -> applications.Application:
+    return applications.Application("shop", **{"pipeline": STAGES, **changes})
 
 
-def decide(app: application.Application, **arguments: Any) -> tuple[plan.Strategy, str]:
+def decide(app: applications.Application, **arguments: Any) -> tuple[run_plans.Strategy, str]:
     defaults = {"running": {"us": [WEB]}, "target": {"us": [deployment("web", "web:2")]}}
     found = strategy.decide(app, **{**defaults, **arguments})
     return found.strategy, found.summary
 
 
-MATCHER = application.CommitMatcher(quick_sync="^docs", pipeline=r"^feat\d?:")
-ALWAYS = application.Planner(always_use_pipeline=True)
+MATCHER = applications.CommitMatcher(quick_sync="^docs", pipeline=r"^feat\d?:")
+ALWAYS = applications.Planner(always_use_pipeline=True)
 
 
 def test_what_the_user_asked_for_comes_first() -> None:
@@ -189,7 +192,9 @@ def test_always_use_pipeline_holds_for_the_first_deployment_too() -> None:
         ("docs: x", (QUICK, 'Quick sync because the commit message was matching "^docs"')),
     ],
 )
-def test_the_commit_subject_may_decide(subject: str, expected: tuple[plan.Strategy, str]) -> None:
+def test_the_commit_subject_may_decide(
+    subject: str, expected: tuple[run_plans.Strategy, str]
+) -> None:
     assert decide(app(commit_matcher=MATCHER), subject=subject, running={}) == expected
 
 
@@ -200,7 +205,7 @@ def test_only_the_first_line_of_the_message_counts() -> None:
 
 
 def test_an_invalid_expression_never_matches() -> None:
-    matcher = application.CommitMatcher(pipeline="[")
+    matcher = applications.CommitMatcher(pipeline="[")
 
     assert decide(app(commit_matcher=matcher), subject="[", running={})[0] is QUICK
 
@@ -255,10 +260,10 @@ def targeted(version: str, port: int = 80) -> manifest.Manifest:
     ],
 )  # fmt: skip
 def test_where_a_service_leads_is_a_change_of_it(
-    target: manifest.Manifest, expected: plan.Strategy, summary: str
+    target: manifest.Manifest, expected: run_plans.Strategy, summary: str
 ) -> None:
     """Its pods are another matter: who serves the running version is not tried."""
-    references = (application.ObjectReference("Service", "web"),)
+    references = (applications.ObjectReference("Service", "web"),)
     found = comparison.compare(
         [targeted("v1"), deployment("web", "a:v1")],
         [target, deployment("web", "a:v2")],

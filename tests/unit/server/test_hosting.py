@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from volary.model import controller
+from volary.model import server_settings
 from volary.server import hosting
 
 
@@ -11,13 +11,13 @@ def test_addresses_of_chats_are_secrets(tmp_path: Path) -> None:
     for name in ("slack", "teams"):
         (tmp_path / name).write_text(f"https://{name}.example.org/hook/1234\n")
     receivers = (
-        controller.Receiver("a", slack=controller.Slack(str(tmp_path / "slack"))),
-        controller.Receiver(
-            "b", chat=controller.Chat(controller.ChatKind.TEAMS, str(tmp_path / "teams"))
+        server_settings.Receiver("a", slack=server_settings.Slack(str(tmp_path / "slack"))),
+        server_settings.Receiver(
+            "b", chat=server_settings.Chat(server_settings.ChatKind.TEAMS, str(tmp_path / "teams"))
         ),
     )
-    settings = controller.Settings(
-        "fleet.yaml", ".", "", notifications=controller.Notifications(receivers=receivers)
+    settings = server_settings.Settings(
+        "fleet.yaml", ".", "", notifications=server_settings.Notifications(receivers=receivers)
     )
 
     assert hosting.secrets_of(settings) == (

@@ -7,7 +7,8 @@ import fastapi
 import pytest
 
 import server_world
-from volary.server import access, app, guard
+from volary.server import app
+from volary.server.authorization import access, guard
 
 ALL = frozenset({"viewer", "deployer", "approver", "responder", "admin"})
 DEPLOY, APPROVE, ADMIN = ALL - {"viewer", "approver"}, {"approver", "admin"}, {"admin"}
@@ -73,7 +74,7 @@ async def test_every_endpoint_lets_in_whom_it_should(tmp_path: Path) -> None:
                     continue
                 allowed = _expected(method.upper(), path)
                 for who, headers in people.items():
-                    world.application.state.surroundings.door.failed.__init__()
+                    world.application.state.server_state.authenticator.failed.__init__()
                     body = BODIES.get(path.rpartition("/")[2])
                     async with world.session.request(
                         method, world.url + filled, headers=headers, json=body

@@ -10,7 +10,7 @@ import pytest
 import trustme
 
 import server_world
-from volary.model import controller, errors
+from volary.model import errors, server_settings
 from volary.server import serving
 
 API = "/api/v1"
@@ -146,10 +146,12 @@ async def test_every_answer_carries_the_security_headers(tmp_path: Path) -> None
 
 async def test_webhooks_hasten_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("hook\n")
-    hook = controller.Webhook(controller.WebhookProvider.GITHUB, str(tmp_path / "secret"))
+    hook = server_settings.RepositoryWebhook(
+        server_settings.WebhookProvider.GITHUB, str(tmp_path / "secret")
+    )
     known = (
-        controller.Repository("shop", "file:///shop", webhook=hook),
-        controller.Repository("deaf", "file:///deaf"),
+        server_settings.Repository("shop", "file:///shop", webhook=hook),
+        server_settings.Repository("deaf", "file:///deaf"),
     )
     body = b'{"ref": "refs/heads/main", "after": "c0ffee"}'
     signed = {
@@ -206,7 +208,7 @@ async def test_tls_by_files(tmp_path: Path) -> None:
     authority = trustme.CA()
     issued = authority.issue_cert("localhost", "127.0.0.1")
     issued.private_key_and_cert_chain_pem.write_to_path(tmp_path / "all.pem")
-    tls = controller.TlsFiles(str(tmp_path / "all.pem"), str(tmp_path / "all.pem"))
+    tls = server_settings.TlsFiles(str(tmp_path / "all.pem"), str(tmp_path / "all.pem"))
     trust = ssl.create_default_context()
     authority.configure_trust(trust)
     async with (

@@ -8,7 +8,8 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from volary.sources import directory, programs, render
+from volary.sources.rendering import programs, renderers
+from volary.sources.trees import directories
 
 Write = Callable[[Mapping[str, str]], Path]
 AUTHOR = pygit2.Signature("Ana", "ana@example.com", 1_700_000_000, 60)
@@ -33,9 +34,9 @@ def write_files(tmp_path: Path) -> Write:
 
 
 @pytest.fixture
-def directory_tree(write_files: Write) -> Callable[[Mapping[str, str]], directory.DirectoryTree]:
+def directory_tree(write_files: Write) -> Callable[[Mapping[str, str]], directories.DirectoryTree]:
     """Write files and open them as a plain directory."""
-    return lambda files: directory.DirectoryTree(write_files(files))
+    return lambda files: directories.DirectoryTree(write_files(files))
 
 
 @pytest.fixture
@@ -59,8 +60,8 @@ def commit_files(write_files: Write) -> Callable[..., tuple[Path, str]]:
 
 
 @pytest.fixture
-def renderer() -> render.Renderer:
+def renderer() -> renderers.Renderer:
     """A renderer with the kubectl that development brings along, and no helm."""
     beside = programs.find(search="")
     assert beside.kubectl.startswith(os.path.dirname(sys.executable))
-    return render.Renderer(render.Settings(tools=programs.Programs(kubectl=beside.kubectl)))
+    return renderers.Renderer(renderers.Settings(tools=programs.Programs(kubectl=beside.kubectl)))

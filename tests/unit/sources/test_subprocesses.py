@@ -22,7 +22,7 @@ async def test_it_returns_what_the_program_said(tmp_path: Path) -> None:
         [sys.executable, "-c", script], private=tmp_path, timeout=LONG
     )
 
-    assert finished == subprocesses.Finished(3, b"out\n", "err")
+    assert finished == subprocesses.ProcessResult(3, b"out\n", "err")
 
 
 async def test_its_environment_holds_nothing_of_ours(
@@ -102,4 +102,4 @@ async def test_a_program_that_cannot_be_run_and_text_that_is_none(tmp_path: Path
     with pytest.raises(errors.UserError, match="nothing cannot be run"):
         await subprocesses.run([str(tmp_path / "nothing")], private=tmp_path, timeout=LONG)
     with pytest.raises(errors.UserError, match="not UTF-8"):
-        subprocesses.Finished(0, b"\xff", "").text("helm")
+        subprocesses.ProcessResult(0, b"\xff", "").text("helm")

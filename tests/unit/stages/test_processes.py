@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import process_time
-from volary.clusters import wait
+from volary.clusters.watching import waits
 from volary.stages import processes
 
 
@@ -31,7 +31,7 @@ async def run(
         environment=environment,
         limits=processes.Limits(timedelta(seconds=timeout), timedelta(seconds=grace)),
         say=lines.append,
-        stop=_waiting(stop) if stop else wait.never,
+        stop=_waiting(stop) if stop else waits.never,
         mark=mark,
     )
     return ended, lines
@@ -123,7 +123,7 @@ async def test_being_broken_off_leaves_nothing(tmp_path: Path) -> None:
             environment={},
             limits=processes.Limits(timedelta(seconds=60)),
             say=say,
-            stop=wait.never,
+            stop=waits.never,
         )
 
     async with asyncio.TaskGroup() as group:

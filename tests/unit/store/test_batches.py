@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 
 import store_fixtures as given
-from volary.model import errors, record
-from volary.store import batches, faults, records
+from volary.model import errors
+from volary.model.runs import run_records
+from volary.store import batches, fencing, records
 from volary.store.memory import store as memory
 
 
@@ -21,7 +22,9 @@ class BrokenLogs:
         self.kept: list[records.LogLine] = []
         self.sizes: list[int] = []
 
-    async def append(self, lines: Sequence[records.LogLine], *, fence: record.Fence | None) -> None:
+    async def append(
+        self, lines: Sequence[records.LogLine], *, fence: run_records.Fence | None
+    ) -> None:
         if self.broken:
             raise self.error
         self.kept += lines
@@ -29,7 +32,7 @@ class BrokenLogs:
 
     async def after(
         self, run_id: str, position: int, *, stage: str = "", target: str = "", limit: int = 500
-    ) -> tuple[records.KeptLine, ...]:
+    ) -> tuple[records.StoredLogLine, ...]:
         return ()
 
 
@@ -95,7 +98,7 @@ async def test_lines_wait_while_the_database_is_away(caplog: pytest.LogCaptureFi
 
 @pytest.mark.looptime
 async def test_who_was_overtaken_stops() -> None:
-    kept = batches.LogBatches(BrokenLogs(faults.Overtaken("taken")), fence=None)
+    kept = batches.LogBatches(BrokenLogs(fencing.LeaseLost("taken")), fence=None)
     kept.add(given.line("one"))
-    with pytest.raises(faults.Overtaken):
+    with pytest.raises(fencing.LeaseLost):
         await kept.run()

@@ -10,8 +10,10 @@ import pytest
 import process_time
 import store_fixtures as given
 import store_writer
-from volary.engine import codec, feed, machine, narration, transitions
-from volary.store import opening, protocol
+from volary.engine.observers import feed, observer_events
+from volary.engine.persistence import codec, transitions
+from volary.engine.state_machine import machine
+from volary.store import factory, protocol
 
 WRITER = Path(store_writer.__file__)
 
@@ -51,7 +53,7 @@ async def assert_agreement(store: protocol.Store) -> int:
     for version, document in journal:
         event = codec.read_event(document)
         step = machine.advance(run, event)
-        told += narration.between(run, step.run, event.at)
+        told += observer_events.between(run, step.run, event.at)
         run = step.run
         assert not step.refusal, (version, step.refusal)
     commands = {each.key: codec.read_command(each.document) for each in stored.commands}
@@ -59,7 +61,7 @@ async def assert_agreement(store: protocol.Store) -> int:
 
     assert [version for version, _ in journal] == list(range(2, stored.version + 1))
     assert codec.read_run(stored) == run
-    assert commands == {transitions.key(each): each for each in machine.outstanding(run)}
+    assert commands == {transitions.command_key(each): each for each in machine.outstanding(run)}
     assert [each.number for each in events] == list(range(1, stored.last_event + 1))
     assert [each.record.document | {"number": 0} for each in events] == [
         feed.to_json(each) for each in told
@@ -89,7 +91,7 @@ async def test_a_process_killed_at_random_leaves_whole_steps(tmp_path: Path, see
             await asyncio.sleep(dice.random() * 0.02)
         finally:
             await end(process)
-        async with opening.open_store(address, clock=given.TurnedClock()) as store:
+        async with factory.open_store(address, clock=given.TurnedClock()) as store:
             version = await assert_agreement(store)
         assert heard.startswith("kept"), heard
         assert version >= int(heard.split()[1]), "what was called safe is there"
@@ -106,7 +108,7 @@ async def test_a_process_that_was_overtaken_writes_nothing(database_address: str
         process.stdin.write(b"\n")
         assert await hear(process) == "kept 2"
         assert await hear(process) == "ready"
-        async with opening.open_store(database_address, clock=clock) as store:
+        async with factory.open_store(database_address, clock=clock) as store:
             clock.time = store_writer.RealClock().now()
             assert await store.leases.acquire("drive", "other", given.timedelta(minutes=1)) is None
             clock.turn(minutes=2)

@@ -8,8 +8,8 @@ import pytest
 import sqlalchemy as sa
 
 import store_fixtures as given
-from volary.model.status import RunStatus
-from volary.store import opening, protocol, records
+from volary.model.statuses import RunStatus
+from volary.store import factory, protocol, records
 
 ONE = frozenset({"shop"})
 CURSOR_OF_RUNS = "WyIyMDI2LTAxLTAxVDEyOjAwOjAwWiIsICJydW4tNSJd"
@@ -49,7 +49,7 @@ async def test_lists_neither_scan_nor_sort(migrated_file: Path, tmp_path: Path) 
             said.append((statement, parameters))
 
     limits = records.Limits(busy=timedelta(seconds=5))
-    async with opening.open_store(
+    async with factory.open_store(
         f"sqlite:{path}", clock=given.TurnedClock(), limits=limits
     ) as store:
         await store.keep_transition(given.first(), fence=None)

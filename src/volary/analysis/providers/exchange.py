@@ -2,19 +2,51 @@
 
 import asyncio
 import base64
+import ssl
 import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from email import utils as email_dates
+from functools import lru_cache
+from pathlib import Path
 
 import aiohttp
 import yarl
 
-from volary.analysis.providers import dialect, kinds, query, secrets, tls
-from volary.model import clock as clocks
-from volary.model import errors, provider
+from volary.analysis.providers import query, secrets
+from volary.analysis.providers.dialects import dialect, registry
+from volary.model import clocks, errors, metric_providers
+
+
+def tls_context(settings: metric_providers.Tls) -> ssl.SSLContext:
+    """Return the TLS context for a provider; made anew only when one of its files changed.
+
+    Raises:
+        errors.UserError: A file cannot be read, or is no certificate or key.
+    """
+    files = (settings.authority_file, settings.certificate_file, settings.key_file)
+    try:
+        times = tuple(Path(file).stat().st_mtime_ns for file in files if file)
+        return _tls_context(settings, times)
+    except (OSError, ssl.SSLError, ValueError) as error:
+        names = ", ".join(file for file in files if file)
+        reason = "is not valid PEM" if isinstance(error, ssl.SSLError) else "cannot be read"
+        raise errors.user_error(f"cannot be asked: one of {names} {reason}") from None
+
+
+@lru_cache(maxsize=64)
+def _tls_context(settings: metric_providers.Tls, times: tuple[int, ...]) -> ssl.SSLContext:
+    made = ssl.create_default_context(cafile=settings.authority_file or None)
+    if settings.insecure:
+        made.check_hostname = False
+        made.verify_mode = ssl.CERT_NONE
+    if settings.certificate_file:
+        # Without a password OpenSSL would ask for one on the terminal.
+        made.load_cert_chain(settings.certificate_file, settings.key_file or None, password="")
+    return made
+
 
 LARGEST_ANSWER = 4 * 1024 * 1024
 _LARGEST_ERROR = 64 * 1024
@@ -52,7 +84,7 @@ class _PassingError(Exception):
 class Exchange:
     """Talks to one provider."""
 
-    settings: provider.Provider
+    settings: metric_providers.Provider
     secrets: secrets.Secrets
     session: aiohttp.ClientSession
     clock: clocks.Clock
@@ -84,7 +116,9 @@ class Exchange:
         except dialect.AnswerError as error:
             raise NoAnswerError(str(error)) from None
         except errors.UserError as error:
-            raise NoAnswerError(" and ".join(each.message for each in error.problems)) from None
+            raise NoAnswerError(
+                " and ".join(problem.message for problem in error.problems)
+            ) from None
 
     async def _repeat(self, asked: query.Query, trouble: _Trouble) -> list[dialect.Points]:
         loop = asyncio.get_running_loop()
@@ -116,7 +150,7 @@ class Exchange:
         await asyncio.sleep(left)
 
     async def _once(self, asked: query.Query) -> list[dialect.Points]:
-        spoken = kinds.make(self.settings, asked)
+        spoken = registry.make(self.settings, asked)
         request = spoken.request(self.secrets.reveal, self.clock.now())
         url = _url(self.settings.access.address_of(asked.target), request)
         try:
@@ -126,7 +160,7 @@ class Exchange:
                 proxy=self._proxy(url),
                 headers={**self._headers(), **request.headers},
                 data=request.body,
-                ssl=tls.context(self.settings.access.tls),
+                ssl=tls_context(self.settings.access.tls),
                 server_hostname=self.settings.access.tls.server_name or None,
                 allow_redirects=False,
             ) as answer:
@@ -190,7 +224,7 @@ class Exchange:
 
 @asynccontextmanager
 async def open_exchange(
-    settings: provider.Provider, secret: secrets.Secrets, clock: clocks.Clock
+    settings: metric_providers.Provider, secret: secrets.Secrets, clock: clocks.Clock
 ) -> AsyncIterator[Exchange]:
     """Open connections to a provider, and close them after the body."""
     connector = aiohttp.TCPConnector(limit=settings.concurrency, keepalive_timeout=30)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from volary.model import errors, provider
+from volary.model import errors, metric_providers
 
 _LARGEST = 64 * 1024
 
@@ -18,7 +18,7 @@ class Secrets:
     learn: Callable[[str], None]
     _told: set[str] = field(default_factory=set)
 
-    def reveal(self, secret: provider.Secret) -> str:
+    def reveal(self, secret: metric_providers.Secret) -> str:
         """Return a secret without white space around it.
 
         Raises:

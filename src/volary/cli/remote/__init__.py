@@ -1,1 +1,5 @@
-"""Commands against a server: who it is and how to get in, requests, and what answers show."""
+"""Commands against a server: its address and login, requests, queries, and what answers look like.
+
+May import `cli.run` (to show a run) and `cli.local`. Start with `queries`; `client` does all
+requests.
+"""

@@ -11,7 +11,7 @@ import aiohttp
 import msgspec
 
 from volary.cli.remote import login
-from volary.model import errors, json, problem
+from volary.model import errors, json
 
 _PATIENCE = aiohttp.ClientTimeout(total=60, connect=10)
 #: Streams last; silence longer than a few heartbeats means that the connection is dead.
@@ -27,7 +27,7 @@ Query = Mapping[str, str | int]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class StreamEvent:
     """One event of a stream."""
 
     id: str
@@ -80,7 +80,7 @@ class Client:
                 break
         return found[:most]
 
-    async def stream(self, *path: str, **query: str | int) -> AsyncIterator[Piece]:
+    async def stream(self, *path: str, **query: str | int) -> AsyncIterator[StreamEvent]:
         """Yield a stream's events; a connection that breaks is taken up where it was.
 
         Ends when the server says that there is nothing more to come.
@@ -104,7 +104,9 @@ class Client:
             failed += 1
             await asyncio.sleep(_PAUSE)
 
-    async def _once(self, path: tuple[str, ...], query: Query, last: str) -> AsyncIterator[Piece]:
+    async def _once(
+        self, path: tuple[str, ...], query: Query, last: str
+    ) -> AsyncIterator[StreamEvent]:
         headers = {"accept": "text/event-stream", **({"last-event-id": last} if last else {})}
         async with self._session.get(
             self._url(path),
@@ -121,7 +123,7 @@ class Client:
                 line = raw.decode("utf-8", "replace").rstrip("\n")
                 if not line:
                     if "data" in fields:
-                        yield _piece(fields)
+                        yield _stream_event(fields)
                     fields = {}
                 elif not line.startswith(":"):
                     key, _, value = line.partition(": ")
@@ -191,17 +193,19 @@ async def _check(answer: aiohttp.ClientResponse) -> None:
     raise errors.UserError(*(_problem(each) for each in listed if isinstance(each, dict)))
 
 
-def _problem(told: Mapping[str, object]) -> problem.Problem:
+def _problem(told: Mapping[str, object]) -> errors.Problem:
     where = str(told.get("where") or "")
-    return problem.Problem(
+    return errors.Problem(
         str(told.get("message", "")),
-        where=problem.Location(path=where),
+        where=errors.Location(path=where),
         hint=str(told.get("hint") or ""),
     )
 
 
-def _piece(fields: Mapping[str, str]) -> Piece:
-    return Piece(fields.get("id", ""), fields.get("event", ""), _object(fields["data"].encode()))
+def _stream_event(fields: Mapping[str, str]) -> StreamEvent:
+    return StreamEvent(
+        fields.get("id", ""), fields.get("event", ""), _object(fields["data"].encode())
+    )
 
 
 def _object(body: bytes) -> json.JsonObject:

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from volary.cli import console, exits
+from volary.cli import console, exit_codes
 from volary.cli.remote import client, login, output
-from volary.model import errors, json, taints
+from volary.model import errors, json
+from volary.model.fleet import taints
 
 _HINT = "write KEY=VALUE:NoSchedule, KEY:NoExecute, or KEY- to remove it"
 
@@ -17,25 +18,25 @@ async def get(target: login.Target, name: str, form: output.Form) -> int:
         output.show(found, form)
     else:
         output.describe_cluster(found)
-    return exits.Exit.DONE
+    return exit_codes.Exit.DONE
 
 
-async def ask(target: login.Target, name: str, verb: str, body: json.JsonObject) -> int:
+async def send(target: login.Target, name: str, verb: str, body: json.JsonObject) -> int:
     """Ask something of a cluster and say how it is marked then."""
     async with client.Client.open(target) as server:
-        _say(await server.post("clusters", name, verb, body=body))
-    return exits.Exit.DONE
+        _print_status(await server.post("clusters", name, verb, body=body))
+    return exit_codes.Exit.DONE
 
 
 async def taint(target: login.Target, name: str, marks: Sequence[str], reason: str) -> int:
     """Make and remove marks, one after another."""
-    wanted = [_read(each, reason) for each in marks]
+    wanted = [_read(mark, reason) for mark in marks]
     found: json.JsonObject = {}
     async with client.Client.open(target) as server:
         for verb, body in wanted:
             found = await server.post("clusters", name, verb, body=body)
-    _say(found)
-    return exits.Exit.DONE
+    _print_status(found)
+    return exit_codes.Exit.DONE
 
 
 def _read(text: str, reason: str) -> tuple[str, json.JsonObject]:
@@ -52,6 +53,6 @@ def _read(text: str, reason: str) -> tuple[str, json.JsonObject]:
     return "taint", {"key": key, "value": value, "effect": effect, "reason": reason}
 
 
-def _say(cluster: json.JsonObject) -> None:
+def _print_status(cluster: json.JsonObject) -> None:
     marks = ", ".join(output.taint(each) for each in cluster["taints"]) or "no taints"
-    console.say(f"{cluster['name']}: {cluster['status']}, {marks}")
+    console.write_text(f"{cluster['name']}: {cluster['status']}, {marks}")

@@ -10,9 +10,30 @@ import yaml
 from rich import markup
 
 from volary.cli import console, durations
-from volary.cli.remote import marks
-from volary.controller import system_clock
-from volary.model import json, resource, texts
+from volary.controller import inputs
+from volary.model import json, safe_text
+from volary.model.fleet import taints
+from volary.model.objects import manifest
+
+
+def status_reason(cluster: json.JsonObject) -> str:
+    """Return why a cluster is as it is, and who keeps new work away from it and why.
+
+    What a rule about the cluster's state marks says nothing more than that state.
+    """
+    marks = [_read_taint(each) for each in cluster.get("taints", ())]
+    said = taints.explain([mark for mark in marks if mark.by != taints.BY_RULE])
+    return "; ".join(each for each in (cluster.get("reason", ""), said) if each)
+
+
+def _read_taint(mark: json.JsonObject) -> taints.Taint:
+    return taints.Taint(
+        mark["key"],
+        mark.get("value", ""),
+        taints.Effect(mark["effect"]),
+        by=mark.get("by", ""),
+        reason=mark.get("reason", ""),
+    )
 
 
 class Form(StrEnum):
@@ -72,7 +93,7 @@ _COLUMNS: dict[Noun, tuple[tuple[str, str, bool], ...]] = {
 #: So many clusters are named in a status.
 _FEW = 2
 _LONGEST = 60
-#: Reasons stand last, or nearly so.
+#: Reasons come last, or nearly so.
 _LONGEST_REASON = 160
 
 
@@ -84,15 +105,17 @@ def show_list(noun: Noun, items: Sequence[json.JsonObject], form: Form) -> None:
     columns = [each for each in _COLUMNS[noun] if form is Form.WIDE or not each[2]]
     rows = [[title for title, _, _ in columns]]
     if noun is Noun.CLUSTERS:
-        items = [{**each, "reason": marks.reason(each)} for each in items]
+        items = [{**item, "reason": status_reason(item)} for item in items]
     if noun is Noun.APPS:
-        items = [{**each, "status": _status(each), "reason": _standing(each)} for each in items]
-    now = system_clock.SystemClock().now()
+        items = [
+            {**item, "status": _status(item), "reason": _status_reason(item)} for item in items
+        ]
+    now = inputs.SystemClock().now()
     rows += [[_cell(key, item.get(key), form, now) for _, key, _ in columns] for item in items]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        console.say("  ".join(padded).rstrip())
+        console.write_text("  ".join(padded).rstrip())
 
 
 def _status(application: json.JsonObject) -> str:
@@ -104,10 +127,10 @@ def _status(application: json.JsonObject) -> str:
     return f"{status} except {who}"
 
 
-def _standing(application: json.JsonObject) -> str:
-    """Return why an application stands as it does, and what a new run of it waits for."""
+def _status_reason(application: json.JsonObject) -> str:
+    """Return why an application has its status, and what a new run of it waits for."""
     waiting = application.get("waiting") or {}
-    held = waiting.get("whyWaiting") or application.get("paused", "")
+    held = waiting.get("waitingReason") or application.get("paused", "")
     return "; ".join(each for each in (application.get("reason", ""), held) if each)
 
 
@@ -116,7 +139,7 @@ def show(body: Any, form: Form) -> None:
     if form is Form.YAML:
         console.write(yaml.safe_dump(body, sort_keys=False, allow_unicode=True))
     else:
-        console.write(texts.escaped(msgspec.json.format(msgspec.json.encode(body)).decode()))
+        console.write(safe_text.escaped(msgspec.json.format(msgspec.json.encode(body)).decode()))
 
 
 def show_line(body: json.JsonObject) -> None:
@@ -152,7 +175,7 @@ def _moment(stamp: str | None) -> str:
     """Return a moment with its age: ``2026-11-21T16:37:11Z (4m12s ago)``."""
     if not stamp:
         return ""
-    return f"{stamp[:19]}Z ({durations.age(stamp, system_clock.SystemClock().now())} ago)"
+    return f"{stamp[:19]}Z ({durations.age(stamp, inputs.SystemClock().now())} ago)"
 
 
 def taint(mark: json.JsonObject) -> str:
@@ -174,7 +197,7 @@ def describe_cluster(cluster: json.JsonObject) -> None:
 
 def describe_run(run: json.JsonObject) -> None:
     """Write everything about a run that a person wants to know."""
-    data, summary = console.data(), run["summary"]
+    data, summary = console.results(), run["summary"]
     for name in ("id", "application", "status", "reason", "commit", "runningCommit", "subject"):
         _pair(name, summary[name])
     explain_run(run)
@@ -199,7 +222,7 @@ def describe_run(run: json.JsonObject) -> None:
 
 def _workload(key: str) -> str:
     """Return ``Deployment shop/web`` for the ``apps:Deployment:shop:web`` of the API."""
-    return resource.ResourceKey(*key.split(":", 3)).title if key.count(":") >= 3 else key
+    return manifest.ResourceKey(*key.split(":", 3)).title if key.count(":") >= 3 else key
 
 
 def explain_run(run: json.JsonObject) -> None:
@@ -210,7 +233,7 @@ def explain_run(run: json.JsonObject) -> None:
     _pair("how", run["plan"])
     _pair("now", f"{summary['status']}: {summary['reason']}")
     if not summary["finished"]:
-        _pair("waits", run["whyWaiting"])
+        _pair("waits", run["waitingReason"])
     _pair("next", run["whatNext"])
     _pair("move", run.get("move"))  # a server of before says nothing about it
     _pair("if it fails", run["ifFailed"])
@@ -228,9 +251,9 @@ def describe_application(found: json.JsonObject) -> None:
     for name, why in found["missing"].items():
         _pair("missing", f"{name}: {why}")
     if found["waiting"]:
-        _pair("waiting", f"{found['waiting']['reason']}: {found['waiting']['whyWaiting']}")
+        _pair("waiting", f"{found['waiting']['reason']}: {found['waiting']['waitingReason']}")
 
 
 def _pair(name: str, value: object) -> None:
     if value:
-        console.say(f"{name + ':':<14} {value}")
+        console.write_text(f"{name + ':':<14} {value}")

@@ -5,20 +5,24 @@ from typing import Annotated
 import fastapi
 from starlette import requests, responses
 
-from volary.controller import standings, status_views, views
+from volary.controller.api import representations, status_representations
+from volary.controller.status import application_statuses
 from volary.model import errors
-from volary.server import access, authentication, bodies, encoding, paging, sight, surroundings
+from volary.server import server_state
+from volary.server.authentication import logins
+from volary.server.authorization import access, visibility
+from volary.server.http import encoding, paging
 from volary.server.permissions import Permission
-from volary.server.routes import answers
+from volary.server.routes import bodies, response_schemas
 from volary.store import records
 
-router = answers.router("applications")
-_SYNC, _PLAN, _BACK = bodies.Sync(), bodies.PlanWish(), bodies.RollbackTo()
+router = response_schemas.router("applications")
+_SYNC, _PLAN, _ROLLBACK = bodies.Sync(), bodies.PlanRequest(), bodies.RollbackRequest()
 _PAUSE = bodies.Pause()
 Status = Annotated[
     paging.Word,
     fastapi.Query(
-        description=f"{', '.join(f'``{each}``' for each in standings.Status)}."
+        description=f"{', '.join(f'``{each}``' for each in application_statuses.StatusWord)}."
         " ``suspended``: its file holds it back, as a suspended policy does."
     ),
 ]
@@ -28,7 +32,7 @@ Label = Annotated[
 ]
 
 
-@router.get("/applications", responses=answers.many(views.ApplicationView))
+@router.get("/applications", responses=response_schemas.many(representations.ApplicationView))
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def list_applications(
     request: requests.Request,
@@ -40,14 +44,14 @@ async def list_applications(
     limit: paging.Limit = 50,
 ) -> responses.Response:
     """List applications by name; those whose file went away when asked for, also by status."""
-    seen, service = sight.of(request), surroundings.of(request).service
-    with_removed = removed or status == standings.Status.REMOVED
+    seen, service = visibility.of(request), server_state.of(request).service
+    with_removed = removed or status == application_statuses.StatusWord.REMOVED
     wanted = records.ApplicationFilter(read_labels(label), status, repository, with_removed)
     while True:
         page = await service.applications(wanted, cursor=cursor, limit=limit)
         items = page.items
-        if not seen.is_whole:
-            items = tuple(each for each in items if seen.person.may(seen.permission, each.labels))
+        if not seen.is_unrestricted:
+            items = tuple(item for item in items if seen.person.may(seen.permission, item.labels))
         cursor = page.cursor
         if items or not cursor:
             return encoding.many(request, items, cursor)
@@ -68,24 +72,30 @@ def read_labels(given: list[str]) -> dict[str, str]:
     return pairs
 
 
-@router.get("/applications/{application}", responses=answers.one(views.ApplicationView))
+@router.get(
+    "/applications/{application}", responses=response_schemas.one(representations.ApplicationView)
+)
 @access.needs(Permission.VIEW, access.Scope.APPLICATION)
 async def get_application(request: requests.Request, application: str) -> responses.Response:
     """Show one application."""
-    return encoding.one(request, await surroundings.of(request).service.application(application))
+    return encoding.one(request, await server_state.of(request).service.application(application))
 
 
 @router.get(
-    "/applications/{application}/status", responses=answers.one(status_views.ApplicationStatusView)
+    "/applications/{application}/status",
+    responses=response_schemas.one(status_representations.ApplicationStatusView),
 )
 @access.needs(Permission.VIEW, access.Scope.APPLICATION)
 async def get_status(request: requests.Request, application: str) -> responses.Response:
     """Show an application over all its clusters: read now, or at most some seconds ago."""
-    service = surroundings.of(request).service.statuses
+    service = server_state.of(request).service.statuses
     return encoding.one(request, await service.get(application))
 
 
-@router.get("/applications/{application}/commits", responses=answers.many(views.CommitView))
+@router.get(
+    "/applications/{application}/commits",
+    responses=response_schemas.many(representations.CommitView),
+)
 @access.needs(Permission.VIEW, access.Scope.APPLICATION)
 async def list_commits(
     request: requests.Request,
@@ -94,33 +104,37 @@ async def list_commits(
     limit: paging.Limit = 50,
 ) -> responses.Response:
     """List an application's commits and what became of them, the last seen first."""
-    service = surroundings.of(request).service
+    service = server_state.of(request).service
     page = await service.commits(application, cursor=cursor, limit=limit)
     return encoding.many(request, page.items, page.cursor)
 
 
 @router.post(
-    "/applications/{application}/sync", status_code=202, responses=answers.taken(views.AskedView)
+    "/applications/{application}/sync",
+    status_code=202,
+    responses=response_schemas.accepted(representations.AskedView),
 )
 @access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.sync")
 async def sync(
     request: requests.Request, application: str, body: bodies.Sync = _SYNC
 ) -> responses.Response:
     """Roll a commit out."""
-    service = surroundings.of(request).service
+    service = server_state.of(request).service
     asked = await service.sync(
         application, asker(request), commit=body.commit, strategy=body.strategy
     )
-    return encoding.taken(request, asked)
+    return encoding.accepted(request, asked)
 
 
-@router.post("/applications/{application}/plan", responses=answers.one(views.PlanView))
+@router.post(
+    "/applications/{application}/plan", responses=response_schemas.one(representations.PlanView)
+)
 @access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.plan")
 async def plan(
-    request: requests.Request, application: str, body: bodies.PlanWish = _PLAN
+    request: requests.Request, application: str, body: bodies.PlanRequest = _PLAN
 ) -> responses.Response:
     """Say what a sync would do; asks the clusters, and changes nothing in them."""
-    service = surroundings.of(request).service
+    service = server_state.of(request).service
     return encoding.one(
         request,
         await service.plan(application, asker(request), commit=body.commit, strategy=body.strategy),
@@ -130,46 +144,46 @@ async def plan(
 @router.post(
     "/applications/{application}/rollback",
     status_code=202,
-    responses=answers.taken(views.AskedView),
+    responses=response_schemas.accepted(representations.AskedView),
 )
 @access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.rollback")
 async def rollback(
-    request: requests.Request, application: str, body: bodies.RollbackTo = _BACK
+    request: requests.Request, application: str, body: bodies.RollbackRequest = _ROLLBACK
 ) -> responses.Response:
-    """Take the last change back, the last wave first; or go to a commit that ran before."""
-    service = surroundings.of(request).service
+    """Roll back the last change, the last wave first; or go to a commit that ran before."""
+    service = server_state.of(request).service
     asked = await service.rollback(application, asker(request), to=body.to)
-    return encoding.taken(request, asked)
+    return encoding.accepted(request, asked)
 
 
 @router.post(
     "/applications/{application}/pause",
     status_code=202,
-    responses=answers.taken(views.AskedView),
+    responses=response_schemas.accepted(representations.AskedView),
 )
 @access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.pause")
 async def pause_application(
     request: requests.Request, application: str, body: bodies.Pause = _PAUSE
 ) -> responses.Response:
-    """Have nothing of it begin to move, its run under way included, until resumed."""
-    service = surroundings.of(request).service
+    """Pause it, its run under way included, until it is resumed."""
+    service = server_state.of(request).service
     asked = await service.pause_application(application, asker(request), reason=body.reason)
-    return encoding.taken(request, asked)
+    return encoding.accepted(request, asked)
 
 
 @router.post(
     "/applications/{application}/resume",
     status_code=202,
-    responses=answers.taken(views.AskedView),
+    responses=response_schemas.accepted(representations.AskedView),
 )
 @access.needs(Permission.DEPLOY, access.Scope.APPLICATION, action="application.resume")
 async def resume_application(request: requests.Request, application: str) -> responses.Response:
-    """Go on after a pause, the run under way with what it is pinned to."""
-    service = surroundings.of(request).service
+    """Resume after a pause, the run under way at the commit it is pinned to."""
+    service = server_state.of(request).service
     asked = await service.resume_application(application, asker(request))
-    return encoding.taken(request, asked)
+    return encoding.accepted(request, asked)
 
 
-def asker(request: requests.Request) -> views.Asker:
+def asker(request: requests.Request) -> representations.Actor:
     """Return who asks, and from where."""
-    return views.Asker(surroundings.person(request).name, authentication.address_of(request))
+    return representations.Actor(server_state.person(request).name, logins.address_of(request))

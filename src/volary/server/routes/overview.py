@@ -2,16 +2,18 @@
 
 from starlette import requests, responses
 
-from volary.controller import views
-from volary.server import access, encoding, paging, sight, surroundings
+from volary.controller.api import representations
+from volary.server import server_state
+from volary.server.authorization import access, visibility
+from volary.server.http import encoding, paging
 from volary.server.permissions import Permission
-from volary.server.routes import answers
+from volary.server.routes import response_schemas
 from volary.store import records
 
-router = answers.router("overview")
+router = response_schemas.router("overview")
 
 
-@router.get("/events", responses=answers.many(views.EventView))
+@router.get("/events", responses=response_schemas.many(representations.EventView))
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def list_events(
     request: requests.Request,
@@ -21,16 +23,16 @@ async def list_events(
     limit: paging.Limit = 200,
 ) -> responses.Response:
     """List events of all runs after position `after`, in order; a page may hold fewer."""
-    seen, service = sight.of(request), surroundings.of(request).service
+    seen, service = visibility.of(request), server_state.of(request).service
     found = await service.all_events(
         paging.after(cursor, after), application=application, limit=limit
     )
     follows = paging.next_cursor([each.position for each in found], limit)
-    shown = tuple([each for each in found if await seen.sees(each.application)])
+    shown = tuple([each for each in found if await seen.can_see(each.application)])
     return encoding.many(request, shown, follows)
 
 
-@router.get("/audit", responses=answers.many(views.AuditView))
+@router.get("/audit", responses=response_schemas.many(representations.AuditView))
 @access.needs(Permission.ADMINISTER)
 async def list_audit(
     request: requests.Request,
@@ -43,5 +45,5 @@ async def list_audit(
 ) -> responses.Response:
     """List who did what, the newest first."""
     wanted = records.AuditFilter(by, application, run, action)
-    page = await surroundings.of(request).service.audit(wanted, cursor=cursor, limit=limit)
+    page = await server_state.of(request).service.audit(wanted, cursor=cursor, limit=limit)
     return encoding.many(request, page.items, page.cursor)

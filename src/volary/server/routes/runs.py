@@ -5,18 +5,20 @@ from typing import Annotated, Literal
 import fastapi
 from starlette import requests, responses
 
-from volary.controller import views
-from volary.model import status as words
-from volary.server import access, encoding, paging, sight, surroundings
+from volary.controller.api import representations
+from volary.model import statuses
+from volary.server import server_state
+from volary.server.authorization import access, visibility
+from volary.server.http import encoding, paging
 from volary.server.permissions import Permission
-from volary.server.routes import answers
+from volary.server.routes import response_schemas
 from volary.store import records
 
-router = answers.router("runs")
-Statuses = Annotated[list[words.RunStatus], fastapi.Query(max_length=10)]
+router = response_schemas.router("runs")
+Statuses = Annotated[list[statuses.RunStatus], fastapi.Query(max_length=10)]
 
 
-@router.get("/runs", responses=answers.many(views.RunSummaryView))
+@router.get("/runs", responses=response_schemas.many(representations.RunSummaryView))
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def list_runs(
     request: requests.Request,
@@ -28,31 +30,31 @@ async def list_runs(
 ) -> responses.Response:
     """List runs, the newest first."""
     wanted = records.RunFilter(await _applications(request, application), frozenset(status), commit)
-    service = surroundings.of(request).service
+    service = server_state.of(request).service
     page = await service.runs(wanted, cursor=cursor, limit=limit)
     return encoding.many(request, page.items, page.cursor)
 
 
 async def _applications(request: requests.Request, application: str) -> frozenset[str] | None:
     """Return the applications a list is narrowed to: the one asked for, those that are seen."""
-    seen = sight.of(request)
+    seen = visibility.of(request)
     if not application:
         return await seen.names()
-    return frozenset({application} if await seen.sees(application) else ())
+    return frozenset({application} if await seen.can_see(application) else ())
 
 
-@router.get("/runs/{run}", responses=answers.one(views.RunView))
+@router.get("/runs/{run}", responses=response_schemas.one(representations.RunView))
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def get_run(request: requests.Request, run: str) -> responses.Response:
     """Show a whole run: why it exists, why it waits, what comes next, what if it fails."""
-    return encoding.one(request, await surroundings.of(request).service.run(run))
+    return encoding.one(request, await server_state.of(request).service.run(run))
 
 
-def _stages(run: views.RunView) -> tuple[views.StageView, ...]:
+def _stages(run: representations.RunView) -> tuple[representations.StageView, ...]:
     return (*run.stages, run.rollback) if run.rollback else run.stages
 
 
-@router.get("/runs/{run}/stages", responses=answers.many(views.StageView))
+@router.get("/runs/{run}/stages", responses=response_schemas.many(representations.StageView))
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def list_stages(
     request: requests.Request,
@@ -62,13 +64,13 @@ async def list_stages(
     limit: paging.Limit = 50,
 ) -> responses.Response:
     """List a run's stages in order; a rollback comes last."""
-    found = await surroundings.of(request).service.run(run)
+    found = await server_state.of(request).service.run(run)
     wanted = [each for each in _stages(found) if status in ("", each.status)]
     page = paging.cut(wanted, lambda each: each.id, cursor, limit)
     return encoding.many(request, page.items, page.cursor)
 
 
-@router.get("/runs/{run}/tasks", responses=answers.many(encoding.PlacedTaskView))
+@router.get("/runs/{run}/tasks", responses=response_schemas.many(encoding.PlacedTaskView))
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def list_tasks(
     request: requests.Request,
@@ -80,7 +82,7 @@ async def list_tasks(
     limit: paging.Limit = 50,
 ) -> responses.Response:
     """List the tasks of a run, each with the id of its stage."""
-    found = await surroundings.of(request).service.run(run)
+    found = await server_state.of(request).service.run(run)
     wanted = [
         (each.id, task)
         for each in _stages(found)
@@ -94,7 +96,7 @@ async def list_tasks(
     return encoding.many(request, items, page.cursor)
 
 
-@router.get("/runs/{run}/events", responses=answers.many(views.EventView))
+@router.get("/runs/{run}/events", responses=response_schemas.many(representations.EventView))
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def list_events(
     request: requests.Request,
@@ -104,13 +106,13 @@ async def list_events(
     limit: paging.Limit = 200,
 ) -> responses.Response:
     """List a run's events after the one with number `after`, in order."""
-    service = surroundings.of(request).service
+    service = server_state.of(request).service
     found = await service.events(run, paging.after(cursor, after), limit=limit)
     follows = paging.next_cursor([each.number for each in found], limit)
     return encoding.many(request, found, follows)
 
 
-@router.get("/runs/{run}/logs", responses=answers.many(views.LogView))
+@router.get("/runs/{run}/logs", responses=response_schemas.many(representations.LogView))
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def list_logs(
     request: requests.Request,
@@ -122,7 +124,7 @@ async def list_logs(
     limit: paging.Limit = 200,
 ) -> responses.Response:
     """List lines of a run's logs after position `after`, in order."""
-    service = surroundings.of(request).service
+    service = server_state.of(request).service
     found = await service.logs(
         run, stage=stage, target=cluster, after=paging.after(cursor, after), limit=limit
     )
@@ -130,7 +132,7 @@ async def list_logs(
     return encoding.many(request, found, follows)
 
 
-@router.get("/runs/{run}/findings", responses=answers.many(views.FindingView))
+@router.get("/runs/{run}/findings", responses=response_schemas.many(representations.FindingView))
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def list_findings(
     request: requests.Request,
@@ -144,7 +146,7 @@ async def list_findings(
     limit: paging.Limit = 200,
 ) -> responses.Response:
     """List what a run's analyses measured and concluded after position `after`, in order."""
-    service = surroundings.of(request).service
+    service = server_state.of(request).service
     wanted = records.FindingFilter(stage, cluster, metric, kind)
     at = paging.after(cursor, after)
     found = await service.findings(run, wanted=wanted, after=at, limit=limit)
@@ -152,7 +154,7 @@ async def list_findings(
     return encoding.many(request, found, follows)
 
 
-@router.get("/runs/{run}/approvals", responses=answers.many(views.ApprovalView))
+@router.get("/runs/{run}/approvals", responses=response_schemas.many(representations.ApprovalView))
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def list_approvals(
     request: requests.Request,
@@ -161,29 +163,29 @@ async def list_approvals(
     limit: paging.Limit = 50,
 ) -> responses.Response:
     """List who approved or rejected what, in order."""
-    found = (await surroundings.of(request).service.run(run)).approvals
+    found = (await server_state.of(request).service.run(run)).approvals
     keyed = list(enumerate(found))
     page = paging.cut(keyed, lambda each: str(each[0]), cursor, limit)
     return encoding.many(request, tuple(each for _, each in page.items), page.cursor)
 
 
-@router.get("/approvals", responses=answers.many(views.RunView))
+@router.get("/approvals", responses=response_schemas.many(representations.RunView))
 @access.needs(Permission.VIEW, access.Scope.OWN)
-async def list_waiting(
+async def list_pending_approvals(
     request: requests.Request,
     application: paging.Word = "",
     cursor: paging.Cursor = "",
     limit: Annotated[int, fastapi.Query(ge=1, le=50)] = 20,
 ) -> responses.Response:
     """List runs that wait for an approval, the newest first."""
-    service = surroundings.of(request).service
+    service = server_state.of(request).service
     wanted = records.RunFilter(
-        await _applications(request, application), frozenset({words.RunStatus.WAITING})
+        await _applications(request, application), frozenset({statuses.RunStatus.WAITING})
     )
     while True:
         page = await service.runs(wanted, cursor=cursor, limit=limit)
-        found = [await service.run(each.id) for each in page.items]
-        waiting = tuple(each for each in found if each.wanted_approval)
+        found = [await service.run(item.id) for item in page.items]
+        waiting = tuple(each for each in found if each.pending_approval)
         cursor = page.cursor
         if waiting or not cursor:
             return encoding.many(request, waiting, cursor)

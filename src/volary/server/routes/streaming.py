@@ -2,66 +2,68 @@
 
 from starlette import requests, responses
 
-from volary.controller import views
-from volary.server import access, encoding, paging, sight, streams, surroundings
+from volary.controller.api import representations
+from volary.server import server_state
+from volary.server.authorization import access, visibility
+from volary.server.http import encoding, event_streams, paging
 from volary.server.permissions import Permission
-from volary.server.routes import answers
+from volary.server.routes import response_schemas
 
-router = answers.router("streams")
+router = response_schemas.router("streams")
 #: The last event of a run's feed.
 _LAST = "run-finished"
 
 
-@router.get("/runs/{run}/events/stream", responses=answers.stream())
+@router.get("/runs/{run}/events/stream", responses=response_schemas.stream())
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def stream_run(
     request: requests.Request, run: str, after: paging.After = 0
 ) -> responses.Response:
     """Follow a run; the id of each event is its number, and the stream ends with the run."""
-    service = surroundings.of(request).service
-    start = streams.start_of(request, after)
+    service = server_state.of(request).service
+    start = event_streams.start_of(request, after)
     found = await service.run(run)
     if found.summary.finished and found.last_event <= start:
         return responses.Response(status_code=204)
 
-    async def fetch(at: int, limit: int) -> tuple[list[streams.Piece], int]:
+    async def fetch(at: int, limit: int) -> tuple[list[event_streams.StreamEvent], int]:
         events = await service.events(run, at, limit=limit)
         pieces = [
-            streams.Piece(
-                each.number,
-                each.event,
-                {"number": each.number, **each.document},
-                is_last=each.event == _LAST,
+            event_streams.StreamEvent(
+                event.number,
+                event.event,
+                {"number": event.number, **event.document},
+                is_last=event.event == _LAST,
             )
-            for each in events
+            for event in events
         ]
         return pieces, events[-1].number if events else at
 
-    return streams.respond(request, fetch, start)
+    return event_streams.respond(request, fetch, start)
 
 
-@router.get("/events/stream", responses=answers.stream())
+@router.get("/events/stream", responses=response_schemas.stream())
 @access.needs(Permission.VIEW, access.Scope.OWN)
 async def stream_all(
     request: requests.Request, application: paging.Word = "", after: paging.After | None = None
 ) -> responses.Response:
     """Follow every run, from now on or after a position; the id of each event is its position."""
-    service, seen = surroundings.of(request).service, sight.of(request)
-    start = streams.start_of(request, await service.position() if after is None else after)
+    service, seen = server_state.of(request).service, visibility.of(request)
+    start = event_streams.start_of(request, await service.position() if after is None else after)
 
-    async def fetch(at: int, limit: int) -> tuple[list[streams.Piece], int]:
+    async def fetch(at: int, limit: int) -> tuple[list[event_streams.StreamEvent], int]:
         events = await service.all_events(at, application=application, limit=limit)
         pieces = [
-            streams.Piece(each.position, each.event, encoding.plain(each))
-            for each in events
-            if await seen.sees(each.application)
+            event_streams.StreamEvent(event.position, event.event, encoding.to_struct(event))
+            for event in events
+            if await seen.can_see(event.application)
         ]
         return pieces, events[-1].position if events else at
 
-    return streams.respond(request, fetch, start)
+    return event_streams.respond(request, fetch, start)
 
 
-@router.get("/runs/{run}/logs/stream", responses=answers.stream())
+@router.get("/runs/{run}/logs/stream", responses=response_schemas.stream())
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def stream_logs(
     request: requests.Request,
@@ -71,22 +73,24 @@ async def stream_logs(
     after: paging.After = 0,
 ) -> responses.Response:
     """Follow a run's logs; the id of each line is its position, an ``end`` event ends it."""
-    service = surroundings.of(request).service
-    start = streams.start_of(request, after)
+    service = server_state.of(request).service
+    start = event_streams.start_of(request, after)
     await service.run(run)
 
-    async def fetch(at: int, limit: int) -> tuple[list[streams.Piece], int]:
+    async def fetch(at: int, limit: int) -> tuple[list[event_streams.StreamEvent], int]:
         # Asked before the lines: what a run that has ended said is all there then.
         ended = (await service.run(run)).summary.finished
         lines = await service.logs(run, stage=stage, target=cluster, after=at, limit=limit)
-        pieces = [_line(each) for each in lines]
+        pieces = [_line(line) for line in lines]
         at = lines[-1].position if lines else at
         if ended and len(lines) < limit:
-            pieces.append(streams.Piece(at, "end", {"reason": "the run has ended"}, is_last=True))
+            pieces.append(
+                event_streams.StreamEvent(at, "end", {"reason": "the run has ended"}, is_last=True)
+            )
         return pieces, at
 
-    return streams.respond(request, fetch, start)
+    return event_streams.respond(request, fetch, start)
 
 
-def _line(line: views.LogView) -> streams.Piece:
-    return streams.Piece(line.position, "line", encoding.plain(line))
+def _line(line: representations.LogView) -> event_streams.StreamEvent:
+    return event_streams.StreamEvent(line.position, "line", encoding.to_struct(line))

@@ -2,5 +2,5 @@
 
 A real implementation that passes the same suite as the databases. No method awaits anything
 in its middle, so each is all or nothing by itself. What goes in and out is copied, as a
-database would do.
+database would do. Start reading at `store`.
 """

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from volary.model import record
-from volary.store import pages, records
+from volary.model.runs import run_records
+from volary.store import pagination, records
 from volary.store.memory import shelves
 
 
@@ -16,7 +16,7 @@ class Applications:
         self._limits = limits
 
     async def keep(
-        self, application: records.ApplicationRecord, *, fence: record.Fence | None
+        self, application: records.ApplicationRecord, *, fence: run_records.Fence | None
     ) -> int:
         """Keep it, new or changed, and return its new version."""
         self._shelf.check_fence(fence)
@@ -36,16 +36,16 @@ class Applications:
         self, wanted: records.ApplicationFilter, *, cursor: str = "", limit: int = 50
     ) -> records.Page[records.ApplicationRecord]:
         """Return applications by name."""
-        after = pages.by_name(cursor)
+        after = pagination.by_name(cursor)
         found = [
             shelves.own(application)
             for name, application in sorted(self._shelf.applications.items())
             if name > after and _is_wanted(application, wanted)
         ]
-        limit = pages.bounded(limit, self._limits.page)
-        return pages.cut(found, limit, lambda item: (item.name,))
+        limit = pagination.bounded(limit, self._limits.page)
+        return pagination.cut(found, limit, lambda item: (item.name,))
 
-    async def forget(self, name: str, *, fence: record.Fence | None) -> None:
+    async def forget(self, name: str, *, fence: run_records.Fence | None) -> None:
         """Forget it with all that is kept under its name, but for its runs."""
         self._shelf.check_fence(fence)
         shelf = self._shelf

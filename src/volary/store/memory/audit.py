@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from volary.store import pages, records
+from volary.store import pagination, records
 from volary.store.memory import shelves
 
 
@@ -22,14 +22,14 @@ class Audit:
         self, wanted: records.AuditFilter, *, cursor: str = "", limit: int = 50
     ) -> records.Page[records.AuditRecord]:
         """Return entries, the newest first."""
-        before = pages.by_position(cursor)
+        before = pagination.by_position(cursor)
         found = [
             shelves.own(entry)
             for entry in reversed(self._shelf.audit)
             if _is_wanted(entry, wanted) and (before is None or entry.position < before)
         ]
-        limit = pages.bounded(limit, self._limits.page)
-        return pages.cut(found, limit, lambda item: (item.position,))
+        limit = pagination.bounded(limit, self._limits.page)
+        return pagination.cut(found, limit, lambda item: (item.position,))
 
 
 def _is_wanted(entry: records.AuditRecord, wanted: records.AuditFilter) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from volary.model import record
+from volary.model.runs import run_records
 from volary.store import records
 from volary.store.memory import shelves
 
@@ -14,17 +14,17 @@ class Clusters:
         self._shelf = shelf
 
     async def keep(
-        self, clusters: Sequence[records.ClusterRecord], *, fence: record.Fence | None
+        self, clusters: Sequence[records.ClusterRecord], *, fence: run_records.Fence | None
     ) -> None:
         """Keep clusters, new or changed, all of them or none."""
         self._shelf.check_fence(fence)
-        self._shelf.clusters.update({each.name: shelves.own(each) for each in clusters})
+        self._shelf.clusters.update({cluster.name: shelves.own(cluster) for cluster in clusters})
 
     async def list(self) -> tuple[records.ClusterRecord, ...]:
         """Return all that are known, by name."""
         return tuple(shelves.own(each) for _, each in sorted(self._shelf.clusters.items()))
 
-    async def forget(self, names: Sequence[str], *, fence: record.Fence | None) -> None:
+    async def forget(self, names: Sequence[str], *, fence: run_records.Fence | None) -> None:
         """Forget clusters; names that are not known are ignored."""
         self._shelf.check_fence(fence)
         for name in names:

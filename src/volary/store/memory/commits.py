@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from volary.model import record
-from volary.store import pages, records
+from volary.model.runs import run_records
+from volary.store import pagination, records
 from volary.store.memory import shelves
 
 
@@ -14,7 +14,7 @@ class Commits:
         self._shelf = shelf
         self._limits = limits
 
-    async def keep(self, commit: records.CommitRecord, *, fence: record.Fence | None) -> None:
+    async def keep(self, commit: records.CommitRecord, *, fence: run_records.Fence | None) -> None:
         """Keep it, new or changed; the time it was seen first stays."""
         self._shelf.check_fence(fence)
         commit = shelves.own(commit)
@@ -30,13 +30,13 @@ class Commits:
         self, application: str, *, cursor: str = "", limit: int = 50
     ) -> records.Page[records.CommitRecord]:
         """Return an application's commits, the last seen first."""
-        after = pages.by_time(cursor)
+        after = pagination.by_time(cursor)
         found = [
             commit
             for commit in sorted(self._shelf.commits.values(), key=age, reverse=True)
             if commit.application == application and (after is None or age(commit) < after)
         ]
-        return pages.cut(found, pages.bounded(limit, self._limits.page), age)
+        return pagination.cut(found, pagination.bounded(limit, self._limits.page), age)
 
 
 def age(commit: records.CommitRecord) -> tuple[object, ...]:

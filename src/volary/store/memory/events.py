@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from volary.store import pages, protocol, records
+from volary.store import pagination, protocol, records
 from volary.store.memory import shelves
 
 
@@ -19,7 +19,7 @@ class Events:
         """Return a run's events after the one with `number`, in order."""
         run = self._shelf.runs.get(run_id)
         return self._some(
-            (each for each in run.events if each.number > number) if run else (), limit
+            (event for event in run.events if event.number > number) if run else (), limit
         )
 
     async def all_after(
@@ -45,9 +45,9 @@ class Events:
         run = self._shelf.runs.get(run_id)
         entries = run.journal if run else []
         found = [(version, event) for version, _, event in entries if version > after]
-        return shelves.own(tuple(found[: pages.bounded(limit, self._limits.page)]))
+        return shelves.own(tuple(found[: pagination.bounded(limit, self._limits.page)]))
 
     def _some(
         self, events: Iterable[records.FeedEvent], limit: int
     ) -> tuple[records.FeedEvent, ...]:
-        return shelves.own(tuple(events)[: pages.bounded(limit, self._limits.page)])
+        return shelves.own(tuple(events)[: pagination.bounded(limit, self._limits.page)])

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from volary.model import record
-from volary.store import pages, records
+from volary.model.runs import run_records
+from volary.store import pagination, records
 from volary.store.memory import shelves
 
 
@@ -15,7 +15,7 @@ class Findings:
         self._limits = limits
 
     async def append(
-        self, findings: Sequence[records.Finding], *, fence: record.Fence | None
+        self, findings: Sequence[records.Finding], *, fence: run_records.Fence | None
     ) -> None:
         """Keep findings in order; those of unknown runs are left out."""
         if not findings:
@@ -28,7 +28,7 @@ class Findings:
     def _append(self, run: shelves.RunShelf, finding: records.Finding) -> None:
         same = [kept for kept in run.findings if _task(kept.finding) == _task(finding)]
         number = same[-1].number + 1 if same else 1
-        run.findings.append(records.KeptFinding(next(self._shelf.positions), number, finding))
+        run.findings.append(records.StoredFinding(next(self._shelf.positions), number, finding))
         if len(same) >= self._limits.findings_per_task:
             run.findings.remove(same[0])
 
@@ -39,7 +39,7 @@ class Findings:
         *,
         wanted: records.FindingFilter | None = None,
         limit: int = 500,
-    ) -> tuple[records.KeptFinding, ...]:
+    ) -> tuple[records.StoredFinding, ...]:
         """Return a run's findings after `position`, those that are wanted, in order."""
         run = self._shelf.runs.get(run_id)
         chosen = wanted or records.FindingFilter()
@@ -48,7 +48,9 @@ class Findings:
             for kept in (run.findings if run else ())
             if kept.position > position and _fits(chosen, kept.finding)
         ]
-        return tuple(shelves.own(kept) for kept in found[: pages.bounded(limit, self._limits.page)])
+        return tuple(
+            shelves.own(kept) for kept in found[: pagination.bounded(limit, self._limits.page)]
+        )
 
 
 def _task(finding: records.Finding) -> tuple[str, str]:

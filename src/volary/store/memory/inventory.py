@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from volary.model import record
+from volary.model.runs import run_records
 from volary.store import records
 from volary.store.memory import shelves
 
@@ -19,7 +19,7 @@ class Inventory:
         target: str,
         items: Sequence[records.InventoryItem],
         *,
-        fence: record.Fence | None,
+        fence: run_records.Fence | None,
     ) -> None:
         """Keep exactly `items` for an application in a cluster."""
         self._shelf.check_fence(fence)

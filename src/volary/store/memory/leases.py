@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from volary.model import clock as clocks
-from volary.store import faults, records
+from volary.model import clocks
+from volary.store import fencing, records
 from volary.store.memory import shelves
 
 
@@ -28,7 +28,7 @@ class Leases:
     async def renew(self, lease: records.Lease, ttl: timedelta) -> records.Lease:
         """Hold it for another `ttl` from now."""
         if not self._is_newest(lease):
-            raise faults.Overtaken(f"another process took over the lease {lease.name}")
+            raise fencing.LeaseLost(f"another process took over the lease {lease.name}")
         self._leases[lease.name] = replace(lease, expires=self._clock.now() + ttl)
         return self._leases[lease.name]
 

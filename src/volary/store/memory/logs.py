@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from volary.model import record
-from volary.store import bounds, pages, records
+from volary.model.runs import run_records
+from volary.store import encoding, pagination, records
 from volary.store.memory import shelves
 
 
@@ -15,7 +15,9 @@ class Logs:
         self._shelf = shelf
         self._limits = limits
 
-    async def append(self, lines: Sequence[records.LogLine], *, fence: record.Fence | None) -> None:
+    async def append(
+        self, lines: Sequence[records.LogLine], *, fence: run_records.Fence | None
+    ) -> None:
         """Keep lines in order; those of unknown runs are left out."""
         if not lines:
             return
@@ -27,14 +29,14 @@ class Logs:
     def _append(self, run: shelves.RunShelf, line: records.LogLine) -> None:
         same = [kept for kept in run.logs if _task(kept.line) == _task(line)]
         number = same[-1].number + 1 if same else 1
-        line = replace(line, text=bounds.shorten(line.text, self._limits.line_length))
-        run.logs.append(records.KeptLine(next(self._shelf.positions), number, line))
+        line = replace(line, text=encoding.shorten(line.text, self._limits.line_length))
+        run.logs.append(records.StoredLogLine(next(self._shelf.positions), number, line))
         if len(same) >= self._limits.lines_per_task:
             run.logs.remove(same[0])
 
     async def after(
         self, run_id: str, position: int, *, stage: str = "", target: str = "", limit: int = 500
-    ) -> tuple[records.KeptLine, ...]:
+    ) -> tuple[records.StoredLogLine, ...]:
         """Return a run's lines after `position`, of one stage or cluster if given, in order."""
         run = self._shelf.runs.get(run_id)
         found = [
@@ -44,7 +46,7 @@ class Logs:
             and stage in ("", kept.line.stage)
             and target in ("", kept.line.target)
         ]
-        return tuple(found[: pages.bounded(limit, self._limits.page)])
+        return tuple(found[: pagination.bounded(limit, self._limits.page)])
 
 
 def _task(line: records.LogLine) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """What tasks and applications remember, in memory."""
 
-from volary.model import json, record
+from volary.model import json
+from volary.model.runs import run_records
 from volary.store import records
 from volary.store.memory import shelves
 
@@ -18,7 +19,7 @@ class Memories:
         return shelves.own(document) if attempt == key.attempt else {}
 
     async def save(
-        self, key: records.TaskKey, document: json.JsonObject, *, fence: record.Fence | None
+        self, key: records.TaskKey, document: json.JsonObject, *, fence: run_records.Fence | None
     ) -> None:
         """Keep it instead of what the task saved before; of an unknown run nothing is kept."""
         self._shelf.check_fence(fence)
@@ -36,7 +37,7 @@ class Memories:
         name: str,
         document: json.JsonObject,
         *,
-        fence: record.Fence | None,
+        fence: run_records.Fence | None,
     ) -> None:
         """Keep it under a name instead of what was there."""
         self._shelf.check_fence(fence)

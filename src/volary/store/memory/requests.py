@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from volary.model import clock as clocks
-from volary.model import record
-from volary.store import pages, records
+from volary.model import clocks
+from volary.model.runs import run_records
+from volary.store import pagination, records
 from volary.store.memory import shelves
 
 
@@ -25,11 +25,13 @@ class Requests:
 
     async def unanswered(self, *, limit: int = 100) -> tuple[records.RequestRecord, ...]:
         """Return requests that wait for an answer, the oldest first."""
-        waiting = [each for each in self._shelf.requests.values() if each.answered is None]
+        waiting = [request for request in self._shelf.requests.values() if request.answered is None]
         waiting.sort(key=lambda each: (each.at, each.id))
-        return shelves.own(tuple(waiting[: pages.bounded(limit, self._limits.page)]))
+        return shelves.own(tuple(waiting[: pagination.bounded(limit, self._limits.page)]))
 
-    async def answer(self, request_id: str, *, refusal: str, fence: record.Fence | None) -> None:
+    async def answer(
+        self, request_id: str, *, refusal: str, fence: run_records.Fence | None
+    ) -> None:
         """Say that it was taken or why not; a second answer is ignored."""
         self._shelf.check_fence(fence)
         request = self._shelf.requests.get(request_id)

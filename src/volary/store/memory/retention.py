@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TypeVar
 
-from volary.model import status
+from volary.model import statuses
 from volary.store import records
 from volary.store.memory import commits, shelves
 
@@ -50,7 +50,7 @@ def _old_runs(shelf: shelves.Shelves, rule: records.Retention) -> list[str]:
         by_application.setdefault(run.head.application, []).append(run)
     old = []
     for runs in by_application.values():
-        succeeded = (run for run in runs if run.head.status is status.RunStatus.SUCCEEDED)
+        succeeded = (run for run in runs if run.head.status is statuses.RunStatus.SUCCEEDED)
         newest_success = next(succeeded, None)
         old += [
             run.head.id
@@ -82,9 +82,9 @@ def _prune_commits(shelf: shelves.Shelves, rule: records.Retention) -> int:
 
 def _prune_requests(shelf: shelves.Shelves, rule: records.Retention) -> int:
     old = [
-        each.id
-        for each in shelf.requests.values()
-        if each.answered is not None and each.answered < rule.before
+        request.id
+        for request in shelf.requests.values()
+        if request.answered is not None and request.answered < rule.before
     ]
     for request in old:
         del shelf.requests[request]

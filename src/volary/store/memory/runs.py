@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from volary.model import record
-from volary.store import pages, records, verdicts
+from volary.model.runs import run_records
+from volary.store import fencing, pagination, records
 from volary.store.memory import shelves
 
 
@@ -14,12 +14,14 @@ class Runs:
         self._shelf = shelf
         self._limits = limits
 
-    def keep(self, transition: record.Transition, fence: record.Fence | None) -> record.Kept:
+    def keep(
+        self, transition: run_records.Transition, fence: run_records.Fence | None
+    ) -> run_records.KeptTransition:
         """Keep one step of a run (`protocol.Store.keep_transition`)."""
         self._shelf.check_fence(fence)
-        digest = verdicts.digest(transition)
+        digest = fencing.digest(transition)
         run = self._shelf.runs.get(transition.head.id)
-        repeated = verdicts.check_transition(transition, digest, run.standing if run else None)
+        repeated = fencing.check_transition(transition, digest, run.stored_version if run else None)
         if repeated is not None:
             return repeated
         transition = shelves.own(transition)
@@ -28,9 +30,9 @@ class Runs:
             self._shelf.runs[transition.head.id] = run
         _change(run, transition, digest)
         self._tell(run, transition.feed)
-        return record.Kept(run.version, run.last_event)
+        return run_records.KeptTransition(run.version, run.last_event)
 
-    def _tell(self, run: shelves.RunShelf, feed: Sequence[record.EventRecord]) -> None:
+    def _tell(self, run: shelves.RunShelf, feed: Sequence[run_records.EventRecord]) -> None:
         for event in feed:
             run.last_event += 1
             self._shelf.last_position = next(self._shelf.positions)
@@ -44,7 +46,7 @@ class Runs:
                 )
             )
 
-    async def load(self, run_id: str) -> record.StoredRun | None:
+    async def load(self, run_id: str) -> run_records.StoredRun | None:
         """Return the whole run."""
         run = self._shelf.runs.get(run_id)
         if run is None:
@@ -53,7 +55,7 @@ class Runs:
         order = {stage.id: stage.position for stage in stages}
         tasks = sorted(run.tasks.values(), key=lambda task: (order[task.stage], task.position))
         return shelves.own(
-            record.StoredRun(
+            run_records.StoredRun(
                 head=run.head,
                 version=run.version,
                 last_event=run.last_event,
@@ -69,26 +71,28 @@ class Runs:
         self, wanted: records.RunFilter, *, cursor: str = "", limit: int = 50
     ) -> records.Page[records.RunSummary]:
         """Return runs, the newest first."""
-        after = pages.by_time(cursor)
-        limit = pages.bounded(limit, self._limits.page)
+        after = pagination.by_time(cursor)
+        limit = pagination.bounded(limit, self._limits.page)
         found = [
             shelves.own(records.RunSummary(run.head, run.version, run.origin))
             for run in sorted(self._shelf.runs.values(), key=_age, reverse=True)
             if _is_wanted(run.head, wanted) and (after is None or _age(run) < after)
         ]
-        return pages.cut(found, limit, lambda item: (item.head.created, item.head.id))
+        return pagination.cut(found, limit, lambda item: (item.head.created, item.head.id))
 
     async def unfinished(self) -> tuple[str, ...]:
         """Return the ids of runs that have not ended, the oldest first."""
         runs = sorted(self._shelf.runs.values(), key=_age)
         return tuple(run.head.id for run in runs if run.head.finished is None)
 
-    async def approvals(self, run_id: str) -> tuple[record.ApprovalRecord, ...]:
+    async def approvals(self, run_id: str) -> tuple[run_records.ApprovalRecord, ...]:
         """Return who approved or rejected what, in order."""
         run = self._shelf.runs.get(run_id)
         return tuple(run.approvals) if run else ()
 
-    async def settle(self, run_id: str, keys: Sequence[str], *, fence: record.Fence | None) -> None:
+    async def settle(
+        self, run_id: str, keys: Sequence[str], *, fence: run_records.Fence | None
+    ) -> None:
         """Forget commands that were carried out."""
         self._shelf.check_fence(fence)
         run = self._shelf.runs.get(run_id)
@@ -101,7 +105,7 @@ def _age(run: shelves.RunShelf) -> tuple[object, ...]:
     return (run.head.created, run.head.id)
 
 
-def _change(run: shelves.RunShelf, transition: record.Transition, digest: str) -> None:
+def _change(run: shelves.RunShelf, transition: run_records.Transition, digest: str) -> None:
     run.head = transition.head
     run.version = transition.version
     run.digest = digest
@@ -117,7 +121,7 @@ def _change(run: shelves.RunShelf, transition: record.Transition, digest: str) -
         run.journal.append((version, transition.at, event))
 
 
-def _is_wanted(head: record.RunHead, wanted: records.RunFilter) -> bool:
+def _is_wanted(head: run_records.RunHead, wanted: records.RunFilter) -> bool:
     return (
         (wanted.applications is None or head.application in wanted.applications)
         and (not wanted.statuses or head.status in wanted.statuses)

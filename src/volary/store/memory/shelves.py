@@ -9,8 +9,9 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from volary.model import json, record
-from volary.store import records, texts, verdicts
+from volary.model import json
+from volary.model.runs import run_records
+from volary.store import encoding, fencing, records
 
 Value = TypeVar("Value")
 
@@ -19,28 +20,28 @@ Value = TypeVar("Value")
 class RunShelf:
     """All that belongs to one run, and goes with it."""
 
-    head: record.RunHead
+    head: run_records.RunHead
     version: int
     last_event: int
     digest: str
     document: json.JsonObject
     origin: json.JsonObject
-    stages: dict[str, record.StageRecord] = field(default_factory=dict)
-    tasks: dict[tuple[str, str], record.TaskRecord] = field(default_factory=dict)
-    commands: dict[str, record.CommandRecord] = field(default_factory=dict)
-    approvals: list[record.ApprovalRecord] = field(default_factory=list)
+    stages: dict[str, run_records.StageRecord] = field(default_factory=dict)
+    tasks: dict[tuple[str, str], run_records.TaskRecord] = field(default_factory=dict)
+    commands: dict[str, run_records.CommandRecord] = field(default_factory=dict)
+    approvals: list[run_records.ApprovalRecord] = field(default_factory=list)
     #: Version, time and document of what drove it.
     journal: list[tuple[int, datetime, json.JsonObject]] = field(default_factory=list)
     events: list[records.FeedEvent] = field(default_factory=list)
-    logs: list[records.KeptLine] = field(default_factory=list)
-    findings: list[records.KeptFinding] = field(default_factory=list)
+    logs: list[records.StoredLogLine] = field(default_factory=list)
+    findings: list[records.StoredFinding] = field(default_factory=list)
     #: Attempt and document, by stage and target.
     memories: dict[tuple[str, str], tuple[int, json.JsonObject]] = field(default_factory=dict)
 
     @property
-    def standing(self) -> verdicts.Standing:
+    def stored_version(self) -> fencing.StoredVersion:
         """How it stands."""
-        return verdicts.Standing(self.version, self.last_event, self.digest)
+        return fencing.StoredVersion(self.version, self.last_event, self.digest)
 
 
 @dataclass(slots=True)
@@ -64,9 +65,9 @@ class Shelves:
     #: Of the newest event of any run.
     last_position: int = 0
 
-    def check_fence(self, fence: record.Fence | None) -> None:
+    def check_fence(self, fence: run_records.Fence | None) -> None:
         """Let the holder of the lease pass."""
-        verdicts.check_fence(fence, {name: lease.number for name, lease in self.leases.items()})
+        fencing.check_fence(fence, {name: lease.number for name, lease in self.leases.items()})
 
 
 def own(value: Value) -> Value:
@@ -80,12 +81,12 @@ def _own(value: object) -> object:
         return replace(value, **copies)
     match value:
         case str() if not isinstance(value, Enum):
-            return texts.clean(value)
+            return encoding.clean(value)
         case datetime():
             return value.astimezone(UTC)
         case tuple():
             return tuple(_own(each) for each in value)
         case Mapping():
-            return msgspec.json.decode(texts.encode(value))
+            return msgspec.json.decode(encoding.encode(value))
         case _:
             return value

@@ -1,7 +1,7 @@
 """The store in memory, put together."""
 
-from volary.model import clock as clocks
-from volary.model import record
+from volary.model import clocks
+from volary.model.runs import run_records
 from volary.store import records
 from volary.store.memory import (
     applications,
@@ -40,12 +40,14 @@ class MemoryStore:
         self.audit = audit.Audit(self._shelf, limits)
 
     async def keep_transition(
-        self, transition: record.Transition, *, fence: record.Fence | None
-    ) -> record.Kept:
+        self, transition: run_records.Transition, *, fence: run_records.Fence | None
+    ) -> run_records.KeptTransition:
         """Keep one step of a run, all or nothing."""
         return self.runs.keep(transition, fence)
 
-    async def prune(self, rule: records.Retention, *, fence: record.Fence | None) -> records.Pruned:
+    async def prune(
+        self, rule: records.Retention, *, fence: run_records.Fence | None
+    ) -> records.Pruned:
         """Forget what may be forgotten."""
         self._shelf.check_fence(fence)
         return retention.prune(self._shelf, rule)

@@ -1,5 +1,5 @@
-"""Alembic's scripts, one for each released schema, run by `migrating`.
+"""Alembic's scripts: how a database gets its schema; run by `store.migrator`.
 
-A released script is never changed. A new one adds: tables, columns with a server default,
-indexes. It names plain SQLAlchemy types, not those of `sql.tables`, which moves on.
+A script names plain SQLAlchemy types, not those of `sql.schema.tables`. Start reading at
+`versions`.
 """

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from volary.store.sql import tables
+from volary.store.sql.schema import tables
 
 context.configure(
     connection=context.config.attributes["connection"], target_metadata=tables.METADATA

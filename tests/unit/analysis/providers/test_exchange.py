@@ -14,18 +14,18 @@ import trustme
 
 import scripted_server
 from fixed_clock import FixedClock
-from volary.analysis.providers import exchange, opening, query
-from volary.model import analysis, provider
+from volary.analysis.providers import exchange, provider_pool, query
+from volary.model import analysis, metric_providers
 
-PROMETHEUS = provider.PrometheusOptions()
+PROMETHEUS = metric_providers.PrometheusOptions()
 ONE = {"status": "success", "data": {"resultType": "scalar", "result": [1, "1"]}}
 CLOCK = FixedClock()
 
 
-def settings(address: str, **more: Any) -> provider.Provider:
-    access = provider.Access(address, **more.pop("access", {}))
-    return provider.Provider(
-        "metrics", provider.ProviderType.PROMETHEUS, access, PROMETHEUS, **more
+def settings(address: str, **more: Any) -> metric_providers.Provider:
+    access = metric_providers.Access(address, **more.pop("access", {}))
+    return metric_providers.Provider(
+        "metrics", metric_providers.ProviderType.PROMETHEUS, access, PROMETHEUS, **more
     )
 
 
@@ -35,10 +35,10 @@ def asked(text: str = "up", **more: Any) -> query.Query:
 
 
 async def measure(
-    one: provider.Provider, *queries: query.Query, learned: list[str] | None = None
+    one: metric_providers.Provider, *queries: query.Query, learned: list[str] | None = None
 ) -> list[query.Answer]:
     known = [] if learned is None else learned
-    async with opening.open_providers([one], clock=CLOCK, learn=known.append) as providers:
+    async with provider_pool.open_providers([one], clock=CLOCK, learn=known.append) as providers:
         return list(await asyncio.gather(*map(providers.measure, queries)))
 
 
@@ -97,7 +97,7 @@ async def test_a_provider_that_wants_rest_gets_it_from_all_questions(
     busy: scripted_server.ScriptedServer,
 ) -> None:
     busy.say(scripted_server.answer({}, 503, **{"Retry-After": "60"}))
-    async with opening.open_providers([settings(busy.url)], clock=CLOCK) as providers:
+    async with provider_pool.open_providers([settings(busy.url)], clock=CLOCK) as providers:
         first = await providers.measure(asked("a", timeout=timedelta(seconds=5)))
         second = await providers.measure(asked("b", timeout=timedelta(seconds=5)))
 
@@ -221,7 +221,7 @@ async def test_who_gives_up_does_not_break_it_off_for_others(
 
     busy.handler = waits
     async with (
-        opening.open_providers([settings(busy.url)], clock=CLOCK) as providers,
+        provider_pool.open_providers([settings(busy.url)], clock=CLOCK) as providers,
         asyncio.TaskGroup() as group,
     ):
         first = group.create_task(providers.measure(asked()))
@@ -238,7 +238,7 @@ async def test_who_gives_up_does_not_break_it_off_for_others(
 
 async def test_errors_are_not_kept_and_answers_are(busy: scripted_server.ScriptedServer) -> None:
     busy.say(scripted_server.answer({}, 404))
-    async with opening.open_providers([settings(busy.url)], clock=CLOCK) as providers:
+    async with provider_pool.open_providers([settings(busy.url)], clock=CLOCK) as providers:
         readings = [(await providers.measure(asked())).reading for _ in range(3)]
 
     values = analysis.Reading.VALUES
@@ -250,9 +250,9 @@ async def test_secrets_are_read_for_each_question(
     busy: scripted_server.ScriptedServer, tmp_path: Path
 ) -> None:
     file = tmp_path / "token"
-    one = settings(busy.url, access={"token": provider.Secret(str(file))})
+    one = settings(busy.url, access={"token": metric_providers.Secret(str(file))})
     learned: list[str] = []
-    async with opening.open_providers([one], clock=CLOCK, learn=learned.append) as providers:
+    async with provider_pool.open_providers([one], clock=CLOCK, learn=learned.append) as providers:
         missing = await providers.measure(asked("a"))
         file.write_text("first-token\n")
         await providers.measure(asked("b"))
@@ -272,7 +272,7 @@ async def test_a_secret_of_several_lines_is_refused(
     busy: scripted_server.ScriptedServer, tmp_path: Path
 ) -> None:
     (tmp_path / "token").write_text("first\nX-Other: second")
-    one = settings(busy.url, access={"token": provider.Secret(str(tmp_path / "token"))})
+    one = settings(busy.url, access={"token": metric_providers.Secret(str(tmp_path / "token"))})
 
     [answer] = await measure(one, asked())
 
@@ -281,10 +281,10 @@ async def test_a_secret_of_several_lines_is_refused(
 
 
 async def test_nobody_to_ask_is_said() -> None:
-    async with opening.open_providers([], clock=CLOCK) as providers:
+    async with provider_pool.open_providers([], clock=CLOCK) as providers:
         nobody = await providers.measure(asked())
     both = [settings("http://127.0.0.1:1"), replace(settings("http://127.0.0.1:1"), name="other")]
-    async with opening.open_providers(both, clock=CLOCK) as providers:
+    async with provider_pool.open_providers(both, clock=CLOCK) as providers:
         which = await providers.measure(asked())
         unknown = await providers.measure(asked(provider="thrid"))
 
@@ -319,13 +319,13 @@ class Authority:
 
 async def test_certificates_are_verified(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
-    trusted = provider.Tls(authority_file=str(authority.file))
+    trusted = metric_providers.Tls(authority_file=str(authority.file))
     other_name = replace(trusted, server_name="prometheus.internal")
     tries = {
-        "system's authorities": provider.Tls(),
+        "system's authorities": metric_providers.Tls(),
         "own authority": trusted,
         "own authority, other name": other_name,
-        "not looked at": provider.Tls(insecure=True),
+        "not looked at": metric_providers.Tls(insecure=True),
     }
     found: dict[str, str] = {}
     for title, names in (("address", ["127.0.0.1"]), ("name", ["prometheus.internal"])):
@@ -350,7 +350,7 @@ async def test_certificates_are_verified(tmp_path: Path) -> None:
 
 async def test_a_certificate_is_shown(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
-    tls = provider.Tls(
+    tls = metric_providers.Tls(
         authority_file=str(authority.file),
         certificate_file=str(authority.certificate),
         key_file=str(authority.key),

@@ -18,8 +18,8 @@ import yaml
 
 import scripted_server
 from fixed_clock import FixedClock
-from volary.analysis.providers import opening, query
-from volary.config import fleet
+from volary.analysis.providers import provider_pool, query
+from volary.config.fleet import fleet_files
 
 CASES = Path(__file__).parents[3] / "cases/providers"
 NAMES = sorted(str(path.parent.relative_to(CASES)) for path in CASES.glob("*/*/case.yaml"))
@@ -75,7 +75,7 @@ async def ask(case: dict[str, Any], server: scripted_server.ScriptedServer) -> d
     text = yaml.safe_dump(
         {"kind": "Fleet", "clusters": [{"name": "us"}], "analysisProviders": [entry]}
     )
-    settings = fleet.parse(text, file="fleet.yaml").require().providers
+    settings = fleet_files.parse(text, file="fleet.yaml").require().providers
     clock = FixedClock()
     asked = query.Query(
         text=case["query"],
@@ -86,7 +86,7 @@ async def ask(case: dict[str, Any], server: scripted_server.ScriptedServer) -> d
         timeout=timedelta(seconds=10),
         is_earlier=case.get("earlier", False),
     )
-    async with opening.open_providers(settings, clock=clock) as providers:
+    async with provider_pool.open_providers(settings, clock=clock) as providers:
         answer = await providers.measure(asked)
     found: dict[str, Any] = {"reading": answer.reading.value}
     if answer.values:

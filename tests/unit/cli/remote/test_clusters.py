@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 
 import server_world
-from volary.cli.remote import clusters, login, looking, output
-from volary.model import errors, fleet, taints
+from volary.cli.remote import clusters, login, output, queries
+from volary.model import errors
+from volary.model.fleet import fleets, taints
 
-MEMBERS = fleet.Fleet(
+MEMBERS = fleets.Fleet(
     (
-        fleet.Cluster("us", kubeconfig=("missing",), region="us"),
-        fleet.Cluster("arn:aws:eks:1:cluster/eu", taints=(taints.Taint("gpu", "a100"),)),
-        fleet.Cluster("old", suspended=True),
+        fleets.Cluster("us", kubeconfig=("missing",), region="us"),
+        fleets.Cluster("arn:aws:eks:1:cluster/eu", taints=(taints.Taint("gpu", "a100"),)),
+        fleets.Cluster("old", suspended=True),
     )
 )
 EU = "arn:aws:eks:1:cluster/eu"
@@ -31,24 +32,24 @@ async def test_clusters_are_listed_shown_and_marked(
         world.service.fleet.register.replace(MEMBERS)
         target = _admin(world)
         text, noun = output.Form.TEXT, output.Noun.CLUSTERS
-        await clusters.ask(target, "us", "cordon", {"reason": "1.36"})
+        await clusters.send(target, "us", "cordon", {"reason": "1.36"})
         cordoned = capsys.readouterr().out
         await clusters.taint(target, EU, ["maintenance=disk:NoExecute", "x:NoSchedule"], "slow")
         tainted = capsys.readouterr().out
         await clusters.taint(target, EU, ["x-", "maintenance:NoExecute-"], "")
         untainted = capsys.readouterr().out
-        await looking.get(target, looking.Sought(noun), 100, text)
+        await queries.get(target, queries.ListQuery(noun), 100, text)
         listed = capsys.readouterr().out
-        await looking.get(target, looking.Sought(noun, status="suspended"), 100, text)
+        await queries.get(target, queries.ListQuery(noun, status="suspended"), 100, text)
         suspended = capsys.readouterr().out
         await clusters.get(target, "us", text)
         shown = capsys.readouterr().out
         await clusters.get(target, EU, output.Form.JSON)
         whole = json.loads(capsys.readouterr().out)
         with pytest.raises(errors.UserError, match=r"us is already cordoned by token:ana: 1\.36"):
-            await clusters.ask(target, "us", "cordon", {})
+            await clusters.send(target, "us", "cordon", {})
         with pytest.raises(errors.UserError, match="mars"):
-            await clusters.ask(target, "mars", "cordon", {})
+            await clusters.send(target, "mars", "cordon", {})
         _, audit = await world.ask("GET", "/api/v1/audit", headers=world.token("admin", "eve"))
 
     assert cordoned.strip().endswith("volary.dev/cordoned:NoSchedule")

@@ -53,7 +53,7 @@ def test_a_list_of_applications_says_what_the_next_run_waits_for(
 ) -> None:
     paused: dict[str, Any] = {"name": "shop", "status": "waiting", "reason": "a file changed"}
     paused["paused"] = "paused by ana: lunch"
-    paused["waiting"] = {"whyWaiting": "the application is paused by ana: lunch"}
+    paused["waiting"] = {"waitingReason": "the application is paused by ana: lunch"}
     idle = {**paused, "status": "synced", "waiting": None}
 
     output.show_list(output.Noun.APPS, [paused, idle], output.Form.TEXT)
@@ -85,7 +85,7 @@ def test_who_misses_the_release_is_no_small_print(
 
 def test_the_stages_of_a_run_in_waves_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
     names = "id application status reason commit runningCommit subject by trigger finished"
-    said = dict.fromkeys(("plan", "whyWaiting", "whatNext", "ifFailed"), "")
+    said = dict.fromkeys(("plan", "waitingReason", "whatNext", "ifFailed"), "")
     stage: dict[str, Any] = {"name": "K8S_SYNC", "status": "succeeded", "tasks": []}
     stages = [{**stage, "wave": "first"}, {**stage, "wave": ""}, stage]
     run = {"summary": dict.fromkeys(names.split(), ""), **said, "stages": stages}
@@ -107,7 +107,7 @@ def test_a_run_names_the_workload_that_is_divided_as_people_do(
         {"workload": "apps:Deployment::div", "reason": "by weight"},
         {"workload": "apps:StatefulSet:shop:db", "reason": "by weight"},
     ]
-    said = dict.fromkeys(("plan", "whyWaiting", "whatNext", "ifFailed"), "")
+    said = dict.fromkeys(("plan", "waitingReason", "whatNext", "ifFailed"), "")
     lists: dict[str, Any] = {"replicas": replicas, "stages": [], "rollback": None, "approvals": []}
     output.describe_run({"summary": told_of, **said, **lists})
 
@@ -118,7 +118,7 @@ def test_a_run_names_the_workload_that_is_divided_as_people_do(
 
 def test_a_run_says_what_moves_after_it(capsys: pytest.CaptureFixture[str]) -> None:
     told_of = dict.fromkeys(("status", "reason", "by", "trigger", "finished"), "")
-    said = dict.fromkeys(("plan", "whyWaiting", "whatNext", "ifFailed"), "")
+    said = dict.fromkeys(("plan", "waitingReason", "whatNext", "ifFailed"), "")
     output.explain_run({"summary": told_of, **said, "move": "eu: eu is flooded; it is interrupted"})
 
     assert "move:          eu: eu is flooded; it is interrupted" in capsys.readouterr().out

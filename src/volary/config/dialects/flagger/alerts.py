@@ -4,9 +4,9 @@ An AlertProvider's address is a secret, which Flagger reads from the cluster, so
 from Git: the settings have a receiver of the provider's name, with the address in a file.
 """
 
-from volary.config import shape
+from volary.config.decoding import readings
 from volary.config.dialects.flagger import schema, source
-from volary.model import application
+from volary.model import applications
 
 #: What is told by severity: all of a release, what needs somebody, or what went wrong
 #: (Flagger: alerts and events).
@@ -40,7 +40,7 @@ def translate(read: source.Source) -> None:
             read.reading.warn((*at, "providerRef"), message, hint)
             continue
         receivers[name] = _receiver(read, provider.spec, name, i)
-    if made := [each for each in receivers.values() if each]:
+    if made := [receiver for receiver in receivers.values() if receiver]:
         read.settings["notifications"] = {"receivers": made}
 
 
@@ -50,7 +50,7 @@ def _events(read: source.Source, alert: schema.Alert, index: int) -> list[str]:
         message = f"{alert.name} has no severity: Flagger sends nothing then, here it is error"
         read.reading.warn(at[:-1], message, "write severity: error, warn or info")
     elif alert.severity not in _EVENTS:
-        hint = shape.did_you_mean(alert.severity, _EVENTS) or "write info, warn or error"
+        hint = readings.did_you_mean(alert.severity, _EVENTS) or "write info, warn or error"
         read.reading.error(at, f"{alert.severity} is no severity", hint)
     return _EVENTS.get(alert.severity, _ERROR)
 
@@ -62,7 +62,7 @@ def _receiver(
     at = (*read.analysis_path, "alerts", index, "providerRef")
     if spec.type not in _TYPES:
         message = f"the AlertProvider {name} is of the type {spec.type}, which is not carried out"
-        hint = shape.did_you_mean(spec.type, _TYPES) or f"carried out: {', '.join(_TYPES)}"
+        hint = readings.did_you_mean(spec.type, _TYPES) or f"carried out: {', '.join(_TYPES)}"
         read.reading.error(at, message, hint)
         return {}
     message = f"the receiver {name} of the controller's settings is told, by `volary server` alone"
@@ -88,7 +88,7 @@ def _provider(read: source.Source, alert: schema.Alert) -> schema.AlertProvider 
     found = read.find("AlertProvider", alert.provider_ref.name)
     if found is None or not source.is_flaggers(found):
         return None
-    reading = shape.Reading(found, application.Dialect.FLAGGER)
+    reading = readings.Reading(found, applications.Dialect.FLAGGER)
     provider = reading.read(schema.AlertProvider, found.value, ())
     read.note(reading.problems)
     return provider

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from volary.config.dialects.flagger import checks, metrics, source, steps
-from volary.model import stage, webhook
+from volary.config.dialects.flagger import metrics, source, steps, webhooks_and_matches
+from volary.model.pipeline import pipelines, webhook
 
 _LEAST_INTERVAL = timedelta(seconds=10)
 _DEFAULT_INTERVAL = timedelta(seconds=60)
@@ -25,7 +25,7 @@ def translate(read: source.Source, method: str) -> timedelta:
     spec = read.spec
     deadline = f"{spec.progress_deadline_seconds}s" if spec.progress_deadline_seconds else ""
     at = ("spec", "progressDeadlineSeconds") if deadline else ("spec", "targetRef")
-    rollout = pipeline.begin(stage.StageName.CANARY_ROLLOUT, at, timeout=deadline)
+    rollout = pipeline.begin(pipelines.StageName.CANARY_ROLLOUT, at, timeout=deadline)
     if not read.is_service:
         _size(read, rollout)
         rollout.set("createService", True, ("spec", "service"))
@@ -35,8 +35,8 @@ def translate(read: source.Source, method: str) -> timedelta:
     else:
         length = _progression(read, pipeline, can_divide=can_divide)
         deadline = _promotion_deadline(read) if deadline else ""
-    pipeline.begin(stage.StageName.PRIMARY_ROLLOUT, written, timeout=deadline)
-    pipeline.begin(stage.StageName.CANARY_CLEAN, written)
+    pipeline.begin(pipelines.StageName.PRIMARY_ROLLOUT, written, timeout=deadline)
+    pipeline.begin(pipelines.StageName.CANARY_CLEAN, written)
     return length + gates * _GATE_TIMEOUT
 
 
@@ -48,14 +48,14 @@ def _gates(read: source.Source, pipeline: steps.Steps) -> int:
         if each.type not in _GATES:
             continue
         at = (*read.analysis_path, "webhooks", i)
-        name, limit = stage.StageName.WEBHOOK_GATE, _text(_GATE_TIMEOUT)
+        name, limit = pipelines.StageName.WEBHOOK_GATE, _text(_GATE_TIMEOUT)
         gate = pipeline.begin(name, at, description=each.name, timeout=limit)
         read.reading.warn(
             at,
             f"{each.name} is asked for {limit} at most; Flagger asks for ever",
             "convert the file to choose another timeout",
         )
-        for option, value in checks.call(each).items():
+        for option, value in webhooks_and_matches.call(each).items():
             if option not in ("type", "muteAlert"):
                 gate.set(option, value, at)
     return pipeline.count
@@ -94,10 +94,10 @@ def _progression(read: source.Source, pipeline: steps.Steps, *, can_divide: bool
     interval = _interval(read)
     length = _length(read, interval)
     limit = max(_SHORTEST_TIMEOUT, 2 * length + timedelta(hours=1))
-    step = pipeline.begin(stage.StageName.PROGRESSIVE_TRAFFIC, at, timeout=_text(limit))
+    step = pipeline.begin(pipelines.StageName.PROGRESSIVE_TRAFFIC, at, timeout=_text(limit))
     step.set("interval", _text(interval), (*at, "interval"))
     step.set("threshold", max(1, found.threshold), (*at, "threshold"))
-    _way(read, step, can_divide=can_divide)
+    _strategy(read, step, can_divide=can_divide)
     if found.step_weight_promotion:
         here = (*at, "stepWeightPromotion")
         step.set("stepWeightPromotion", found.step_weight_promotion, here)
@@ -114,21 +114,21 @@ def _progression(read: source.Source, pipeline: steps.Steps, *, can_divide: bool
     if read.spec.autoscaler_ref is not None and not read.is_service:
         step.set("scaleCanary", True, ("spec", "autoscalerRef"))
     metrics.translate(read, step)
-    checks.webhooks(read, step, _GATES)
+    webhooks_and_matches.webhooks(read, step, _GATES)
     return limit
 
 
 def _interval(read: source.Source) -> timedelta:
     found, at = read.analysis, (*read.analysis_path, "interval")
     assert found is not None
-    interval = checks.duration(read, found.interval, at) or _DEFAULT_INTERVAL
+    interval = webhooks_and_matches.duration(read, found.interval, at) or _DEFAULT_INTERVAL
     if interval < _LEAST_INTERVAL:
         message = f"{found.interval} is read as 10s, Flagger's shortest interval"
         read.reading.warn(at, message, "write 10s")
     return max(interval, _LEAST_INTERVAL)
 
 
-def _way(read: source.Source, step: steps.Step, *, can_divide: bool) -> None:
+def _strategy(read: source.Source, step: steps.Step, *, can_divide: bool) -> None:
     """Write by what canary's share grows: weights, or iterations with or without a match."""
     found, at = read.analysis, read.analysis_path
     assert found is not None
@@ -142,7 +142,7 @@ def _way(read: source.Source, step: steps.Step, *, can_divide: bool) -> None:
     if iterations > 0:
         step.set("iterations", iterations, (*at, "iterations"))
         if found.match and can_divide:
-            step.set("match", checks.matches(read), (*at, "match"))
+            step.set("match", webhooks_and_matches.matches(read), (*at, "match"))
         for name in ("maxWeight", "stepWeight", "stepWeights"):
             if found.iterations > 0 and read.reading.written((*at, name)):
                 read.reading.warn((*at, name), "has no effect beside iterations")

@@ -45,8 +45,8 @@ def _parents(found: schema.Service, service: str) -> list[dict[str, Any]]:
     if not found.gateway_refs:
         return [{"group": "", "kind": "Service", "name": service, "port": found.port}]
     parents = []
-    for each in found.gateway_refs:
-        parent = {"group": _GROUP, "kind": "Gateway", **each}
+    for gateway_ref in found.gateway_refs:
+        parent = {"group": _GROUP, "kind": "Gateway", **gateway_ref}
         if parent["group"] == "core":  # as Flagger's documents write the group without a name
             parent["group"] = ""
         parents.append(parent)

@@ -3,9 +3,10 @@
 import re
 from typing import Any
 
-from volary.config import shape, yaml
+from volary.config.decoding import readings
 from volary.config.dialects.flagger import schema, source, steps
-from volary.model import application
+from volary.config.text import yaml
+from volary.model import applications
 
 _SUCCESS_RATE = "request-success-rate"
 _BUILT_IN = (_SUCCESS_RATE, "request-duration")
@@ -22,7 +23,7 @@ _PLACEHOLDER = re.compile(r"\{\{.*?\}\}")
 def translate(read: source.Source, step: steps.Step) -> None:
     """Write the checks of a stage, and name what has to be in the settings for them."""
     assert read.analysis is not None
-    types = [_type(read, each) for each in read.analysis.metrics]
+    types = [_type(read, metric) for metric in read.analysis.metrics]
     seen: set[str] = set()
     count = 0
     for i, each in enumerate(read.analysis.metrics):
@@ -86,7 +87,7 @@ def _query(read: source.Source, each: schema.Metric, at: yaml.Path) -> str:
         f"address and credentials of the MetricTemplate {each.template_ref.name} are not taken",
         "write them to analysisProviders in the fleet file or the controller's settings",
     )
-    _remember(read, template.spec.provider)
+    _add_provider(read, template.spec.provider)
     return _adapted(read, each, template.spec.query, reference)
 
 
@@ -135,7 +136,7 @@ def _template(read: source.Source, each: schema.Metric) -> schema.MetricTemplate
     found = read.find("MetricTemplate", each.template_ref.name)
     if found is None or not source.is_flaggers(found):
         return None
-    reading = shape.Reading(found, application.Dialect.FLAGGER)
+    reading = readings.Reading(found, applications.Dialect.FLAGGER)
     template = reading.read(schema.MetricTemplate, found.value, ())
     read.note(reading.problems)
     return template
@@ -150,7 +151,7 @@ def _type(read: source.Source, each: schema.Metric) -> str:
     return source.text(provider, "type") or _PROMETHEUS
 
 
-def _remember(read: source.Source, provider: schema.TemplateProvider) -> None:
+def _add_provider(read: source.Source, provider: schema.TemplateProvider) -> None:
     """Put a template's provider into the settings, once for each type."""
     known = read.settings.setdefault("analysisProviders", [])
     assert isinstance(known, list)

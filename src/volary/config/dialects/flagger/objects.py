@@ -7,8 +7,8 @@ the router then only changes weights in them.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from volary.config import yaml
 from volary.config.dialects.flagger import httproute, schema, source
+from volary.config.text import yaml
 
 _SERVICE: yaml.Path = ("spec", "service")
 _OBJECTS: yaml.Path = ("spec", "input", "objects")

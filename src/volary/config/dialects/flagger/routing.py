@@ -1,6 +1,6 @@
 """Who moves the traffic: Flagger's provider and ``spec.service`` as our router and its objects."""
 
-from volary.config import shape
+from volary.config.decoding import readings
 from volary.config.dialects.flagger import objects, source
 
 #: Flagger's providers by our routing method.
@@ -36,7 +36,7 @@ def translate(read: source.Source) -> str:
     provider = _provider(read)
     at = ("spec", "provider")
     if provider not in METHODS:
-        hint = _REFUSED.get(provider) or shape.did_you_mean(provider, METHODS)
+        hint = _REFUSED.get(provider) or readings.did_you_mean(provider, METHODS)
         read.reading.error(at, f"the provider {provider} is not carried out", hint)
         return provider
     method = METHODS[provider]

@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic import Field
 
-from volary.config import progressive, sections
-from volary.model import webhook
+from volary.config.decoding import base_sections
+from volary.config.stages import progressive_sections
+from volary.model.pipeline import webhook
 
 API_VERSION = "flagger.app/v1beta1"
 
@@ -19,16 +20,16 @@ Percent = Annotated[int, Field(ge=0, le=100, strict=True)]
 Count = Annotated[int, Field(strict=True)]
 
 
-class Reference(sections.Section):
+class Reference(base_sections.Section):
     """Names an object of the cluster."""
 
     api_version: str = Field(default="", description="Group and version.")
     kind: str = Field(default="", description="Kind.")
-    name: sections.Text = Field(description="Name.")
+    name: base_sections.Text = Field(description="Name.")
     namespace: str = Field(default="", description="Namespace.")
 
 
-class ScalerReplicas(sections.Section):
+class ScalerReplicas(base_sections.Section):
     """Bounds of the scaler that Flagger makes for its copy."""
 
     min_replicas: Count | None = Field(default=None, description="Least.")
@@ -46,21 +47,21 @@ class Autoscaler(Reference):
     )
 
 
-class Metadata(sections.Section):
+class Metadata(base_sections.Section):
     """Labels and annotations for a Service that Flagger makes."""
 
     labels: dict[str, str] = Field(default_factory=dict, description="Labels.")
     annotations: dict[str, str] = Field(default_factory=dict, description="Annotations.")
 
 
-class Unmanaged(sections.Section):
+class Unmanaged(base_sections.Section):
     """Keys of labels and annotations that others write."""
 
     labels: list[str] = Field(default_factory=list, description="Keys of labels.")
     annotations: list[str] = Field(default_factory=list, description="Keys of annotations.")
 
 
-class Rewrite(sections.Section):
+class Rewrite(base_sections.Section):
     """How the request is changed on its way."""
 
     uri: str = Field(default="", description="Path.")
@@ -68,7 +69,7 @@ class Rewrite(sections.Section):
     type: str = Field(default="", description="ReplaceFullPath or ReplacePrefixMatch.")
 
 
-class Service(sections.Section):
+class Service(base_sections.Section):
     """The Services and the routes that Flagger makes."""
 
     port: Annotated[int, Field(ge=1, le=65535, strict=True)] = Field(description="Port.")
@@ -114,17 +115,17 @@ class Service(sections.Section):
     )
 
 
-class Range(sections.Section):
+class Range(base_sections.Section):
     """Inclusive bounds."""
 
     min: float | None = Field(default=None, description="Least.")
     max: float | None = Field(default=None, description="Most.")
 
 
-class Metric(sections.Section):
+class Metric(base_sections.Section):
     """One check."""
 
-    name: sections.Text = Field(description="Built in, or free with a template.")
+    name: base_sections.Text = Field(description="Built in, or free with a template.")
     interval: str = Field(default="", description="What the query looks back on.")
     threshold_range: Range | None = Field(default=None, description="Values that pass.")
     threshold: float | None = Field(default=None, description="The old form of the range.")
@@ -135,12 +136,12 @@ class Metric(sections.Section):
     )
 
 
-class Webhook(sections.Section):
+class Webhook(base_sections.Section):
     """An address that is asked or told."""
 
-    name: sections.Text = Field(description="Name.")
+    name: base_sections.Text = Field(description="Name.")
     type: HookType = Field(default=webhook.WebhookType.ROLLOUT, description="When it is called.")
-    url: sections.Text = Field(description="Address.")
+    url: base_sections.Text = Field(description="Address.")
     timeout: str = Field(default="", description="How long an answer may take.")
     retries: Count = Field(default=0, description="Of a call.")
     disable_tls: pydantic.StrictBool = Field(
@@ -150,19 +151,19 @@ class Webhook(sections.Section):
     metadata: dict[str, str] = Field(default_factory=dict, description="Sent along.")
 
 
-class Alert(sections.Section):
+class Alert(base_sections.Section):
     """Who is told about the release."""
 
-    name: sections.Text = Field(description="Name.")
+    name: base_sections.Text = Field(description="Name.")
     severity: str = Field(default="", description="info, warn or error.")
     provider_ref: Reference = Field(description="The AlertProvider.")
 
 
-class TextMatch(progressive.TextMatch):
+class TextMatch(progressive_sections.TextMatch):
     """A text to look for in a header or a parameter."""
 
 
-class Match(sections.Section):
+class Match(base_sections.Section):
     """Requests that go to canary in an A/B test."""
 
     headers: dict[str, TextMatch] = Field(default_factory=dict, description="By header.")
@@ -170,7 +171,7 @@ class Match(sections.Section):
     source_labels: dict[str, str] = Field(default_factory=dict, description="By pods that ask.")
 
 
-class Analysis(sections.Section):
+class Analysis(base_sections.Section):
     """How the new version is tried."""
 
     interval: str = Field(default="60s", description="Time between two checks.")
@@ -189,7 +190,7 @@ class Analysis(sections.Section):
     canary_ready_threshold: Percent | None = Field(
         default=None, description="Percent of canary's pods that have to be available."
     )
-    session_affinity: progressive.SessionAffinity | None = Field(
+    session_affinity: progressive_sections.SessionAffinity | None = Field(
         default=None, description="Cookies that keep users with their variant."
     )
     metrics: list[Metric] = Field(default_factory=list, description="Checks.")
@@ -197,7 +198,7 @@ class Analysis(sections.Section):
     alerts: list[Alert] = Field(default_factory=list, description="Who is told.")
 
 
-class Spec(sections.Section):
+class Spec(base_sections.Section):
     """``spec`` of a Canary."""
 
     provider: str = Field(default="", description="The mesh or the ingress controller.")
@@ -222,7 +223,7 @@ class Spec(sections.Section):
     canary_analysis: Analysis | None = Field(default=None, description="The old word for it.")
 
 
-class Canary(sections.Section):
+class Canary(base_sections.Section):
     """A Canary."""
 
     api_version: Literal["flagger.app/v1beta1"] = Field(description="Version.")
@@ -232,10 +233,10 @@ class Canary(sections.Section):
     status: dict[str, Any] = Field(default_factory=dict, description="Flagger's own.")
 
 
-class AlertProviderSpec(sections.Section):
+class AlertProviderSpec(base_sections.Section):
     """``spec`` of an AlertProvider."""
 
-    type: sections.Text = Field(description="slack, msteams, discord, rocket or gchat.")
+    type: base_sections.Text = Field(description="slack, msteams, discord, rocket or gchat.")
     channel: str = Field(default="", description="Channel.")
     username: str = Field(default="", description="Name of the sender.")
     address: str = Field(default="", description="Address of the hook.")
@@ -243,7 +244,7 @@ class AlertProviderSpec(sections.Section):
     secret_ref: Reference | None = Field(default=None, description="Secret with the address.")
 
 
-class AlertProvider(sections.Section):
+class AlertProvider(base_sections.Section):
     """An AlertProvider."""
 
     api_version: Literal["flagger.app/v1beta1"] = Field(description="Version.")
@@ -252,10 +253,10 @@ class AlertProvider(sections.Section):
     spec: AlertProviderSpec = Field(description="What is wanted.")
 
 
-class TemplateProvider(sections.Section):
+class TemplateProvider(base_sections.Section):
     """Where a MetricTemplate's query is asked."""
 
-    type: sections.Text = Field(description="Kind of the provider.")
+    type: base_sections.Text = Field(description="Kind of the provider.")
     address: str = Field(default="", description="Its address.")
     headers: dict[str, list[str]] = Field(default_factory=dict, description="Sent along.")
     secret_ref: Reference | None = Field(default=None, description="Secret with the credentials.")
@@ -263,14 +264,14 @@ class TemplateProvider(sections.Section):
     insecure_skip_verify: bool = Field(default=False, description="Do not verify the certificate.")
 
 
-class TemplateSpec(sections.Section):
+class TemplateSpec(base_sections.Section):
     """``spec`` of a MetricTemplate."""
 
-    query: sections.Text = Field(description="The query.")
+    query: base_sections.Text = Field(description="The query.")
     provider: TemplateProvider = Field(description="Where it is asked.")
 
 
-class MetricTemplate(sections.Section):
+class MetricTemplate(base_sections.Section):
     """A MetricTemplate."""
 
     api_version: Literal["flagger.app/v1beta1"] = Field(description="Version.")

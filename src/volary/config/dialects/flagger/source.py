@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from volary.config import shape, yaml
-from volary.config.dialects.flagger import draft, schema
-from volary.model import problem
+from volary.config.decoding import readings
+from volary.config.dialects import drafts
+from volary.config.dialects.flagger import schema
+from volary.config.text import yaml
+from volary.model import errors
 
 _GROUP = "flagger.app/"
 #: The label that tells variants apart.
@@ -29,11 +31,11 @@ class Source:
     """A Canary that is being translated."""
 
     #: Of the Canary; collects the problems of the whole translation.
-    reading: shape.Reading
+    reading: readings.Reading
     canary: schema.Canary
     #: Every object of the application's directory, the Canary too.
     neighbours: Sequence[yaml.Document]
-    draft: draft.Draft
+    draft: drafts.Draft
     #: What belongs into the fleet file or the controller's settings instead.
     settings: dict[str, object] = field(default_factory=dict)
 
@@ -72,19 +74,19 @@ class Source:
         """Write `value` to the draft; `written` is where the Canary says so."""
         self.draft.put(path, value, self.reading.where(written))
 
-    def note(self, problems: Sequence[problem.Problem]) -> None:
+    def note(self, problems: Sequence[errors.Problem]) -> None:
         """Add problems of a neighbour, once each."""
         known = self.reading.problems
-        known += [each for each in problems if each not in known]
+        known += [problem for problem in problems if problem not in known]
 
     def find(self, kind: str, name: str) -> yaml.Document | None:
         """Return the neighbour of that kind and name; None when there is none."""
-        for each in self.neighbours:
-            value = each.value
+        for neighbour in self.neighbours:
+            value = neighbour.value
             if not isinstance(value, dict) or value.get("kind") != kind:
                 continue
             if text(value.get("metadata"), "name") == name:
-                return each
+                return neighbour
         return None
 
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from volary.config import yaml
 from volary.config.dialects.flagger import source
-from volary.model import stage
+from volary.config.text import yaml
+from volary.model.pipeline import pipelines
 
 _STAGES: yaml.Path = ("spec", "pipeline", "stages")
 
@@ -18,7 +18,12 @@ class Steps:
     count: int = 0
 
     def begin(
-        self, name: stage.StageName, written: yaml.Path, *, description: str = "", timeout: str = ""
+        self,
+        name: pipelines.StageName,
+        written: yaml.Path,
+        *,
+        description: str = "",
+        timeout: str = "",
     ) -> "Step":
         """Append a stage that comes from `written`."""
         path = (*_STAGES, self.count)

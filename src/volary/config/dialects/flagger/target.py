@@ -80,10 +80,14 @@ def _scaler(read: source.Source) -> None:
 
 def _is_missing(read: source.Source, kind: str, name: str) -> bool:
     """Say whether plain manifests lack an object; what kustomize builds is not known here."""
-    values = [(each.file, each.value) for each in read.neighbours if isinstance(each.value, dict)]
+    values = [
+        (neighbour.file, neighbour.value)
+        for neighbour in read.neighbours
+        if isinstance(neighbour.value, dict)
+    ]
     if any(_is_kustomization(file, value) for file, value in values):
         return False
-    is_plain = any(not source.is_flaggers(each) for each in read.neighbours)
+    is_plain = any(not source.is_flaggers(neighbour) for neighbour in read.neighbours)
     return is_plain and read.find(kind, name) is None
 
 
@@ -111,9 +115,9 @@ def _namespace(read: source.Source) -> None:
         return
     at = ("metadata", "namespace")
     named = {
-        source.text(each.value.get("metadata"), "namespace")
-        for each in read.neighbours
-        if isinstance(each.value, dict) and not source.is_flaggers(each)
+        source.text(neighbour.value.get("metadata"), "namespace")
+        for neighbour in read.neighbours
+        if isinstance(neighbour.value, dict) and not source.is_flaggers(neighbour)
     }
     workload = read.find(read.spec.target_ref.kind, read.spec.target_ref.name)
     own = source.text(workload.value.get("metadata"), "namespace") if workload else ""
@@ -133,18 +137,20 @@ def _namespace(read: source.Source) -> None:
 
 def _overlay(read: source.Source) -> None:
     """Note a kustomization that changes the Canary: it is read as it is in its file."""
-    for each in read.neighbours:
-        value = each.value
-        if not isinstance(value, dict) or not _is_kustomization(each.file, value):
+    for neighbour in read.neighbours:
+        value = neighbour.value
+        if not isinstance(value, dict) or not _is_kustomization(neighbour.file, value):
             continue
         renames = [name for name in ("namePrefix", "nameSuffix") if value.get(name)]
         for name in renames:
-            message = f"{name} in {each.file} changes the name of the target"
+            message = f"{name} in {neighbour.file} changes the name of the target"
             hint = "write the names that the kustomization makes"
             read.reading.error(("spec", "targetRef", "name"), message, hint)
         patches = [value.get(name) for name in _PATCHES]
         if any("Canary" in str(patch) for patch in patches if patch):
-            message = f"{each.file} patches the Canary, which is read before overlays are built"
+            message = (
+                f"{neighbour.file} patches the Canary, which is read before overlays are built"
+            )
             read.reading.error((), message, "write what the patch says to the Canary itself")
 
 

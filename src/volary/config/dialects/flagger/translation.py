@@ -1,20 +1,16 @@
-"""From the objects of a directory to a file of our own dialect."""
+"""From the objects of a directory to a file of our own dialect, and its text for ``volary
+convert flagger``.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from volary.config import shape, yaml
-from volary.config.dialects.flagger import (
-    alerts,
-    analysis,
-    draft,
-    routing,
-    schema,
-    source,
-    target,
-)
-from volary.model import application, problem
+from volary.config.decoding import readings
+from volary.config.dialects import drafts
+from volary.config.dialects.flagger import alerts, analysis, routing, schema, source, target
+from volary.config.text import yaml
+from volary.model import applications, errors, json
 
 _LONGEST_RUN = timedelta(hours=6)
 
@@ -24,8 +20,8 @@ class Translation:
     """What a Canary means in our own dialect, and what is wrong or different."""
 
     #: None when the Canary could not be read.
-    draft: draft.Draft | None
-    problems: tuple[problem.Problem, ...]
+    draft: drafts.Draft | None
+    problems: tuple[errors.Problem, ...]
     #: What stands for its AlertProviders and the providers of its MetricTemplates: parts of
     #: the controller's settings.
     settings: dict[str, object] = field(default_factory=dict)
@@ -33,7 +29,7 @@ class Translation:
     @property
     def has_errors(self) -> bool:
         """Something has to be mended first."""
-        return any(each.severity is problem.Severity.ERROR for each in self.problems)
+        return any(problem.severity is errors.Severity.ERROR for problem in self.problems)
 
 
 def translate(
@@ -46,21 +42,21 @@ def translate(
         neighbours: Of the other files in its directory: templates, providers, the workload.
     """
     canaries = [each for each in (*documents, *neighbours) if source.is_flaggers(each, "Canary")]
-    reading = shape.Reading((canaries or list(documents))[0], application.Dialect.FLAGGER)
+    reading = readings.Reading((canaries or list(documents))[0], applications.Dialect.FLAGGER)
     if len(canaries) != 1:
         _not_one(reading, canaries)
         return Translation(None, tuple(reading.problems))
     canary = reading.read(schema.Canary, _of_version(reading), ())
     if canary is None:
         return Translation(None, tuple(reading.problems))
-    made = draft.Draft(reading.where(()))
+    made = drafts.Draft(reading.where(()))
     read = source.Source(reading, canary, (*documents, *neighbours), made)
     _fill(read)
     return Translation(made, tuple(reading.problems), read.settings)
 
 
 def _fill(read: source.Source) -> None:
-    read.put(("apiVersion",), application.Dialect.VOLARY.value, ("apiVersion",))
+    read.put(("apiVersion",), applications.Dialect.VOLARY.value, ("apiVersion",))
     read.put(("kind",), "Application", ("kind",))
     if not read.name:
         read.reading.error(("metadata", "name"), "is required, as text")
@@ -76,12 +72,12 @@ def _fill(read: source.Source) -> None:
     alerts.translate(read)
 
 
-def _not_one(reading: shape.Reading, canaries: Sequence[yaml.Document]) -> None:
+def _not_one(reading: readings.Reading, canaries: Sequence[yaml.Document]) -> None:
     if not canaries:
         message = "there is no Canary: MetricTemplates and AlertProviders describe no application"
         reading.error((), message, "name the file with the Canary")
         return
-    places = ", ".join(str(each.where(())) for each in canaries)
+    places = ", ".join(str(canary.where(())) for canary in canaries)
     reading.error(
         (),
         f"{len(canaries)} Canaries in one directory: {places}",
@@ -89,7 +85,7 @@ def _not_one(reading: shape.Reading, canaries: Sequence[yaml.Document]) -> None:
     )
 
 
-def _of_version(reading: shape.Reading) -> dict[str, object]:
+def _of_version(reading: readings.Reading) -> dict[str, object]:
     """Return the Canary in the version that is read; older ones differ in nothing known."""
     value: dict[str, object] = reading.document.value
     version = value.get("apiVersion")
@@ -97,3 +93,44 @@ def _of_version(reading: shape.Reading) -> dict[str, object]:
         message = f"{version} is read as {schema.API_VERSION}"
         reading.warn(("apiVersion",), message, f"write {schema.API_VERSION}")
     return {**value, "apiVersion": schema.API_VERSION}
+
+
+_ORDER = (
+    "targets",
+    "input",
+    "workloads",
+    "service",
+    "variantLabel",
+    "trafficRouting",
+    "trigger",
+    "timeout",
+    "pipeline",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """The parts of the printed text."""
+
+    body: json.JsonObject
+    #: Lines without ``#``: what differs, and settings of the controller that go with it.
+    remarks: tuple[str, ...]
+    settings: Mapping[str, object]
+
+
+def to_yaml(made: Translation, problems: Iterable[errors.Problem]) -> Converted:
+    """Return what is printed for a translation without errors.
+
+    `problems` are all that reading the Canary as an application found.
+    """
+    assert made.draft is not None
+    value = made.draft.value
+    spec = {name: value["spec"][name] for name in _ORDER if name in value["spec"]}
+    rest = {name: each for name, each in value["spec"].items() if name not in spec}
+    remarks = [f"{problem.where}: {problem.message}" for problem in problems]
+    return Converted({**value, "spec": {**spec, **rest}}, tuple(remarks), made.settings)
+
+
+def comment(lines: Sequence[str]) -> str:
+    """Return lines as YAML comments."""
+    return "".join(f"# {line}".rstrip() + "\n" for line in lines)

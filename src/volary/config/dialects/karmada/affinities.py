@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
-from volary.config import wave_sections
 from volary.config.dialects.karmada import schema
-from volary.model import placement, selection
+from volary.config.placement import wave_sections
+from volary.model.fleet import selectors
+from volary.model.placement import rollouts
 
 
 class Strength(IntEnum):
@@ -27,8 +28,12 @@ def clusters(read: schema.ClusterAffinity | None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "names": list(read.cluster_names),
         "matchLabels": dict(labels.match_labels),
-        "matchExpressions": [requirement(each) for each in labels.match_expressions],
-        "matchFields": [requirement(each) for each in fields.match_expressions],
+        "matchExpressions": [
+            requirement(match_expression) for match_expression in labels.match_expressions
+        ],
+        "matchFields": [
+            requirement(match_expression) for match_expression in fields.match_expressions
+        ],
         "exclude": list(read.exclude),
     }
     return {key: value for key, value in found.items() if value}
@@ -47,7 +52,7 @@ def strength(read: schema.ResourceSelector) -> Strength:
     return Strength.LABELS if read.label_selector is not None else Strength.ALL
 
 
-def takes(
+def selects(
     read: schema.ResourceSelector, body: Mapping[str, Any], policy_namespace: str
 ) -> Strength:
     """Return how strongly a selector takes an object (Karmada: ResourceSelectorPriority).
@@ -74,9 +79,11 @@ def _labelled(read: schema.LabelSelector, metadata: Mapping[str, Any]) -> bool:
     if not read.match_labels.items() <= labels.items():
         return False
     return all(
-        selection.holds(
-            placement.Requirement(each.key, each.operator, tuple(each.values)),
-            {labels[each.key]} if each.key in labels else None,
+        selectors.is_met(
+            rollouts.Requirement(
+                match_expression.key, match_expression.operator, tuple(match_expression.values)
+            ),
+            {labels[match_expression.key]} if match_expression.key in labels else None,
         )
-        for each in read.match_expressions
+        for match_expression in read.match_expressions
     )

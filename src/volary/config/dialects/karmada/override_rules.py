@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from volary.config import yaml
-from volary.config.dialects.flagger import draft
+from volary.config.dialects import drafts
 from volary.config.dialects.karmada import affinities, policies, schema
+from volary.config.text import yaml
 
 Override = policies.Policy[schema.OverridePolicy]
 _OVERRIDES: yaml.Path = ("spec", "placement", "overrides")
@@ -32,7 +32,7 @@ class _Part:
         return not self.policy.is_for_all_namespaces, self.strength, self.policy.name
 
 
-def translate(made: draft.Draft, found: Sequence[Override], *, several_namespaces: bool) -> None:
+def translate(made: drafts.Draft, found: Sequence[Override], *, several_namespaces: bool) -> None:
     """Write all overrides; `several_namespaces` when the objects are not all in one."""
     parts = [part for each in found for part in _parts(each)]
     entries: list[tuple[dict[str, Any], Override, yaml.Path]] = []
@@ -58,8 +58,8 @@ def compare(found: Sequence[Override], objects: Sequence[yaml.Document]) -> None
     for policy in found:
         selectors = policy.read.spec.resource_selectors
         takes = any(
-            affinities.takes(each, document.value, policy.namespace)
-            for each in selectors
+            affinities.selects(selector, document.value, policy.namespace)
+            for selector in selectors
             for document in objects
         )
         if selectors and not takes:
@@ -92,14 +92,14 @@ def _resources(part: _Part, *, several_namespaces: bool) -> Iterator[dict[str, A
     own = part.policy.namespace
     if not part.selectors and own and several_namespaces:
         yield {"namespace": own}
-    for each in part.selectors:
-        labels = each.label_selector if not each.name else None
-        namespace = (each.namespace or own) if several_namespaces else ""
+    for selector in part.selectors:
+        labels = selector.label_selector if not selector.name else None
+        namespace = (selector.namespace or own) if several_namespaces else ""
         found: dict[str, Any] = {
-            "apiVersion": each.api_version,
-            "kind": each.kind,
+            "apiVersion": selector.api_version,
+            "kind": selector.kind,
             "namespace": namespace,
-            "name": each.name,
+            "name": selector.name,
             "matchLabels": dict(labels.match_labels) if labels else {},
             "matchExpressions": [affinities.requirement(one) for one in labels.match_expressions]
             if labels

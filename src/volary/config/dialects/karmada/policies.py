@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from volary.config import shape, yaml
+from volary.config.decoding import readings
 from volary.config.dialects.karmada import schema
-from volary.model import application, errors, problem
+from volary.config.text import yaml
+from volary.model import applications, errors
 
 GROUP = "policy.karmada.io"
 #: Below an application's directory, policies may be in one of this name.
@@ -33,7 +34,7 @@ class Policy(Generic[P]):
 
     read: P
     #: Collects what is wrong with it.
-    reading: shape.Reading
+    reading: readings.Reading
 
     @property
     def kind(self) -> str:
@@ -68,15 +69,15 @@ class Policies:
     propagation: Sequence[Policy[schema.PropagationPolicy]]
     override: Sequence[Policy[schema.OverridePolicy]]
     #: Of documents that are no policy that could be read.
-    others: Sequence[shape.Reading] = field(default=())
+    others: Sequence[readings.Reading] = field(default=())
 
 
-def is_looked_into(path: str) -> bool:
+def is_policy_file_name(path: str) -> bool:
     """Say whether a file is looked into for policies when applications are searched for."""
     return _NAMES.fullmatch(posixpath.basename(path)) is not None
 
 
-def places(text: str) -> bool:
+def has_propagation_policy(text: str) -> bool:
     """Say whether a file's text has a propagation policy in it, at a glance."""
     if GROUP not in text:
         return False
@@ -84,26 +85,26 @@ def places(text: str) -> bool:
     return in_list or _KIND.search(text) is not None
 
 
-def may_be_in(text: str) -> bool:
+def may_hold_policies(text: str) -> bool:
     """Say whether any policy may be in a file's text."""
     return GROUP in text
 
 
-def unreadable(files: Mapping[str, str]) -> tuple[problem.Problem, ...]:
+def unreadable(files: Mapping[str, str]) -> tuple[errors.Problem, ...]:
     """Return why files with policies cannot be read: without them it would go elsewhere."""
-    found: list[problem.Problem] = []
+    found: list[errors.Problem] = []
     for file, content in files.items():
         try:
-            if may_be_in(content):
+            if may_hold_policies(content):
                 yaml.load_all(content, file)
         except errors.UserError as error:
             found += error.problems
     return tuple(found)
 
 
-def expanded(documents: Iterable[yaml.Document]) -> list[yaml.Document]:
+def expand_lists(documents: Iterable[yaml.Document]) -> list[yaml.Document]:
     """Return the documents with the items of Lists in place of the Lists."""
-    return [item for each in documents for item in _items(each)]
+    return [item for document in documents for item in _items(document)]
 
 
 def _items(document: yaml.Document) -> Iterable[yaml.Document]:
@@ -130,9 +131,9 @@ def read(documents: Iterable[yaml.Document]) -> Policies:
     """Return the policies among `documents`; what cannot be read is in `Policies.others`."""
     propagation: list[Policy[schema.PropagationPolicy]] = []
     override: list[Policy[schema.OverridePolicy]] = []
-    others: list[shape.Reading] = []
+    others: list[readings.Reading] = []
     for document in filter(is_policy, documents):
-        reading = shape.Reading(document, application.Dialect.KARMADA)
+        reading = readings.Reading(document, applications.Dialect.KARMADA)
         kind = document.value.get("kind")
         if kind in _PROPAGATION:
             placed = reading.read(schema.PropagationPolicy, document.value, ())
@@ -150,7 +151,7 @@ def read(documents: Iterable[yaml.Document]) -> Policies:
     return Policies(propagation, override, others)
 
 
-def _has_name(metadata: dict[str, object], reading: shape.Reading) -> bool:
+def _has_name(metadata: dict[str, object], reading: readings.Reading) -> bool:
     if text(metadata, "name"):
         return True
     reading.error(("metadata", "name"), "is required, as text")

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from volary.config import yaml
-from volary.config.dialects.flagger import draft
-from volary.config.dialects.karmada import affinities, claims, refusals, schema
-from volary.model import problem
+from volary.config.dialects import drafts
+from volary.config.dialects.karmada import affinities, policy_matching, schema, unsupported_fields
+from volary.config.text import yaml
+from volary.model import errors
 
 _TARGETS: yaml.Path = ("spec", "targets")
 _REPLICAS: yaml.Path = ("spec", "placement", "replicas")
-_HELD_NAMES: yaml.Path = ("spec", "suspension", "dispatchingOnClusters", "clusterNames")
+_MOST_NAMES: yaml.Path = ("spec", "suspension", "dispatchingOnClusters", "clusterNames")
 _SCHEDULING: yaml.Path = ("spec", "placement", "replicaScheduling")
 _AGGREGATED = "Aggregated"
 _AVAILABLE = "AvailableReplicas"
@@ -19,12 +19,12 @@ _NO_EFFECT = "has no effect: "
 _DIVIDED_KINDS = ("Deployment", "StatefulSet", "ReplicaSet", "Job", "Rollout")
 
 
-def targets(made: draft.Draft, found: Sequence[claims.Propagation]) -> None:
+def targets(made: drafts.Draft, found: Sequence[policy_matching.Propagation]) -> None:
     """Write which clusters the application is for; it has one answer for all of its objects."""
     first = found[0]
     chosen = _chosen(first)
     for each in found:
-        refusals.where_it_goes(each)
+        unsupported_fields.check_placement(each)
         if _chosen(each) != chosen:
             each.reading.error(
                 ("spec", "placement"),
@@ -36,7 +36,7 @@ def targets(made: draft.Draft, found: Sequence[claims.Propagation]) -> None:
     if not chosen:
         return
     made.came_from(_TARGETS, first.reading.where(("spec", "placement")))
-    held = first.reading.where(_HELD_NAMES)
+    held = first.reading.where(_MOST_NAMES)
     at = ("spec", "placement", "clusterAffinity")
     names = {
         "names": ("clusterNames",),
@@ -52,7 +52,7 @@ def targets(made: draft.Draft, found: Sequence[claims.Propagation]) -> None:
             made.came_from((*_TARGETS, "exclude", place), held)
 
 
-def suspension(found: Sequence[claims.Propagation]) -> None:
+def suspension(found: Sequence[policy_matching.Propagation]) -> None:
     """Note what is held back."""
     for each in found:
         held = each.read.spec.suspension
@@ -62,8 +62,8 @@ def suspension(found: Sequence[claims.Propagation]) -> None:
         if held.dispatching:
             message = f"{each.title} is suspended: nothing is dispatched"
             where, hint = each.reading.where((*at, "dispatching")), "remove it to release again"
-            each.reading.problems.append(problem.Problem(message, where, hint, holds=True))
-        names = _held(each)
+            each.reading.problems.append(errors.Problem(message, where, hint, holds=True))
+        names = _suspended_clusters(each)
         if names:
             message = f"not deployed to {', '.join(names)}: {each.title} suspends it"
             if _is_divided(each):
@@ -71,16 +71,17 @@ def suspension(found: Sequence[claims.Propagation]) -> None:
             each.reading.warn((*at, "dispatchingOnClusters"), message)
 
 
-def held_back(made: draft.Draft, found: Sequence[claims.Propagation]) -> None:
+def suspended_clusters(made: drafts.Draft, found: Sequence[policy_matching.Propagation]) -> None:
     """Write which clusters are held back, where the file beside the policies chooses them."""
-    names = list(dict.fromkeys(name for each in found for name in _held(each)))
+    names = list(dict.fromkeys(name for each in found for name in _suspended_clusters(each)))
     if names:
-        holding = next(each for each in found if _held(each))
-        made.put((*_TARGETS, "exclude"), names, holding.reading.where(_HELD_NAMES))
+        holding = next(each for each in found if _suspended_clusters(each))
+        made.put((*_TARGETS, "exclude"), names, holding.reading.where(_MOST_NAMES))
 
 
 def replicas(
-    made: draft.Draft, claimed: Sequence[tuple[claims.Propagation, Sequence[yaml.Document] | None]]
+    made: drafts.Draft,
+    claimed: Sequence[tuple[policy_matching.Propagation, Sequence[yaml.Document] | None]],
 ) -> None:
     """Write how replicas are spread, as the policies of workloads say."""
     about = [each for each, objects in claimed if objects is None or _has_replicas(objects)]
@@ -100,7 +101,7 @@ def replicas(
         made.put(_REPLICAS, spread, first.reading.where(_SCHEDULING))
 
 
-def _without_effect(policy: claims.Propagation) -> None:
+def _without_effect(policy: policy_matching.Propagation) -> None:
     """Name what Karmada does not look at either."""
     read = policy.read.spec.placement.replica_scheduling
     if read is None:
@@ -120,7 +121,7 @@ def _without_effect(policy: claims.Propagation) -> None:
         policy.reading.warn(at, _NO_EFFECT + "dynamicWeight is given as well")
 
 
-def _check_weight(policy: claims.Propagation) -> None:
+def _check_weight(policy: policy_matching.Propagation) -> None:
     preference = _preference(policy)
     if preference is None or preference.dynamic_weight in ("", _AVAILABLE):
         return
@@ -129,7 +130,7 @@ def _check_weight(policy: claims.Propagation) -> None:
     policy.reading.error(at, message, f"write {_AVAILABLE}")
 
 
-def _preference(policy: claims.Propagation) -> schema.WeightPreference | None:
+def _preference(policy: policy_matching.Propagation) -> schema.WeightPreference | None:
     """Return how replicas are weighted; None where that does not matter."""
     read = policy.read.spec.placement.replica_scheduling
     if read is None or not _is_divided(policy):
@@ -137,32 +138,32 @@ def _preference(policy: claims.Propagation) -> schema.WeightPreference | None:
     return None if read.replica_division_preference == _AGGREGATED else read.weight_preference
 
 
-def _chosen(policy: claims.Propagation) -> dict[str, Any]:
+def _chosen(policy: policy_matching.Propagation) -> dict[str, Any]:
     found = affinities.clusters(_affinity(policy))
-    left_out = list(dict.fromkeys([*_excluded(policy), *_held(policy)]))
+    left_out = list(dict.fromkeys([*_excluded(policy), *_suspended_clusters(policy)]))
     return {**found, "exclude": left_out} if left_out else found
 
 
-def _affinity(policy: claims.Propagation) -> schema.ClusterAffinity | None:
+def _affinity(policy: policy_matching.Propagation) -> schema.ClusterAffinity | None:
     placed = policy.read.spec.placement
     if placed.cluster_affinity is None and placed.cluster_affinities:
         return placed.cluster_affinities[0]
     return placed.cluster_affinity
 
 
-def _excluded(policy: claims.Propagation) -> list[str]:
+def _excluded(policy: policy_matching.Propagation) -> list[str]:
     affinity = _affinity(policy)
     return list(affinity.exclude) if affinity else []
 
 
-def _held(policy: claims.Propagation) -> list[str]:
+def _suspended_clusters(policy: policy_matching.Propagation) -> list[str]:
     held = policy.read.spec.suspension
     if held is None or held.dispatching_on_clusters is None:
         return []
     return list(held.dispatching_on_clusters.cluster_names)
 
 
-def _is_divided(policy: claims.Propagation) -> bool:
+def _is_divided(policy: policy_matching.Propagation) -> bool:
     read = policy.read.spec.placement.replica_scheduling
     return read is not None and read.replica_scheduling_type == "Divided"
 
@@ -174,7 +175,7 @@ def _has_replicas(objects: Sequence[yaml.Document]) -> bool:
     )
 
 
-def _spread(policy: claims.Propagation) -> dict[str, Any]:
+def _spread(policy: policy_matching.Propagation) -> dict[str, Any]:
     """Return the section for the replicas; empty: every cluster runs all of them."""
     read = policy.read.spec.placement.replica_scheduling
     if read is None or not _is_divided(policy):

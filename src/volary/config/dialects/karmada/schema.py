@@ -4,12 +4,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from volary.config import section, wave_sections
+from volary.config.decoding import base_sections
+from volary.config.placement import wave_sections
 
 API_VERSION = "policy.karmada.io/v1alpha1"
 
 
-class FieldSelector(section.Section):
+class FieldSelector(base_sections.Section):
     """Conditions on `provider`, `region` and `zone`."""
 
     match_expressions: list[wave_sections.Requirement] = Field(
@@ -17,7 +18,7 @@ class FieldSelector(section.Section):
     )
 
 
-class LabelSelector(section.Section):
+class LabelSelector(base_sections.Section):
     """Kubernetes' label selector."""
 
     match_labels: dict[str, str] = Field(default_factory=dict, description="Labels.")
@@ -26,7 +27,7 @@ class LabelSelector(section.Section):
     )
 
 
-class ClusterAffinity(section.Section):
+class ClusterAffinity(base_sections.Section):
     """Which clusters."""
 
     label_selector: LabelSelector | None = Field(default=None, description="By labels.")
@@ -42,17 +43,17 @@ class NamedAffinity(ClusterAffinity):
     overflow_affinities: list[Any] = Field(default_factory=list, description="Tiers.")
 
 
-class ResourceSelector(section.Section):
+class ResourceSelector(base_sections.Section):
     """Which objects."""
 
-    api_version: section.Text = Field(description="Group and version.")
-    kind: section.Text = Field(description="Kind.")
+    api_version: base_sections.Text = Field(description="Group and version.")
+    kind: base_sections.Text = Field(description="Kind.")
     namespace: str = Field(default="", description="Namespace.")
     name: str = Field(default="", description="Name; the labels do not count with it.")
     label_selector: LabelSelector | None = Field(default=None, description="By labels.")
 
 
-class StaticWeight(section.Section):
+class StaticWeight(base_sections.Section):
     """The share of some clusters."""
 
     target_cluster: ClusterAffinity = Field(
@@ -61,14 +62,14 @@ class StaticWeight(section.Section):
     weight: Annotated[int, Field(ge=1, strict=True)] = Field(description="Their share.")
 
 
-class WeightPreference(section.Section):
+class WeightPreference(base_sections.Section):
     """How replicas are weighted."""
 
     static_weight_list: list[StaticWeight] = Field(default_factory=list, description="Weights.")
     dynamic_weight: str = Field(default="", description="By free capacity.")
 
 
-class ReplicaScheduling(section.Section):
+class ReplicaScheduling(base_sections.Section):
     """How replicas are spread (defaults: those of Karmada's CRD)."""
 
     replica_scheduling_type: Literal["Duplicated", "Divided"] = Field(
@@ -80,7 +81,7 @@ class ReplicaScheduling(section.Section):
     weight_preference: WeightPreference | None = Field(default=None, description="Weights.")
 
 
-class SpreadConstraint(section.Section):
+class SpreadConstraint(base_sections.Section):
     """How many groups of clusters are chosen."""
 
     spread_by_field: str = Field(default="", description="Field.")
@@ -89,7 +90,7 @@ class SpreadConstraint(section.Section):
     max_groups: int = Field(default=0, description="Most; 0: any number.")
 
 
-class Toleration(section.Section):
+class Toleration(base_sections.Section):
     """Marks of clusters that do not keep the objects away; Kubernetes' own."""
 
     key: str = Field(default="", description="Key.")
@@ -99,7 +100,7 @@ class Toleration(section.Section):
     toleration_seconds: int | None = Field(default=None, description="How long.")
 
 
-class Placement(section.Section):
+class Placement(base_sections.Section):
     """Where the objects go."""
 
     cluster_affinity: ClusterAffinity | None = Field(default=None, description="Clusters.")
@@ -114,13 +115,13 @@ class Placement(section.Section):
     workload_affinity: dict[str, Any] | None = Field(default=None, description="Near others.")
 
 
-class ClusterNames(section.Section):
+class ClusterNames(base_sections.Section):
     """Clusters by name."""
 
     cluster_names: list[str] = Field(default_factory=list, description="Names.")
 
 
-class Suspension(section.Section):
+class Suspension(base_sections.Section):
     """What is held back."""
 
     dispatching: bool = Field(default=False, description="Everything.")
@@ -129,13 +130,13 @@ class Suspension(section.Section):
     )
 
 
-class DecisionConditions(section.Section):
+class DecisionConditions(base_sections.Section):
     """When an application counts as ill."""
 
     toleration_seconds: int | None = Field(default=None, ge=0, description="Without a break.")
 
 
-class FailoverBehaviour(section.Section):
+class FailoverBehaviour(base_sections.Section):
     """What is done for one reason to move."""
 
     decision_conditions: DecisionConditions | None = Field(default=None, description="When.")
@@ -144,14 +145,14 @@ class FailoverBehaviour(section.Section):
     state_preservation: dict[str, Any] | None = Field(default=None, description="Status kept.")
 
 
-class Failover(section.Section):
+class Failover(base_sections.Section):
     """When it moves."""
 
     application: FailoverBehaviour | None = Field(default=None, description="When it is ill.")
     cluster: FailoverBehaviour | None = Field(default=None, description="By taints.")
 
 
-class PropagationSpec(section.Section):
+class PropagationSpec(base_sections.Section):
     """What a PropagationPolicy says."""
 
     resource_selectors: list[ResourceSelector] = Field(min_length=1, description="Objects.")
@@ -172,7 +173,7 @@ class PropagationSpec(section.Section):
     schedule_priority: dict[str, Any] | None = Field(default=None, description="Queue.")
 
 
-class PropagationPolicy(section.Section):
+class PropagationPolicy(base_sections.Section):
     """A PropagationPolicy or ClusterPropagationPolicy."""
 
     api_version: Literal["policy.karmada.io/v1alpha1"] = Field(description="Version.")
@@ -182,13 +183,13 @@ class PropagationPolicy(section.Section):
     status: Any = Field(default=None, description="What Karmada noted.")
 
 
-class Predicate(section.Section):
+class Predicate(base_sections.Section):
     """Which image."""
 
-    path: section.Text = Field(description="JSON pointer.")
+    path: base_sections.Text = Field(description="JSON pointer.")
 
 
-class ImageOverrider(section.Section):
+class ImageOverrider(base_sections.Section):
     """A change of images."""
 
     predicate: Predicate | None = Field(default=None, description="Which one.")
@@ -197,7 +198,7 @@ class ImageOverrider(section.Section):
     value: str = Field(default="", description="Value.")
 
 
-class ArgumentsOverrider(section.Section):
+class ArgumentsOverrider(base_sections.Section):
     """A change of a command or of arguments."""
 
     container_name: str = Field(description="Container.")
@@ -205,14 +206,14 @@ class ArgumentsOverrider(section.Section):
     value: list[str] = Field(default_factory=list, description="Values.")
 
 
-class MapOverrider(section.Section):
+class MapOverrider(base_sections.Section):
     """A change of labels or annotations."""
 
     operator: str = Field(description="add, remove or replace.")
     value: dict[str, str] = Field(default_factory=dict, description="Values.")
 
 
-class FieldPatch(section.Section):
+class FieldPatch(base_sections.Section):
     """One operation inside a text."""
 
     sub_path: str = Field(description="JSON pointer.")
@@ -220,7 +221,7 @@ class FieldPatch(section.Section):
     value: Any = Field(default=None, description="Value.")
 
 
-class FieldOverrider(section.Section):
+class FieldOverrider(base_sections.Section):
     """A change of a document inside a text."""
 
     field_path: str = Field(description="JSON pointer.")
@@ -228,7 +229,7 @@ class FieldOverrider(section.Section):
     yaml: list[FieldPatch] = Field(default_factory=list, description="As YAML.")
 
 
-class Plaintext(section.Section):
+class Plaintext(base_sections.Section):
     """One operation on the object."""
 
     path: str = Field(description="JSON pointer.")
@@ -236,7 +237,7 @@ class Plaintext(section.Section):
     value: Any = Field(default=None, description="Value.")
 
 
-class Overriders(section.Section):
+class Overriders(base_sections.Section):
     """What is changed."""
 
     image_overrider: list[ImageOverrider] = Field(default_factory=list, description="Images.")
@@ -252,14 +253,14 @@ class Overriders(section.Section):
     plaintext: list[Plaintext] = Field(default_factory=list, description="Anything else.")
 
 
-class OverrideRule(section.Section):
+class OverrideRule(base_sections.Section):
     """What some clusters have different."""
 
     target_cluster: ClusterAffinity | None = Field(default=None, description="Clusters.")
     overriders: Overriders = Field(default_factory=Overriders, description="Changes.")
 
 
-class OverrideSpec(section.Section):
+class OverrideSpec(base_sections.Section):
     """What an OverridePolicy says."""
 
     resource_selectors: list[ResourceSelector] = Field(
@@ -270,7 +271,7 @@ class OverrideSpec(section.Section):
     overriders: Overriders | None = Field(default=None, description="Before rules.")
 
 
-class OverridePolicy(section.Section):
+class OverridePolicy(base_sections.Section):
     """An OverridePolicy or ClusterOverridePolicy."""
 
     api_version: Literal["policy.karmada.io/v1alpha1"] = Field(description="Version.")

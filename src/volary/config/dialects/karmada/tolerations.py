@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from volary.config import yaml
-from volary.config.dialects.flagger import draft
-from volary.config.dialects.karmada import claims, schema
-from volary.model import taints
+from volary.config.dialects import drafts
+from volary.config.dialects.karmada import policy_matching, schema
+from volary.config.text import yaml
+from volary.model.fleet import taints
 
 _PATH: yaml.Path = ("spec", "placement", "tolerations")
 _WRITTEN: yaml.Path = ("spec", "placement", "clusterTolerations")
@@ -17,7 +17,7 @@ _KEYS = {
 }
 
 
-def translate(made: draft.Draft, found: Sequence[claims.Propagation]) -> None:
+def translate(made: drafts.Draft, found: Sequence[policy_matching.Propagation]) -> None:
     """Write which marks the application tolerates; its objects go together."""
     first = found[0]
     wanted = _of(first)
@@ -35,7 +35,7 @@ def translate(made: draft.Draft, found: Sequence[claims.Propagation]) -> None:
         made.put(_PATH, wanted, first.reading.where(_WRITTEN))
 
 
-def _of(policy: claims.Propagation) -> list[dict[str, Any]]:
+def _of(policy: policy_matching.Propagation) -> list[dict[str, Any]]:
     read = policy.read.spec.placement.cluster_tolerations
     return [_section(each) for each in read if _is_carried_over(each)]
 
@@ -55,7 +55,7 @@ def _is_carried_over(read: schema.Toleration) -> bool:
     return read.effect in ("", *taints.Effect) and read.operator in ("", *taints.TolerationOperator)
 
 
-def _check(policy: claims.Propagation, read: schema.Toleration, path: yaml.Path) -> None:
+def _check(policy: policy_matching.Propagation, read: schema.Toleration, path: yaml.Path) -> None:
     if read.operator not in ("", *taints.TolerationOperator):
         message = f"the operator {read.operator} is unknown"
         policy.reading.error((*path, "operator"), message, "write Equal or Exists")

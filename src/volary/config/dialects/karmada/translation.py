@@ -3,24 +3,24 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from volary.config import yaml
-from volary.config.dialects.flagger import draft
+from volary.config.dialects import drafts
 from volary.config.dialects.karmada import (
-    claims,
-    moving,
     override_rules,
     policies,
+    policy_matching,
     propagation,
-    refusals,
+    spread_and_failover,
     tolerations,
+    unsupported_fields,
 )
-from volary.model import application, problem
+from volary.config.text import yaml
+from volary.model import applications, errors
 
 _OVERRIDES: yaml.Path = ("spec", "placement", "overrides")
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OwnSections:
     """What an application file beside the policies says itself; its word counts."""
 
     #: As the user knows it; empty: there is none, the policies are all there is.
@@ -37,17 +37,17 @@ class Own:
 class Translation:
     """What the policies mean in our own dialect, and what is wrong or different."""
 
-    draft: draft.Draft
-    problems: tuple[problem.Problem, ...]
+    draft: drafts.Draft
+    problems: tuple[errors.Problem, ...]
 
     @property
     def has_errors(self) -> bool:
         """Something has to be mended first."""
-        return any(each.severity is problem.Severity.ERROR for each in self.problems)
+        return any(problem.severity is errors.Severity.ERROR for problem in self.problems)
 
 
 def translate(
-    documents: Sequence[yaml.Document], directory: str, name: str, own: Own | None = None
+    documents: Sequence[yaml.Document], directory: str, name: str, own: OwnSections | None = None
 ) -> Translation:
     """Translate the policies among `documents`.
 
@@ -57,14 +57,14 @@ def translate(
         name: Of the application.
         own: What the application file beside them says.
     """
-    own = own or Own()
-    first = next(each for each in documents if policies.is_policy(each))
-    made = draft.Draft(first.where(()))
+    own = own or OwnSections()
+    first = next(document for document in documents if policies.is_policy(document))
+    made = drafts.Draft(first.where(()))
     found = policies.read(documents)
-    made.put(("apiVersion",), application.Dialect.VOLARY.value)
+    made.put(("apiVersion",), applications.Dialect.VOLARY.value)
     made.put(("kind",), "Application")
     made.put(("metadata", "name"), name)
-    objects = None if own.has_input else claims.manifests(documents, directory)
+    objects = None if own.has_input else policy_matching.manifests(documents, directory)
     _namespace(made, found, objects, own)
     _propagate(made, found, objects, own)
     several = _has_several_namespaces(found, objects)
@@ -76,67 +76,71 @@ def translate(
         *(each.reading for each in found.override),
         *found.others,
     ]
-    problems = tuple(each for reading in readings for each in reading.problems)
+    problems = tuple(problem for reading in readings for problem in reading.problems)
     return Translation(made, problems)
 
 
 def _propagate(
-    made: draft.Draft,
+    made: drafts.Draft,
     found: policies.Policies,
     objects: Sequence[yaml.Document] | None,
-    own: Own,
+    own: OwnSections,
 ) -> None:
     if not found.propagation:
         return
     for each in found.propagation:
-        refusals.other_namespaces(each)
-    claimed = [(each, _nothing()) for each in found.propagation]
+        unsupported_fields.check_namespaces(each)
+    claimed = [(each, _no_objects()) for each in found.propagation]
     if objects is not None:
-        decided = claims.claim(objects, found.propagation)
+        decided = policy_matching.match_policies(objects, found.propagation)
         _compare(found, decided, own)
         claimed = list(decided.claimed) or claimed
     about = [each for each, _ in claimed]
     for each in about:
-        refusals.how_it_goes(each)
+        unsupported_fields.check_propagation(each)
         _overrides_are_there(each, found)
     propagation.suspension(about)
     tolerations.translate(made, about)
-    moving.translate(made, about)
-    _own_moves(about, own)
+    spread_and_failover.translate(made, about)
+    _warn_overruled_moves(about, own)
     if own.has_targets:
-        propagation.held_back(made, about)
-        _own_word(about, own, "targets", ("spec", "placement"))
+        propagation.suspended_clusters(made, about)
+        _warn_overruled(about, own, "targets", ("spec", "placement"))
     else:
         propagation.targets(made, about)
     if not own.has_replicas:
         propagation.replicas(made, claimed)
     elif any(each.read.spec.placement.replica_scheduling for each in about):
         at = ("spec", "placement", "replicaScheduling")
-        _own_word(about, own, "placement.replicas", at)
+        _warn_overruled(about, own, "placement.replicas", at)
 
 
-def _nothing() -> Sequence[yaml.Document] | None:
+def _no_objects() -> Sequence[yaml.Document] | None:
     return None
 
 
-def _own_word(about: Sequence[claims.Propagation], own: Own, section: str, path: yaml.Path) -> None:
+def _warn_overruled(
+    about: Sequence[policy_matching.Propagation], own: OwnSections, section: str, path: yaml.Path
+) -> None:
     for each in about:
         message = f"{each.title} has no say in this: {own.file} has spec.{section}"
         each.reading.warn(path, message, "keep one of them")
 
 
-def _own_moves(about: Sequence[claims.Propagation], own: Own) -> None:
+def _warn_overruled_moves(about: Sequence[policy_matching.Propagation], own: OwnSections) -> None:
     """Note what of a policy about spread and failover does not count."""
     spreading = [each for each in about if each.read.spec.placement.spread_constraints]
     if own.has_spread:
         at = ("spec", "placement", "spreadConstraints")
-        _own_word(spreading, own, "placement.spread", at)
+        _warn_overruled(spreading, own, "placement.spread", at)
     if own.has_failover:
         leaving = [each for each in about if each.read.spec.failover is not None]
-        _own_word(leaving, own, "placement.failover", ("spec", "failover"))
+        _warn_overruled(leaving, own, "placement.failover", ("spec", "failover"))
 
 
-def _compare(found: policies.Policies, decided: claims.Claims, own: Own) -> None:
+def _compare(
+    found: policies.Policies, decided: policy_matching.PolicyMatches, own: OwnSections
+) -> None:
     """Note policies without objects, and objects without a policy."""
     used = [each for each, _ in decided.claimed]
     for each in found.propagation:
@@ -149,7 +153,7 @@ def _compare(found: policies.Policies, decided: claims.Claims, own: Own) -> None
         body = document.value
         name = policies.text(body.get("metadata"), "name")
         found.propagation[0].reading.problems.append(
-            problem.Problem(
+            errors.Problem(
                 f"no policy is for {body.get('kind')} {name}, so Karmada would leave it out",
                 document.where(()),
                 "add it to the resourceSelectors of a policy, or move it to another directory",
@@ -157,7 +161,7 @@ def _compare(found: policies.Policies, decided: claims.Claims, own: Own) -> None
         )
 
 
-def _overrides_are_there(policy: claims.Propagation, found: policies.Policies) -> None:
+def _overrides_are_there(policy: policy_matching.Propagation, found: policies.Policies) -> None:
     known = {each.name for each in found.override}
     for i, name in enumerate(policy.read.spec.dependent_overrides):
         if name not in known:
@@ -166,10 +170,10 @@ def _overrides_are_there(policy: claims.Propagation, found: policies.Policies) -
 
 
 def _namespace(
-    made: draft.Draft,
+    made: drafts.Draft,
     found: policies.Policies,
     objects: Sequence[yaml.Document] | None,
-    own: Own,
+    own: OwnSections,
 ) -> None:
     """Policies and objects go together: what names no namespace is in that of the policies."""
     wanted = {each.namespace for each in found.propagation if each.namespace}
@@ -196,7 +200,7 @@ def _namespaces(objects: Sequence[yaml.Document]) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside(yaml.Document):
+class MergedDocument(yaml.Document):
     """An application file of which some sections come from policies beside it."""
 
     policies: yaml.Document
@@ -204,18 +208,18 @@ class Beside(yaml.Document):
     #: Overrides of the policies; those of the file come after them.
     overrides: int = 0
 
-    def where(self, path: yaml.Path = ()) -> problem.Location:
+    def where(self, path: yaml.Path = ()) -> errors.Location:
         """Return the place of `path`, in the policies if it came from them."""
         if path[: len(_OVERRIDES)] == _OVERRIDES and len(path) > len(_OVERRIDES):
             place, rest = int(path[len(_OVERRIDES)]), path[len(_OVERRIDES) + 1 :]
             if place < self.overrides:
                 return self.policies.where(path)
-            return super(Beside, self).where((*_OVERRIDES, place - self.overrides, *rest))
-        taken = any(path[: len(each)] == each for each in self.sections)
-        return self.policies.where(path) if taken else super(Beside, self).where(path)
+            return super(MergedDocument, self).where((*_OVERRIDES, place - self.overrides, *rest))
+        taken = any(path[: len(section)] == section for section in self.sections)
+        return self.policies.where(path) if taken else super(MergedDocument, self).where(path)
 
 
-def beside(document: yaml.Document, found: yaml.Document, own: Own) -> yaml.Document:
+def merged(document: yaml.Document, found: yaml.Document, own: OwnSections) -> yaml.Document:
     """Return the document of an application file with the sections that policies give it."""
     written = found.value.get("spec", {})
     placed = written.get("placement", {})
@@ -228,19 +232,19 @@ def beside(document: yaml.Document, found: yaml.Document, own: Own) -> yaml.Docu
     )
     sections = tuple(path for is_theirs, path in taken if is_theirs)
     count = len(placed.get("overrides", ()))
-    return Beside(
+    return MergedDocument(
         document.value, document.file, document.line, document.mark, found, sections, count
     )
 
 
-def own_of(document: yaml.Document) -> Own:
+def own_sections(document: yaml.Document) -> OwnSections:
     """Return what an application file says itself."""
     spec = document.value.get("spec") if isinstance(document.value, dict) else None
     spec = spec if isinstance(spec, dict) else {}
     placed = spec.get("placement")
     given = spec.get("input")
     given = given if isinstance(given, dict) else {}
-    return Own(
+    return OwnSections(
         document.file,
         has_targets=bool(spec.get("targets")),
         has_replicas=_has(placed, "replicas"),

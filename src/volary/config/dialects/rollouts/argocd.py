@@ -6,11 +6,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from volary.config import section, shape, yaml
+from volary.config.decoding import base_sections, readings
 from volary.config.dialects.karmada import affinities
 from volary.config.dialects.rollouts import plans
-from volary.config.wave_sections import Requirement
-from volary.model import application, placement
+from volary.config.placement.wave_sections import Requirement
+from volary.config.text import yaml
+from volary.model import applications
+from volary.model.placement import rollouts
 
 _AT: yaml.Path = ("spec", "strategy")
 _STEPS: yaml.Path = (*_AT, "rollingSync", "steps")
@@ -21,20 +23,20 @@ _LABEL = re.compile(
 _NAME = re.compile(r"\{\{-?\s*\.?name(?:Normalized)?\s*-?\}\}")
 
 
-class Step(section.Section):
+class Step(base_sections.Section):
     """Applications that are synced together."""
 
     match_expressions: list[Requirement] = Field(default_factory=list, description="Which.")
     max_update: int | str | None = Field(default=None, description="How many at once.")
 
 
-class RollingSync(section.Section):
+class RollingSync(base_sections.Section):
     """The steps."""
 
     steps: list[Step] = Field(min_length=1, description="In order.")
 
 
-class Strategy(section.Section):
+class Strategy(base_sections.Section):
     """How Applications are synced."""
 
     type: Literal["RollingSync", "AllAtOnce"] = Field(default="AllAtOnce", description="How.")
@@ -45,7 +47,7 @@ class Strategy(section.Section):
 def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> plans.Plan:
     """Return the waves of the one ApplicationSet; its problems are in the plan's reading."""
     document = plans.only(documents, ("ApplicationSet",))
-    reading = shape.Reading(document, application.Dialect.VOLARY)
+    reading = readings.Reading(document, applications.Dialect.VOLARY)
     plan = plans.Plan(reading, approvers)
     read = reading.read(Strategy, reading.written(_AT) or {}, _AT)
     if read is None:
@@ -91,7 +93,7 @@ def _condition(
     plan: plans.Plan, read: Requirement, labels: Mapping[str, Any], at: yaml.Path
 ) -> dict[str, Any]:
     """Return a condition on a cluster's label for one on an Application's."""
-    if read.operator not in (placement.Operator.IN, placement.Operator.NOT_IN):
+    if read.operator not in (rollouts.Operator.IN, rollouts.Operator.NOT_IN):
         message = f"{read.operator.value} is not an operator of a step"
         plan.reading.error((*at, "operator"), message, "write In or NotIn")
     made = str(labels.get(read.key, ""))

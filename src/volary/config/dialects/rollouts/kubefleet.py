@@ -5,26 +5,27 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from volary.config import section, shape, yaml
+from volary.config.decoding import base_sections, readings
 from volary.config.dialects.karmada import schema as selectors
 from volary.config.dialects.rollouts import plans
-from volary.model import application
+from volary.config.text import yaml
+from volary.model import applications
 
 _KINDS = ("ClusterStagedUpdateStrategy", "StagedUpdateStrategy")
 _STAGES: yaml.Path = ("spec", "stages")
 
 
-class Task(section.Section):
+class Task(base_sections.Section):
     """What happens before or after a stage."""
 
     type: Literal["TimedWait", "Approval"] = Field(description="Which.")
     wait_time: str = Field(default="", description="How long.")
 
 
-class Stage(section.Section):
+class Stage(base_sections.Section):
     """Clusters that are updated together."""
 
-    name: section.Text = Field(description="Its name.")
+    name: base_sections.Text = Field(description="Its name.")
     label_selector: selectors.LabelSelector | None = Field(
         default=None, description="Which clusters; none given: no cluster."
     )
@@ -34,16 +35,16 @@ class Stage(section.Section):
     after_stage_tasks: list[Task] = Field(default_factory=list, description="After it.")
 
 
-class Spec(section.Section):
+class Spec(base_sections.Section):
     """The stages."""
 
     stages: list[Stage] = Field(min_length=1, description="In order.")
 
 
-class Strategy(section.Section):
+class Strategy(base_sections.Section):
     """A staged update strategy."""
 
-    api_version: section.Text = Field(description="Version.")
+    api_version: base_sections.Text = Field(description="Version.")
     kind: str = Field(description="Kind.")
     metadata: dict[str, Any] = Field(default_factory=dict, description="Metadata.")
     spec: Spec = Field(description="Its stages.")
@@ -53,7 +54,7 @@ class Strategy(section.Section):
 def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> plans.Plan:
     """Return the waves of the one strategy; its problems are noted in the plan's reading."""
     document = plans.only(documents, _KINDS)
-    reading = shape.Reading(document, application.Dialect.VOLARY)
+    reading = readings.Reading(document, applications.Dialect.VOLARY)
     plan = plans.Plan(reading, approvers)
     read = reading.read(Strategy, document.value, ())
     if read is None:
@@ -69,9 +70,9 @@ def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> pla
 
 
 def _add(plan: plans.Plan, read: Stage, path: yaml.Path) -> None:
-    if any(each.type == "Approval" for each in read.before_stage_tasks):
+    if any(before_stage_task.type == "Approval" for before_stage_task in read.before_stage_tasks):
         plan.approve_before(read.name, (*path, "beforeStageTasks"))
-    if any(each.type == "TimedWait" for each in read.before_stage_tasks):
+    if any(before_stage_task.type == "TimedWait" for before_stage_task in read.before_stage_tasks):
         at = (*path, "beforeStageTasks")
         plan.reading.error(at, "only an Approval can be before a stage", "remove the TimedWait")
     for place, each in enumerate(read.after_stage_tasks):
@@ -80,19 +81,23 @@ def _add(plan: plans.Plan, read: Stage, path: yaml.Path) -> None:
             plan.reading.error(at, "a TimedWait needs a waitTime", "write waitTime: 1h")
         if each.type == "Approval" and each.wait_time:
             plan.reading.error(at, "an Approval has no waitTime", "add a TimedWait")
-    waits = [each.wait_time for each in read.after_stage_tasks if each.type == "TimedWait"]
+    waits = [
+        after_stage_task.wait_time
+        for after_stage_task in read.after_stage_tasks
+        if after_stage_task.type == "TimedWait"
+    ]
     plan.add(
         read.name,
         targets=plans.labels(read.label_selector),
         maxConcurrency=read.max_concurrency,
         orderBy=read.sorting_label_key or None,
-        soak=next((each for each in waits if each), None),
+        soak=next((wait for wait in waits if wait), None),
         onFailure="stop",
     )
     if read.sorting_label_key:
         message = "a cluster without this label, or with a text in it, comes last here"
         plan.reading.warn((*path, "sortingLabelKey"), message)
-    if any(each.type == "Approval" for each in read.after_stage_tasks):
+    if any(after_stage_task.type == "Approval" for after_stage_task in read.after_stage_tasks):
         plan.approve_after((*path, "afterStageTasks"))
         if waits:
             message = "it is waited first, and asked then; there both at the same time"

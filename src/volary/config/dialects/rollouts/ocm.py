@@ -6,23 +6,24 @@ from typing import Any, Literal, assert_never
 
 from pydantic import Field
 
-from volary.config import section, shape, yaml
+from volary.config.decoding import base_sections, readings
 from volary.config.dialects.karmada import schema as selectors
 from volary.config.dialects.rollouts import placements, plans
-from volary.model import application
+from volary.config.text import yaml
+from volary.model import applications
 
 _REFS: yaml.Path = ("spec", "placementRefs")
 _SAFE = "stop"
 
 
-class Group(section.Section):
+class Group(base_sections.Section):
     """Names a decision group."""
 
     group_name: str = Field(default="", description="By name.")
     group_index: int | None = Field(default=None, description="By index.")
 
 
-class Rollout(section.Section):
+class Rollout(base_sections.Section):
     """How one type goes on."""
 
     max_concurrency: int | str = Field(default=0, description="How many at once; 0: all.")
@@ -32,7 +33,7 @@ class Rollout(section.Section):
     mandatory_decision_groups: list[Group] = Field(default_factory=list, description="First.")
 
 
-class Strategy(section.Section):
+class Strategy(base_sections.Section):
     """A rolloutStrategy."""
 
     type: Literal["All", "Progressive", "ProgressivePerGroup"] = Field(
@@ -46,7 +47,7 @@ class Strategy(section.Section):
 def convert(documents: Sequence[yaml.Document], approvers: Sequence[str]) -> plans.Plan:
     """Return the waves of the one ManifestWorkReplicaSet, with its Placement in the same file."""
     document = plans.only(documents, ("ManifestWorkReplicaSet",))
-    reading = shape.Reading(document, application.Dialect.VOLARY)
+    reading = readings.Reading(document, applications.Dialect.VOLARY)
     plan = plans.Plan(reading, approvers)
     refs = reading.written(_REFS)
     if not isinstance(refs, list) or len(refs) != 1 or not isinstance(refs[0], dict):
@@ -71,7 +72,7 @@ def _waves(
         case "All":
             rollout, key = read.all or Rollout(), "all"
             _add(plan, "all", rollout, failures="100%")
-            message = "a cluster that fails is taken back here, and stays as it is there"
+            message = "a cluster that fails is rolled back here, and stays as it is there"
             plan.reading.warn(at, message)
         case "Progressive":
             rollout, key = read.progressive or Rollout(), "progressive"

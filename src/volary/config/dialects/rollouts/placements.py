@@ -5,14 +5,15 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from volary.config import section, shape, yaml
+from volary.config.decoding import base_sections, readings
 from volary.config.dialects.karmada import policies
 from volary.config.dialects.karmada import schema as selectors
 from volary.config.dialects.rollouts import plans
-from volary.model import application
+from volary.config.text import yaml
+from volary.model import applications
 
 
-class ClusterSelector(section.Section):
+class ClusterSelector(base_sections.Section):
     """Clusters by labels and claims."""
 
     label_selector: selectors.LabelSelector | None = Field(default=None, description="Labels.")
@@ -20,14 +21,14 @@ class ClusterSelector(section.Section):
     cel_selector: dict[str, Any] | None = Field(default=None, description="Expressions.")
 
 
-class DecisionGroup(section.Section):
+class DecisionGroup(base_sections.Section):
     """Clusters that are decided on together."""
 
-    group_name: section.Text = Field(description="Its name.")
+    group_name: base_sections.Text = Field(description="Its name.")
     group_cluster_selector: ClusterSelector | None = Field(default=None, description="Which.")
 
 
-class Groups(section.Section):
+class Groups(base_sections.Section):
     """How clusters are grouped."""
 
     decision_groups: list[DecisionGroup] = Field(default_factory=list, description="Named.")
@@ -36,13 +37,13 @@ class Groups(section.Section):
     )
 
 
-class Decision(section.Section):
+class Decision(base_sections.Section):
     """How it is decided."""
 
     group_strategy: Groups = Field(default_factory=Groups, description="In groups.")
 
 
-class Predicate(section.Section):
+class Predicate(base_sections.Section):
     """Clusters that may be chosen."""
 
     required_cluster_selector: ClusterSelector = Field(
@@ -50,7 +51,7 @@ class Predicate(section.Section):
     )
 
 
-class Spec(section.Section):
+class Spec(base_sections.Section):
     """What a Placement says."""
 
     cluster_sets: list[str] = Field(default_factory=list, description="Sets.")
@@ -67,10 +68,10 @@ class Spec(section.Section):
         return self.decision_strategy.group_strategy
 
 
-class Placement(section.Section):
+class Placement(base_sections.Section):
     """A Placement."""
 
-    api_version: section.Text = Field(description="Version.")
+    api_version: base_sections.Text = Field(description="Version.")
     kind: str = Field(description="Kind.")
     metadata: dict[str, Any] = Field(default_factory=dict, description="Metadata.")
     spec: Spec = Field(default_factory=Spec, description="What it says.")
@@ -79,12 +80,12 @@ class Placement(section.Section):
 
 def find(plan: plans.Plan, documents: Sequence[yaml.Document], name: str) -> Placement | None:
     """Return the Placement of that name; None when it is not in the file. Problems are noted."""
-    for each in documents:
-        value = each.value
+    for document in documents:
+        value = document.value
         if not isinstance(value, dict) or value.get("kind") != "Placement":
             continue
         if policies.text(value.get("metadata"), "name") == name:
-            reading = shape.Reading(each, application.Dialect.VOLARY)
+            reading = readings.Reading(document, applications.Dialect.VOLARY)
             found = reading.read(Placement, value, ())
             if found is not None:
                 _refuse(reading, found.spec)
@@ -103,13 +104,13 @@ def targets(plan: plans.Plan, read: Placement) -> dict[str, Any]:
     return plans.labels(chosen or selectors.LabelSelector())
 
 
-def _refuse(reading: shape.Reading, read: Spec) -> None:
+def _refuse(reading: readings.Reading, read: Spec) -> None:
     if len(read.predicates) > 1:
         message = "any of several predicates is not carried over"
         reading.error(("spec", "predicates"), message, "give the clusters a label of their own")
     groups = read.groups.decision_groups
-    chosen = [each.required_cluster_selector for each in read.predicates]
-    chosen += [each.group_cluster_selector for each in groups if each.group_cluster_selector]
+    chosen = [predicate.required_cluster_selector for predicate in read.predicates]
+    chosen += [group.group_cluster_selector for group in groups if group.group_cluster_selector]
     if any(each.claim_selector or each.cel_selector for each in chosen):
         message = "clusters by claims or expressions are not carried over"
         reading.error(("spec",), message, "give the clusters a label of their own")

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from volary.config import shape, yaml
+from volary.config.decoding import readings
 from volary.config.dialects.karmada import affinities
 from volary.config.dialects.karmada import schema as selectors
-from volary.model import application, errors, json, problem
+from volary.config.text import yaml
+from volary.model import applications, errors, json
 
 #: Takes no cluster at all: a wave that only waits.
-NOBODY = {
+NO_CLUSTERS = {
     "matchExpressions": [
         {"key": "volary.dev/nobody", "operator": "Exists"},
         {"key": "volary.dev/nobody", "operator": "DoesNotExist"},
@@ -23,7 +24,7 @@ class Plan:
     """The waves so far."""
 
     #: Of the object that is converted; its warnings are what is not carried over.
-    reading: shape.Reading
+    reading: readings.Reading
     #: Who may approve.
     approvers: Sequence[str] = ()
     waves: list[dict[str, Any]] = field(default_factory=list)
@@ -41,7 +42,7 @@ class Plan:
     def approve_before(self, name: str, path: yaml.Path) -> None:
         """Let people agree before the next wave: after the last one, or one without clusters."""
         if not self.waves or "gate" in self.waves[-1]:
-            self.add(f"before-{name}", targets=NOBODY)
+            self.add(f"before-{name}", targets=NO_CLUSTERS)
         self.approve_after(path)
 
     def _gate(self, path: yaml.Path) -> dict[str, Any]:
@@ -56,27 +57,27 @@ class Plan:
         Raises:
             UserError: Something cannot be converted.
         """
-        wrong = [each for each in self.reading.problems if is_error(each)]
+        wrong = [problem for problem in self.reading.problems if is_error(problem)]
         if wrong:
             raise errors.UserError(*wrong)
         spec: dict[str, Any] = {"targets": self.targets} if self.targets else {}
         return {
-            "apiVersion": application.Dialect.VOLARY.value,
+            "apiVersion": applications.Dialect.VOLARY.value,
             "kind": "Application",
             "metadata": {"name": name},
             "spec": {**spec, "waves": self.waves},
         }
 
 
-def is_error(each: problem.Problem) -> bool:
+def is_error(each: errors.Problem) -> bool:
     """Say whether a problem stops the conversion."""
-    return each.severity is problem.Severity.ERROR
+    return each.severity is errors.Severity.ERROR
 
 
 def labels(read: selectors.LabelSelector | None) -> dict[str, Any]:
     """Return a wave's ``targets`` for a label selector; none given: nobody."""
     if read is None:
-        return NOBODY
+        return NO_CLUSTERS
     return affinities.clusters(selectors.ClusterAffinity(labelSelector=read))
 
 
@@ -87,9 +88,9 @@ def only(documents: Iterable[yaml.Document], kinds: Sequence[str]) -> yaml.Docum
         UserError: There is none, or several.
     """
     found = [
-        each
-        for each in documents
-        if isinstance(each.value, dict) and each.value.get("kind") in kinds
+        document
+        for document in documents
+        if isinstance(document.value, dict) and document.value.get("kind") in kinds
     ]
     if len(found) != 1:
         names = " or ".join(kinds)

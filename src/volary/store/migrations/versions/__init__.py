@@ -1,1 +1,2 @@
-"""One file for each released schema, in order."""
+"""One file for each step of the schema, in order. Start reading at the first.
+"""

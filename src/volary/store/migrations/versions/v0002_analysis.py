@@ -15,8 +15,8 @@ POSITION = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 def upgrade() -> None:
     """Make the tables; nothing that is there changes."""
     _findings()
-    _task_memories()
-    _application_memories()
+    _task_states()
+    _application_states()
 
 
 def _findings() -> None:
@@ -42,9 +42,9 @@ def _findings() -> None:
     op.create_index("findings_by_time", "findings", ["at"], unique=False)
 
 
-def _task_memories() -> None:
+def _task_states() -> None:
     op.create_table(
-        "task_memories",
+        "task_states",
         sa.Column("run_id", TEXT, nullable=False),
         sa.Column("stage_id", TEXT, nullable=False),
         sa.Column("target", TEXT, nullable=False),
@@ -55,9 +55,9 @@ def _task_memories() -> None:
     )
 
 
-def _application_memories() -> None:
+def _application_states() -> None:
     op.create_table(
-        "application_memories",
+        "application_states",
         sa.Column("application", TEXT, nullable=False),
         sa.Column("target", TEXT, nullable=False),
         sa.Column("name", TEXT, nullable=False),

@@ -1,0 +1,5 @@
+"""``python -m kube_sandbox`` is ``kube-sandbox``."""
+
+from kube_sandbox.cli import main
+
+main.main()

@@ -1,0 +1,314 @@
+"""What kube-apiserver refuses about pods and pod templates."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from kube_sandbox import json
+from kube_sandbox.apimachinery.meta import causes, quantities
+from kube_sandbox.apimachinery.validation import checks, names
+
+Causes = list[causes.Cause]
+
+_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+_PROTOCOLS = ("SCTP", "TCP", "UDP")
+_RESTART_POLICIES = ("Always", "OnFailure", "Never")
+_DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_SCHEMES = ("HTTP", "HTTPS")
+_MESSAGE_POLICIES = ("FallbackToLogsOnError", "File")
+
+
+def template(path: str, given: json.JsonObject, restart_policies: tuple[str, ...]) -> Causes:
+    """Refuse a malformed pod template whose pods restart in another way than allowed."""
+    metadata = given.get("metadata") or {}
+    found = checks.labels(f"{path}.labels", metadata.get("labels"))
+    found += annotations(f"{path}.annotations", metadata.get("annotations"))
+    pod = given.get("spec") or {}
+    found += spec(f"{path}.spec", pod)
+    policy = pod.get("restartPolicy")
+    if policy in _RESTART_POLICIES and policy not in restart_policies:
+        found.append(causes.unsupported(f"{path}.spec.restartPolicy", policy, restart_policies))
+    return found
+
+
+def annotations(path: str, given: json.JsonObject | None) -> Causes:
+    """Refuse malformed annotation keys, and more than 256 KiB."""
+    found: Causes = []
+    total = 0
+    for key, value in (given or {}).items():
+        found += checks.named(path, key.lower(), names.qualified)
+        total += len(key) + len(value)
+    if total > 256 * 1024:
+        found.append(causes.too_long(path, 256 * 1024))
+    return found
+
+
+def spec(path: str, pod: json.JsonObject) -> Causes:
+    """Refuse a malformed pod spec."""
+    volumes = pod.get("volumes") or []
+    found = _volumes(f"{path}.volumes", volumes)
+    known = {each.get("name", "") for each in volumes}
+    found += _containers(path, pod, known)
+    found += checks.one_of(f"{path}.restartPolicy", pod.get("restartPolicy"), _RESTART_POLICIES)
+    found += checks.one_of(f"{path}.dnsPolicy", pod.get("dnsPolicy"), _DNS_POLICIES)
+    grace = pod.get("terminationGracePeriodSeconds")
+    found += checks.not_negative(f"{path}.terminationGracePeriodSeconds", grace)
+    found += checks.labels(f"{path}.nodeSelector", pod.get("nodeSelector"))
+    deadline = pod.get("activeDeadlineSeconds")
+    if deadline is not None and not 1 <= deadline < 2**31:
+        detail = "must be between 1 and 2147483647, inclusive"
+        found.append(causes.invalid(f"{path}.activeDeadlineSeconds", deadline, detail))
+    account = pod.get("serviceAccountName")
+    if account:
+        found += checks.named(f"{path}.serviceAccountName", account, names.subdomain)
+    return found
+
+
+def _containers(path: str, pod: json.JsonObject, volumes: set[str]) -> Causes:
+    found: Causes = []
+    if not pod.get("containers"):
+        found.append(causes.required(f"{path}.containers"))
+    seen: set[str] = set()
+    for where, container in _every_container(path, pod):
+        found += _unique_name(where, container, seen)
+        found += _container(where, container, volumes)
+    return found
+
+
+def _unique_name(path: str, item: json.JsonObject, seen: set[str]) -> Causes:
+    """Check the name of one of a list, and add it to those that were `seen`."""
+    name, where = item.get("name", ""), f"{path}.name"
+    is_new = name not in seen
+    seen.add(name)
+    if not name:
+        return [causes.required(where)]
+    return checks.named(where, name, names.label) if is_new else [causes.duplicate(where, name)]
+
+
+def _every_container(path: str, pod: json.JsonObject) -> Iterator[tuple[str, json.JsonObject]]:
+    for group in ("containers", "initContainers", "ephemeralContainers"):
+        for index, container in enumerate(pod.get(group) or ()):
+            yield f"{path}.{group}[{index}]", container
+
+
+def _container(path: str, container: json.JsonObject, volumes: set[str]) -> Causes:
+    found: Causes = []
+    image = container.get("image", "")
+    if not image:
+        found.append(causes.required(f"{path}.image"))
+    elif image.strip() != image:
+        detail = "must not have leading or trailing whitespace"
+        found.append(causes.invalid(f"{path}.image", image, detail))
+    for name in _PROBES:
+        if name in container:
+            found += _probe(f"{path}.{name}", container[name])
+    found += _ports(f"{path}.ports", container.get("ports") or [])
+    found += _environment(path, container)
+    found += _mounts(f"{path}.volumeMounts", container.get("volumeMounts") or [], volumes)
+    policy = container.get("imagePullPolicy")
+    found += checks.one_of(f"{path}.imagePullPolicy", policy, _PULL_POLICIES)
+    found += resources(f"{path}.resources", container.get("resources") or {})
+    message = container.get("terminationMessagePolicy")
+    found += checks.one_of(f"{path}.terminationMessagePolicy", message, _MESSAGE_POLICIES)
+    return found
+
+
+def _ports(path: str, ports: list[json.JsonObject]) -> Causes:
+    found: Causes = []
+    seen: set[str] = set()
+    for index, port in enumerate(ports):
+        where = f"{path}[{index}]"
+        name = port.get("name")
+        if name and name in seen:
+            found.append(causes.duplicate(f"{where}.name", name))
+        elif name:
+            found += checks.named(f"{where}.name", name, names.port_name)
+            seen.add(name)
+        if not port.get("containerPort"):
+            found.append(causes.required(f"{where}.containerPort"))
+        else:
+            found += checks.port_number(f"{where}.containerPort", port["containerPort"])
+        if port.get("hostPort"):
+            found += checks.port_number(f"{where}.hostPort", port["hostPort"])
+        found += checks.one_of(f"{where}.protocol", port.get("protocol"), _PROTOCOLS)
+    return found
+
+
+_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
+
+
+def _environment(path: str, container: json.JsonObject) -> Causes:
+    found: Causes = []
+    for index, variable in enumerate(container.get("env") or ()):
+        where = f"{path}.env[{index}]"
+        if not variable.get("name"):
+            found.append(causes.required(f"{where}.name"))
+        else:
+            found += checks.named(f"{where}.name", variable["name"], names.environment_variable)
+        source = variable.get("valueFrom")
+        if source is not None:
+            found += _environment_source(f"{where}.valueFrom", source, variable)
+    for index, each in enumerate(container.get("envFrom") or ()):
+        where = f"{path}.envFrom[{index}]"
+        for name in ("configMapRef", "secretRef"):
+            if name in each and not each[name].get("name"):
+                found.append(causes.required(f"{where}.{name}.name"))
+    return found
+
+
+def _environment_source(path: str, source: json.JsonObject, variable: json.JsonObject) -> Causes:
+    chosen = [name for name in _SOURCES if name in source]
+    if not chosen:
+        detail = (
+            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, "
+            "`secretKeyRef` or `fileKeyRef`"
+        )
+        return [causes.invalid(path, "", detail)]
+    if variable.get("value"):
+        return [causes.invalid(path, "", "may not be specified when `value` is not empty")]
+    if len(chosen) > 1:
+        return [causes.invalid(path, "", "may not have more than one field specified at a time")]
+    if chosen[0] in ("configMapKeyRef", "secretKeyRef"):
+        reference = source[chosen[0]]
+        where = f"{path}.{chosen[0]}"
+        return [
+            causes.required(f"{where}.{name}")
+            for name in ("name", "key")
+            if not reference.get(name)
+        ]
+    return []
+
+
+def _mounts(path: str, mounts: list[json.JsonObject], volumes: set[str]) -> Causes:
+    found: Causes = []
+    seen: set[str] = set()
+    for index, mount in enumerate(mounts):
+        where = f"{path}[{index}]"
+        name, target = mount.get("name", ""), mount.get("mountPath", "")
+        if not name:
+            found.append(causes.required(f"{where}.name"))
+        elif name not in volumes:
+            found.append(causes.not_found(f"{where}.name", name))
+        if not target:
+            found.append(causes.required(f"{where}.mountPath"))
+        elif target in seen:
+            found.append(causes.invalid(f"{where}.mountPath", target, "must be unique"))
+        seen.add(target)
+    return found
+
+
+def _volumes(path: str, volumes: list[json.JsonObject]) -> Causes:
+    found: Causes = []
+    seen: set[str] = set()
+    for index, volume in enumerate(volumes):
+        where = f"{path}[{index}]"
+        found += _unique_name(where, volume, seen)
+        sources = [key for key in volume if key != "name"]
+        found += [
+            causes.forbidden(f"{where}.{extra}", "may not specify more than 1 volume type")
+            for extra in sources[1:]
+        ]
+        found += _volume_source(where, volume)
+    return found
+
+
+def _volume_source(path: str, volume: json.JsonObject) -> Causes:
+    required = (
+        ("persistentVolumeClaim", "claimName"),
+        ("secret", "secretName"),
+        ("configMap", "name"),
+        ("hostPath", "path"),
+    )
+    return [
+        causes.required(f"{path}.{source}.{name}")
+        for source, name in required
+        if source in volume and not volume[source].get(name)
+    ]
+
+
+def _probe(path: str, probe: json.JsonObject) -> Causes:
+    chosen = [name for name in _HANDLERS if name in probe]
+    found: Causes = []
+    if not chosen:
+        found.append(causes.required(path, "must specify a handler type"))
+    found += [
+        causes.forbidden(f"{path}.{extra}", "may not specify more than 1 handler type")
+        for extra in chosen[1:]
+    ]
+    if chosen:
+        found += _handler(f"{path}.{chosen[0]}", chosen[0], probe[chosen[0]])
+    for name in (
+        "initialDelaySeconds",
+        "timeoutSeconds",
+        "periodSeconds",
+        "successThreshold",
+        "failureThreshold",
+    ):
+        found += checks.not_negative(f"{path}.{name}", probe.get(name))
+    if not path.endswith("readinessProbe") and probe.get("successThreshold", 1) != 1:
+        found.append(
+            causes.invalid(f"{path}.successThreshold", probe["successThreshold"], "must be 1")
+        )
+    return found
+
+
+def _handler(path: str, kind: str, handler: json.JsonObject) -> Causes:
+    if kind == "exec":
+        return [] if handler.get("command") else [causes.required(f"{path}.command")]
+    found: Causes = []
+    if kind in ("httpGet", "tcpSocket", "grpc"):
+        found += checks.port_or_name(f"{path}.port", handler.get("port", 0))
+    if kind == "httpGet":
+        if not handler.get("path"):
+            found.append(causes.required(f"{path}.path"))
+        found += checks.one_of(f"{path}.scheme", handler.get("scheme"), _SCHEMES)
+    return found
+
+
+def resources(path: str, given: json.JsonObject) -> Causes:
+    """Refuse negative amounts, and requests above their limits."""
+    limits, requests = given.get("limits") or {}, given.get("requests") or {}
+    found: Causes = []
+    for group, amounts in (("limits", limits), ("requests", requests)):
+        for name, value in amounts.items():
+            found += checks.named(f"{path}.{group}[{name}]", name, names.qualified)
+            found += checks.amount(f"{path}.{group}[{name}]", value)
+    for name, value in requests.items():
+        limit = limits.get(name)
+        if limit is not None and quantities.parse(str(value)) > quantities.parse(str(limit)):
+            detail = f"must be less than or equal to {name} limit of {limit}"
+            found.append(causes.invalid(f"{path}.requests", value, detail))
+    return found
+
+
+_MUTABLE = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds")
+_UPDATE_TEXT = (
+    "pod updates may not change fields other than `spec.containers[*].image`,"
+    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
+    "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be "
+    "set to 1 if it was previously negative)"
+)
+
+
+def update(new: json.JsonObject, old: json.JsonObject) -> Causes:
+    """Refuse changes of a running pod beyond images, deadlines and tolerations."""
+    if _frozen(new) == _frozen(old):
+        return []
+    return [causes.forbidden("spec", _UPDATE_TEXT)]
+
+
+def _frozen(pod: json.JsonObject) -> dict[str, Any]:
+    kept = {
+        key: value
+        for key, value in pod.items()
+        # Ephemeral containers have an endpoint, nodes and gates a scheduler of their own.
+        if key not in (*_MUTABLE, "ephemeralContainers", "nodeName", "schedulingGates")
+    }
+    for group in ("containers", "initContainers"):
+        if group in kept:
+            kept[group] = [
+                {key: value for key, value in each.items() if key != "image"}
+                for each in kept[group] or ()
+            ]
+    return kept

@@ -1,0 +1,159 @@
+"""The state machine of one container; pure, time comes in.
+
+CREATING ──> RUNNING ──> FINISHED
+    │           │ ^
+    v           v │
+PULL_ERROR   BACKOFF      PULL_ERROR <──> PULL_BACKOFF ──> RUNNING
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import assert_never
+
+from kube_sandbox import json
+from kube_sandbox.apimachinery.meta import times
+from kube_sandbox.controllers.kubelet import behaviours
+
+
+class Stage(StrEnum):
+    """Where a container is in its life."""
+
+    CREATING = "ContainerCreating"
+    PULL_ERROR = "ErrImagePull"
+    PULL_BACKOFF = "ImagePullBackOff"
+    RUNNING = "Running"
+    BACKOFF = "CrashLoopBackOff"
+    FINISHED = "Finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long things take on a node, in sandbox seconds."""
+
+    #: Pulling the image and creating the container.
+    pull: float = 0.8
+    #: From running to ready where a readiness probe is set, after its initial delay.
+    probe: float = 0.3
+    #: An init container's work.
+    initialise: float = 0.4
+    #: The work of a container that is meant to end.
+    run: float = 1.0
+    #: From the request to stop until the container is gone.
+    stop: float = 0.6
+    #: From a failed pull to the first back-off message.
+    pull_error: float = 0.5
+    #: First wait before another try; doubled up to `backoff_limit` (Kubernetes: 10 s).
+    backoff: float = 10.0
+    backoff_limit: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A container's life so far."""
+
+    stage: Stage
+    #: Sandbox seconds at which it entered the stage.
+    since: float
+    #: The same as a date.
+    stamp: str
+    restarts: int = 0
+    #: Failed pulls in a row.
+    pulls: int = 0
+    exit_code: int = 0
+    #: The ``terminated`` state of the run before this one.
+    last: json.JsonObject | None = None
+    #: The ``terminated`` state when finished.
+    terminated: json.JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Nature:
+    """What decides about a container's life beside time."""
+
+    behaviour: behaviours.Behaviour
+    #: Meant to end: an init container, or one of a pod that is not restarted always.
+    ends: bool
+    #: ``Always``, ``OnFailure`` or ``Never``.
+    restart_policy: str
+    #: Seconds of work of one that ends.
+    work: float
+
+
+def created(at: times.Instant) -> Run:
+    """A container that is about to be made."""
+    return Run(Stage.CREATING, at.seconds, at.stamp)
+
+
+def due(run: Run, nature: Nature, timing: Timing) -> float | None:
+    """Sandbox seconds at which the container moves on by itself; None for never."""
+    match run.stage:
+        case Stage.CREATING:
+            return run.since + nature.behaviour.start_delay + timing.pull
+        case Stage.PULL_ERROR:
+            return run.since + timing.pull_error
+        case Stage.PULL_BACKOFF:
+            return run.since + _backoff(run.pulls, timing)
+        case Stage.BACKOFF:
+            return run.since + _backoff(run.restarts + 1, timing)
+        case Stage.RUNNING:
+            lifetime = _lifetime(nature)
+            return None if lifetime is None else run.since + lifetime
+        case Stage.FINISHED:
+            return None
+        case _:
+            assert_never(run.stage)
+
+
+def moved(run: Run, nature: Nature, at: times.Instant) -> Run:
+    """Return the container in its next stage; call it when `due`."""
+    match run.stage:
+        case Stage.CREATING | Stage.PULL_BACKOFF:
+            if nature.behaviour.pull_fails:
+                return _enter(run, Stage.PULL_ERROR, at, pulls=run.pulls + 1)
+            return _enter(run, Stage.RUNNING, at, pulls=0)
+        case Stage.PULL_ERROR:
+            return _enter(run, Stage.PULL_BACKOFF, at)
+        case Stage.BACKOFF:
+            return _enter(run, Stage.RUNNING, at, restarts=run.restarts + 1)
+        case Stage.RUNNING:
+            return _ended(run, nature, at)
+        case Stage.FINISHED:
+            return run
+        case _:
+            assert_never(run.stage)
+
+
+def ready_at(run: Run, nature: Nature, delay: float) -> float | None:
+    """Sandbox seconds at which a running container is ready; None when it will not be."""
+    if run.stage is not Stage.RUNNING or nature.behaviour.never_ready:
+        return None
+    own = nature.behaviour.ready_delay
+    return run.since + (delay if own is None else own)
+
+
+def _lifetime(nature: Nature) -> float | None:
+    if nature.behaviour.crash_after is not None:
+        return nature.behaviour.crash_after
+    return nature.work if nature.ends else None
+
+
+def _ended(run: Run, nature: Nature, at: times.Instant) -> Run:
+    code = 1 if nature.behaviour.crash_after is not None else 0
+    terminated: json.JsonObject = {
+        "exitCode": code,
+        "reason": "Error" if code else "Completed",
+        "startedAt": run.stamp,
+        "finishedAt": at.stamp,
+    }
+    again = nature.restart_policy == "Always" or (nature.restart_policy == "OnFailure" and code)
+    if again:
+        return _enter(run, Stage.BACKOFF, at, last=terminated, exit_code=code)
+    return _enter(run, Stage.FINISHED, at, terminated=terminated, exit_code=code)
+
+
+def _enter(run: Run, stage: Stage, at: times.Instant, **changes: object) -> Run:
+    return replace(run, stage=stage, since=at.seconds, stamp=at.stamp, **changes)  # type: ignore[arg-type] # fields of Run
+
+
+def _backoff(tries: int, timing: Timing) -> float:
+    return min(timing.backoff * float(2 ** max(0, tries - 1)), timing.backoff_limit)

@@ -1,0 +1,66 @@
+"""How every test runs: strict about tasks, in its process's time; of Volary and its sandbox."""
+
+import asyncio
+import gc
+import inspect
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+
+import hypothesis
+import pytest
+
+import process_time
+
+# How long one example takes says more about the machine's other work than about ours.
+hypothesis.settings.register_profile(
+    "house",
+    hypothesis.settings.default,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("house")
+
+
+@pytest.hookimpl
+def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Limits of time count what a test's process got of the machine."""
+    return {"process time": process_time.Loop}
+
+
+@pytest.fixture
+async def no_leftover_tasks() -> AsyncIterator[None]:
+    """A test that leaves tasks running fails."""
+    before = asyncio.all_tasks()
+    yield
+    # The teardown of this fixture runs in a task of its own.
+    present = asyncio.all_tasks() - before - {asyncio.current_task()}
+    leftover = [task for task in present if not task.done()]
+    assert not leftover, f"the test left tasks running: {leftover}"
+
+
+@pytest.fixture(autouse=True)
+def _strict_tasks(request: pytest.FixtureRequest) -> None:
+    """Put the check around asynchronous tests only: the others have no loop."""
+    if inspect.iscoroutinefunction(getattr(request, "function", None)):
+        request.getfixturevalue("no_leftover_tasks")
+
+
+def pytest_configure() -> None:
+    """Keep synchronous tests without a loop.
+
+    The virtual-time plugin asks the policy for a loop around each test, and the policy
+    would make one that nobody closes.
+    """
+    asyncio.set_event_loop(None)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and what they import stay: the collector need not look at them."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Two workers a processor: much of what scenarios take is waiting."""
+    return 2 * (os.cpu_count() or 1)

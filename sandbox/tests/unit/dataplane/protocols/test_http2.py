@@ -1,0 +1,167 @@
+"""HTTP/2 as real clients speak it: gRPC by grpcio, the rest by the library's client side."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+from h2 import config, connection, events
+
+import grpc_client
+import process_time
+from kube_sandbox.dataplane.protocols import http1, http2, listeners
+
+grpc = grpc_client.grpc
+
+
+CALLS = 5
+arrived: list[str] = []
+
+
+def answer(request: http1.Request, respond: listeners.Respond) -> None:
+    arrived.append(request.path)
+    status = 500 if request.path == "/shop.Shop/Fail" else 200
+    body = json.dumps({"path": request.path, "host": request.header("host")}).encode()
+    if request.path == "/long":
+        body = b"x" * 300_000
+    fields = (("Content-Type", "text/plain"), ("x-variant", "canary"), ("connection", "close"))
+    asyncio.get_running_loop().call_later(
+        0.02, respond, http1.Response(status, fields, body if status == 200 else b"told\nto fail")
+    )
+
+
+@pytest.fixture
+async def listening() -> AsyncIterator[listeners.Listener]:
+    listener = listeners.bind("127.0.0.1", 0, answer)
+    await listener.start()
+    yield listener
+    await listener.stop(process_time.HANG)
+
+
+class Client:
+    """The other side of HTTP/2, by hand."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self.said = connection.H2Connection(config.H2Configuration(header_encoding="utf-8"))
+        self.said.initiate_connection()
+        self.bodies: dict[int, bytes] = {}
+        self.ended: set[int] = set()
+        self.is_told_to_leave = False
+
+    def ask(self, path: str, method: str = "GET") -> int:
+        number = self.said.get_next_available_stream_id()
+        fields = [(":method", method), (":path", path), (":scheme", "http"), (":authority", "x")]
+        self.said.send_headers(number, fields, end_stream=True)
+        self._writer.write(self.said.data_to_send())
+        return number
+
+    async def until_closed(self) -> None:
+        while data := await self._reader.read(65536):
+            self.take(data)
+        await self.close()
+
+    async def until_ended(self, number: int) -> bytes:
+        while number not in self.ended:
+            self.take(await self._reader.read(65536))
+        return self.bodies.get(number, b"")
+
+    def take(self, data: bytes) -> None:
+        assert data
+        for event in self.said.receive_data(data):
+            match event:
+                case events.DataReceived():
+                    known = self.bodies.get(event.stream_id, b"")
+                    self.bodies[event.stream_id] = known + event.data
+                    self.said.acknowledge_received_data(
+                        event.flow_controlled_length, event.stream_id
+                    )
+                case events.StreamEnded():
+                    self.ended.add(event.stream_id)
+                case events.ConnectionTerminated():
+                    self.is_told_to_leave = True
+        if to_send := self.said.data_to_send():
+            self._writer.write(to_send)
+
+    async def close(self) -> None:
+        self._writer.close()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+
+
+async def client_of(listener: listeners.Listener) -> Client:
+    return Client(*await asyncio.open_connection("127.0.0.1", listener.port))
+
+
+async def test_a_grpc_client_gets_a_message_metadata_and_a_status(
+    listening: listeners.Listener,
+) -> None:
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{listening.port}") as channel:
+        asked = channel.unary_unary("/shop.Shop/Buy")(b"\n\x02hi")
+
+        message = await asked
+        told = dict(await asked.initial_metadata())
+
+    assert message[:1] == b"\n"
+    assert message[1] == len(message) - 2
+    assert json.loads(message[2:])["path"] == "/shop.Shop/Buy"
+    assert told == {"x-variant": "canary"}
+
+
+async def test_a_failed_call_has_the_status_internal(listening: listeners.Listener) -> None:
+    calls = await grpc_client.call(f"127.0.0.1:{listening.port}", 3, method="/shop.Shop/Fail")
+
+    assert calls.codes == {"INTERNAL": 3}
+    assert calls.details == {"told to fail"}
+
+
+async def test_many_calls_are_under_way_on_one_connection(listening: listeners.Listener) -> None:
+    calls = await grpc_client.call(f"127.0.0.1:{listening.port}", 300)
+
+    assert calls.codes == {"OK": 300}
+    assert calls.by_variant == {"canary": 300}
+
+
+async def test_long_answers_wait_for_the_clients_window(listening: listeners.Listener) -> None:
+    client = await client_of(listening)
+
+    body = await client.until_ended(client.ask("/long"))
+
+    assert len(body) == 300_000
+    assert json.loads(await client.until_ended(client.ask("/short")))["host"] == "x"
+    assert await client.until_ended(client.ask("/short", "HEAD")) == b""
+    await client.close()
+
+
+async def test_stopping_answers_what_is_under_way_and_says_goodbye() -> None:
+    listener = listeners.bind("127.0.0.1", 0, answer)
+    await listener.start()
+    idle = await client_of(listener)
+    await idle.until_ended(idle.ask("/short"))
+    arrived.clear()
+
+    async with asyncio.TaskGroup() as group:
+        calling = group.create_task(grpc_client.call(f"127.0.0.1:{listener.port}", CALLS))
+        group.create_task(idle.until_closed())
+        async with asyncio.timeout(process_time.HANG):
+            while len(arrived) < CALLS:  # noqa: ASYNC110 (whatever the server notes)
+                await asyncio.sleep(0)
+        await listener.stop(process_time.HANG)
+
+    assert calling.result().codes == {"OK": CALLS}
+    assert idle.is_told_to_leave
+
+
+async def test_who_does_not_speak_it_is_hung_up_on(listening: listeners.Listener) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", listening.port)
+    writer.write(http2.PREFACE[:5])
+    await asyncio.sleep(0.01)
+
+    writer.write(http2.PREFACE[5:] + b"\x00\x00\x01\x00\x00\x00\x00\x00\x09x")
+    async with asyncio.timeout(1):
+        await reader.read()
+
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()

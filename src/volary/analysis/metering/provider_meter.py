@@ -1,0 +1,121 @@
+"""Measures by the providers of the settings: a question becomes queries, answers a measurement."""
+
+import asyncio
+import sys
+from dataclasses import dataclass
+
+from volary.analysis.metering import meters, query_templates
+from volary.analysis.providers import provider_pool, query
+from volary.config.stages import query_placeholders
+from volary.model import analysis, errors, metric_providers
+from volary.model.pipeline import variant
+
+_ZERO = "where that means zero, have it say so (in PromQL `… or vector(0)`)"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderMeter:
+    """See `meters.Meter`."""
+
+    providers: provider_pool.Providers
+
+    async def measure(self, question: meters.Question) -> analysis.Measurement:
+        """Fill the queries in, ask, and return what came back."""
+        rule = question.rule
+        settings = self.providers.find(rule.provider)
+        if settings is None:  # the answer says who there is
+            return question.failure((await self._ask(question, rule.query)).message)
+        try:
+            texts = _texts(question, settings)
+        except errors.UserError as error:
+            return question.failure("; ".join(problem.message for problem in error.problems))
+        if not texts.total:
+            answer = await self._ask(question, texts.query)
+            return _measurement(question, texts.query, answer)
+        return await self._share(question, texts)
+
+    async def _share(
+        self, question: meters.Question, texts: query_templates.Text
+    ) -> analysis.Measurement:
+        """Count events, and what they are among."""
+        some, all_of_them = await asyncio.gather(
+            self._ask(question, texts.query), self._ask(question, texts.total)
+        )
+        shown = sys.intern(f"{texts.query} of {texts.total}")
+        if all_of_them.reading is not analysis.Reading.VALUES:
+            return _measurement(question, shown, all_of_them)
+        if some.reading is analysis.Reading.NO_DATA:
+            # A counter of errors may not exist before the first one. It may as well have another
+            # name than the query thinks, and then nothing would ever be seen to fail.
+            return question.nothing(shown, f"{some.message}: {_ZERO}")
+        if some.reading is analysis.Reading.ERROR:
+            return _measurement(question, shown, some)
+        return question.answer(shown, some.values, all_of_them.values)
+
+    async def _ask(self, question: meters.Question, text: str) -> query.Answer:
+        rule = question.rule
+        shape = query.Shape.POINTS if rule.kind is analysis.Kind.VALUE else query.Shape.TOTAL
+        return await self.providers.measure(
+            query.Query(
+                text=text,
+                end=question.until,
+                window=rule.interval,
+                provider=rule.provider,
+                target=question.target,
+                shape=shape,
+                timeout=rule.timeout,
+                is_earlier=question.is_earlier,
+            )
+        )
+
+
+def _texts(question: meters.Question, settings: metric_providers.Provider) -> query_templates.Text:
+    """Return the queries of a rule with everything filled in.
+
+    Raises:
+        errors.UserError: Something cannot be.
+    """
+    rule, application = question.rule, question.application
+    method = application.traffic_routing.method
+    found = query_templates.for_rule(rule, method, settings, variant=question.side.value)
+    values = _values(question)
+    total = query_placeholders.fill(found.total, values) if found.total else ""
+    # A measurement bears its query. Every look has the same one, and each is kept until the end.
+    return query_templates.Text(
+        sys.intern(query_placeholders.fill(found.query, values)), sys.intern(total)
+    )
+
+
+def _values(question: meters.Question) -> query_placeholders.Values:
+    rule, names, application = question.rule, question.names, question.application
+    own = {
+        variant.Variant.CANARY: rule.canary_arguments,
+        variant.Variant.BASELINE: rule.baseline_arguments,
+        variant.Variant.PRIMARY: rule.primary_arguments,
+    }
+    return query_placeholders.Values(
+        application=application.name,
+        variant=question.side.value,
+        namespace=names.namespace,
+        workload=names.workload_of(question.side),
+        primary=names.workload,
+        cluster=question.target,
+        interval=rule.interval,
+        service=names.service_of(question.side, application.traffic_routing.services),
+        ingress=names.ingress,
+        route=names.route,
+        arguments=rule.arguments,
+        variant_arguments=own[question.side],
+    )
+
+
+def _measurement(
+    question: meters.Question, text: str, answer: query.Answer
+) -> analysis.Measurement:
+    match answer.reading:
+        case analysis.Reading.VALUES:
+            return question.answer(text, answer.values)
+        case analysis.Reading.NO_DATA:
+            return question.nothing(text, answer.message)
+        case analysis.Reading.ERROR:
+            return question.failure(answer.message, text)

@@ -1,0 +1,116 @@
+"""What the objects of each variant are called in queries: workload, Service, Ingress, route."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from volary.manifests.services import backends, service_targets, services
+from volary.manifests.workloads import workloads
+from volary.model import applications
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, variant
+
+_ROLLOUTS = {
+    variant.Variant.CANARY: pipelines.StageName.CANARY_ROLLOUT,
+    variant.Variant.BASELINE: pipelines.StageName.BASELINE_ROLLOUT,
+}
+_ROUTES = ("HTTPRoute", "GRPCRoute", "VirtualService", "TrafficSplit", "TraefikService")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names on one cluster; what is not there is empty."""
+
+    namespace: str = ""
+    #: Of primary.
+    workload: str = ""
+    service: str = ""
+    ingress: str = ""
+    route: str = ""
+    #: What is appended for the other variants.
+    suffixes: dict[variant.Variant, str] = field(default_factory=dict)
+    #: Of variants whose workloads are not named after primary's.
+    workloads: dict[variant.Variant, str] = field(default_factory=dict)
+    #: The same for Services.
+    services: dict[variant.Variant, str] = field(default_factory=dict)
+
+    def workload_of(self, which: variant.Variant) -> str:
+        """Return the workload of a variant."""
+        return self.workloads.get(which) or self._of(self.workload, which)
+
+    def service_of(self, which: variant.Variant, given: applications.VariantServices) -> str:
+        """Return the Service that leads to a variant."""
+        own = str(getattr(given, which.value)) or self.services.get(which, "")
+        return own or self._of(self.service, which)
+
+    def _of(self, name: str, which: variant.Variant) -> str:
+        suffix = self.suffixes.get(which, "")
+        return f"{name}-{suffix}" if name and suffix else name
+
+
+def find(
+    application: applications.Application,
+    manifests: Sequence[manifest.Manifest],
+    *,
+    namespace: str,
+    running: Sequence[manifest.Manifest] = (),
+) -> Names:
+    """Return the names of an application as it is rendered for a cluster.
+
+    Args:
+        application: Whose names.
+        manifests: Of the new version.
+        namespace: Of the cluster, where manifests name none.
+        running: Of the running version, where a Service is rolled out: its workloads have names
+            of their own.
+    """
+    carriers = workloads.find(manifests, application.workloads)
+    found = services.find(manifests, application.service)
+    home = application.input.namespace or (carriers[0].namespace if carriers else "")
+    own = _workloads_behind_services(application, manifests, running)
+    return Names(
+        namespace=home or namespace,
+        workload=own.get(variant.Variant.PRIMARY) or (carriers[0].name if carriers else ""),
+        service=found[0].name if found else application.service.name,
+        ingress=_first(manifests, ("Ingress",)),
+        route=_first(manifests, _ROUTES),
+        suffixes={which: _suffix(application, which) for which in _ROLLOUTS},
+        workloads=own,
+        services=_services(application),
+    )
+
+
+def _workloads_behind_services(
+    application: applications.Application,
+    manifests: Sequence[manifest.Manifest],
+    running: Sequence[manifest.Manifest],
+) -> dict[variant.Variant, str]:
+    """Return the workloads that a Service, rolled out itself, leads to in each version."""
+    if not service_targets.is_target(application):
+        return {}
+    sources = {variant.Variant.PRIMARY: running, variant.Variant.CANARY: manifests}
+    found = {
+        which: service_targets.workload_name_pattern(each, application)
+        for which, each in sources.items()
+    }
+    return {which: names for which, names in found.items() if names}
+
+
+def _services(application: applications.Application) -> dict[variant.Variant, str]:
+    if not service_targets.is_target(application):
+        return {}
+    known = backends.of(application)
+    return {which: known.name(which) for which in variant.Variant}
+
+
+def _first(manifests: Sequence[manifest.Manifest], kinds: Sequence[str]) -> str:
+    return next((manifest.name for manifest in manifests if manifest.kind in kinds), "")
+
+
+def _suffix(application: applications.Application, which: variant.Variant) -> str:
+    found = (
+        each.options.suffix
+        for each in application.pipeline
+        if each.name is _ROLLOUTS[which]
+        and isinstance(each.options, pipelines.VariantRolloutOptions)
+    )
+    return next(filter(None, found), "") or application.variant_label.value(which)

@@ -1,0 +1,58 @@
+"""Datadog: timeseries queries of its API, version 1."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from volary.analysis.providers import query
+from volary.analysis.providers.dialects import dialect
+from volary.model import metric_providers
+
+
+@dataclass(frozen=True, slots=True)
+class Datadog:
+    """Asks `/api/v1/query`."""
+
+    settings: metric_providers.Provider
+    options: metric_providers.DatadogOptions
+    asked: query.Query
+
+    def request(self, reveal: dialect.Reveal, now: datetime) -> dialect.Request:
+        """See `dialect.Dialect.request`."""
+        begin = dialect.lookback(self.settings, self.asked)
+        parameters = (
+            ("from", str(int(begin.timestamp()))),
+            ("to", str(int(self.asked.end.timestamp()))),
+            ("query", self.asked.text),
+        )
+        headers = {
+            "DD-API-KEY": reveal(self.options.api_key),
+            "DD-APPLICATION-KEY": reveal(self.options.application_key),
+        }
+        return dialect.Request("/api/v1/query", parameters, headers=headers)
+
+    def read(self, body: bytes) -> Sequence[dialect.Points]:
+        """See `dialect.Dialect.read`; empty points are passed over."""
+        answer = dialect.mapping(dialect.decode(body))
+        if answer.get("status") == "error" or "series" not in answer:
+            words = self.explain(body) or "something that is not Datadog's"
+            raise dialect.AnswerError(f"answered with {words}")
+        found = []
+        for each in dialect.items(answer["series"]):
+            points = dialect.items(dialect.mapping(each).get("pointlist"))
+            values = [dialect.items(point)[1:2] for point in points]
+            found.append(
+                dialect.Points(
+                    tuple(
+                        dialect.number(value)
+                        for pair in values
+                        for value in pair
+                        if value is not None
+                    )
+                )
+            )
+        return found
+
+    def explain(self, body: bytes) -> str:
+        """See `dialect.Dialect.explain`."""
+        return dialect.words_at(body, ("errors", 0), ("error",), ("message",))

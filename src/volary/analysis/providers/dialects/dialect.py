@@ -1,0 +1,154 @@
+"""What each kind of system has to say for itself: requests out, points in; no input or output."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Protocol
+
+import msgspec
+
+from volary.analysis.providers import query
+from volary.model import metric_providers, safe_text
+
+#: Reads a secret.
+Reveal = Callable[[metric_providers.Secret], str]
+#: More points than this are a mistake in the query (Prometheus has the same limit per series).
+MOST_POINTS = 11_000
+_SHOWN = 200
+_SHORTEST_LOOKBACK = timedelta(minutes=3)
+
+
+class AnswerError(Exception):
+    """An answer that says nothing that could be judged; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is sent for a query."""
+
+    #: Appended to the provider's address.
+    path: str
+    parameters: Sequence[tuple[str, str]] = ()
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    #: None: no body.
+    body: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """One series, in the order of time."""
+
+    values: tuple[float, ...]
+
+
+class Dialect(Protocol):
+    """One kind of system, asked one query."""
+
+    def request(self, reveal: Reveal, now: datetime) -> Request:
+        """Return what is sent.
+
+        Raises:
+            AnswerError: The query cannot be asked like that.
+            errors.UserError: A secret cannot be read.
+        """
+        ...
+
+    def read(self, body: bytes) -> Sequence[Points]:
+        """Return the series of a good answer; those without points may be left out.
+
+        Raises:
+            AnswerError: There is something else in it.
+        """
+        ...
+
+    def explain(self, body: bytes) -> str:
+        """Return the system's own words about an error; nothing when there are none."""
+        ...
+
+
+def lookback(settings: metric_providers.Provider, asked: query.Query) -> datetime:
+    """Return from when on points are asked for of systems that are slow to have the newest.
+
+    A single newest point may be up to three windows old, or three minutes (Flagger: ten
+    windows); older ones say nothing about now. Where all points count, they are the window's.
+    """
+    if settings.points is metric_providers.Points.ALL:
+        return asked.start
+    return asked.end - max(3 * asked.window, _SHORTEST_LOOKBACK)
+
+
+def words_at(body: bytes, *paths: Sequence[str | int]) -> str:
+    """Return the first text at one of the paths into a JSON answer, fit to be shown."""
+    try:
+        decoded = decode(body)
+    except AnswerError:
+        return ""
+    for path in paths:
+        found: object = decoded
+        for step in path:
+            if isinstance(step, int):
+                inner = items(found)
+                found = inner[step] if step < len(inner) else None
+            else:
+                found = mapping(found).get(step)
+        if words := shorten(found):
+            return words
+    return ""
+
+
+def decode(body: bytes) -> object:
+    """Return JSON.
+
+    Raises:
+        AnswerError: It is none.
+    """
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.MsgspecError, RecursionError):
+        start = body[:100].lstrip().lower()
+        if start.startswith((b"<!doctype", b"<html", b"<head")):
+            raise AnswerError("answered with a web page: is the address right?") from None
+        raise AnswerError("answered with something else than JSON: is the address right?") from None
+
+
+def number(value: object) -> float:
+    """Return a number as systems write it, also in words (``"NaN"``, ``"+Inf"``).
+
+    Raises:
+        AnswerError: It is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise AnswerError("has something else than numbers in its answer")
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        raise AnswerError(f"has {shorten(str(value))!r} in its answer where a number is") from None
+
+
+def mapping(value: object) -> dict[str, object]:
+    """Return an object; an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: object) -> list[object]:
+    """Return a list; an empty one in place of anything else."""
+    return value if isinstance(value, list) else []
+
+
+def shorten(text: object) -> str:
+    """Return somebody else's words on one line, fit to be shown; nothing when they are none."""
+    if not isinstance(text, str):
+        return ""
+    line = safe_text.printable(" ".join(text[: 4 * _SHOWN].split()))
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} …"
+
+
+def seconds(moment: datetime) -> str:
+    """Return a moment as seconds since 1970, with fractions where there are some."""
+    return f"{moment.timestamp():.3f}".rstrip("0").rstrip(".")
+
+
+def milliseconds(moment: datetime) -> int:
+    """Return a moment as milliseconds since 1970."""
+    return round(moment.timestamp() * 1000)

@@ -1,0 +1,75 @@
+"""Any system that answers with JSON over HTTP; `config.http_queries` says what a query is.
+
+`${START}` and `${END}` stand for the time it is about, in seconds since 1970.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from urllib import parse
+
+from volary.analysis.providers import query
+from volary.analysis.providers.dialects import dialect
+from volary.config.stages import http_queries
+from volary.config.text import json_paths
+from volary.model import metric_providers
+
+_JSON = {"Content-Type": "application/json"}
+
+
+@dataclass(frozen=True, slots=True)
+class Generic:
+    """Sends the request of the query, and follows a path into the answer."""
+
+    settings: metric_providers.Provider
+    options: metric_providers.HttpOptions
+    asked: query.Query
+
+    def request(self, reveal: dialect.Reveal, now: datetime) -> dialect.Request:
+        """See `dialect.Dialect.request`."""
+        text = self.asked.text
+        if self.asked.is_earlier:
+            for each in http_queries.without_time(text):
+                raise dialect.AnswerError(each.message)
+        found = http_queries.read(self._dated(text))
+        _refuse(http_queries.faults(found))
+        if not self.options.may_post:
+            for each in http_queries.forbidden(found):
+                raise dialect.AnswerError(f"is not asked: {each.message}; {each.hint}")
+        address = parse.urlsplit(found.path)
+        parameters = tuple(parse.parse_qsl(address.query, keep_blank_values=True))
+        headers = _JSON if found.body else {}
+        return dialect.Request(
+            address.path, parameters, found.method, headers, found.body.encode() or None
+        )
+
+    def _dated(self, text: str) -> str:
+        filled = text.replace(http_queries.START, str(int(self.asked.start.timestamp())))
+        return filled.replace(http_queries.END, str(int(self.asked.end.timestamp())))
+
+    def _path(self) -> json_paths.Path:
+        written = http_queries.read(self._dated(self.asked.text)).numbers
+        try:
+            return json_paths.parse(written[0] if written else self.options.path)
+        except ValueError as error:
+            raise dialect.AnswerError(f"is not asked: {error}") from None
+
+    def read(self, body: bytes) -> Sequence[dialect.Points]:
+        """See `dialect.Dialect.read`; every number found is a series of its own."""
+        found = [each for each in self._path().find(dialect.decode(body)) if each is not None]
+        values: list[float] = []
+        for each in found:
+            if isinstance(each, dict | list):
+                kind = "a list: add [*]" if isinstance(each, list) else "an object: name a field"
+                raise dialect.AnswerError(f"has, where the path leads, {kind}")
+            values.append(dialect.number(each))
+        return [dialect.Points((value,)) for value in values]
+
+    def explain(self, body: bytes) -> str:
+        """See `dialect.Dialect.explain`."""
+        return dialect.words_at(body, ("error",), ("message",), ("error", "message"))
+
+
+def _refuse(faults: Iterable[http_queries.Fault]) -> None:
+    for fault in faults:
+        raise dialect.AnswerError(f"is not asked: {fault.message}")

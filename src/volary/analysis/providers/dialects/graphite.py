@@ -1,0 +1,59 @@
+"""Graphite: its render API."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from urllib import parse
+
+from volary.analysis.providers import query
+from volary.analysis.providers.dialects import dialect
+from volary.model import metric_providers
+
+_TARGET = "target"
+
+
+@dataclass(frozen=True, slots=True)
+class Graphite:
+    """Asks `/render`; the query is a target, or parameters with `target=` (Flagger)."""
+
+    settings: metric_providers.Provider
+    asked: query.Query
+
+    def request(self, reveal: dialect.Reveal, now: datetime) -> dialect.Request:
+        """See `dialect.Dialect.request`."""
+        parameters = self._written()
+        names = {name for name, _ in parameters}
+        if self.asked.is_earlier and names & {"from", "until"}:
+            raise dialect.AnswerError(
+                "cannot be asked about an earlier time: remove from and until from the query"
+            )
+        if "from" not in names:
+            parameters.append(("from", str(int(self.asked.start.timestamp()))))
+        if "until" not in names:
+            parameters.append(("until", str(int(self.asked.end.timestamp()))))
+        return dialect.Request("/render", (*parameters, ("format", "json")))
+
+    def _written(self) -> list[tuple[str, str]]:
+        text = "".join(line.strip() for line in self.asked.text.splitlines())
+        if not text.startswith(f"{_TARGET}="):
+            return [(_TARGET, text)]
+        # A plus stands for itself in targets, and is a space in addresses.
+        found = parse.parse_qsl(text.replace("+", "%2B"))
+        return [(name, value) for name, value in found if name != "format"]
+
+    def read(self, body: bytes) -> Sequence[dialect.Points]:
+        """See `dialect.Dialect.read`; empty points are passed over."""
+        answer = dialect.decode(body)
+        if not isinstance(answer, list):
+            raise dialect.AnswerError("answered with something that is not Graphite's")
+        found = []
+        for each in answer:
+            pairs = map(dialect.items, dialect.items(dialect.mapping(each).get("datapoints")))
+            values = (pair[0] for pair in pairs if pair and pair[0] is not None)
+            found.append(dialect.Points(tuple(map(dialect.number, values))))
+        return found
+
+    def explain(self, body: bytes) -> str:
+        """See `dialect.Dialect.explain`; errors are plain text."""
+        text = body[:1000].decode("utf-8", "replace").strip()
+        return "" if text.startswith("<") else dialect.shorten(text)

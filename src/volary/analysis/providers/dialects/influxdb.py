@@ -1,0 +1,85 @@
+"""InfluxDB: Flux queries of its API, version 2, answered with annotated CSV."""
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from volary.analysis.providers import query
+from volary.analysis.providers.dialects import dialect
+from volary.model import metric_providers
+
+_START, _STOP = "v.timeRangeStart", "v.timeRangeStop"
+_OWN_TIME = re.compile(r"range\s*\(")
+
+
+@dataclass(frozen=True, slots=True)
+class InfluxDb:
+    """Asks `/api/v2/query`.
+
+    `v.timeRangeStart` and `v.timeRangeStop` stand for the time the query is about, as in
+    dashboards.
+    """
+
+    settings: metric_providers.Provider
+    options: metric_providers.InfluxDbOptions
+    asked: query.Query
+
+    def request(self, reveal: dialect.Reveal, now: datetime) -> dialect.Request:
+        """See `dialect.Dialect.request`."""
+        text = self.asked.text
+        if self.asked.is_earlier and not (_START in text and _STOP in text):
+            raise dialect.AnswerError(
+                f"cannot be asked about an earlier time: write range(start: {_START},"
+                f" stop: {_STOP})"
+            )
+        filled = text.replace(_START, _moment(self.asked.start))
+        filled = filled.replace(_STOP, _moment(self.asked.end))
+        headers = {
+            "Authorization": f"Token {reveal(self.options.token)}",
+            "Content-Type": "application/vnd.flux",
+            "Accept": "application/csv",
+        }
+        organisation = (("org", self.options.organisation),)
+        return dialect.Request(
+            "/api/v2/query", organisation, method="POST", headers=headers, body=filled.encode()
+        )
+
+    def read(self, body: bytes) -> Sequence[dialect.Points]:
+        """See `dialect.Dialect.read`; rows without a value are passed over."""
+        text = body.decode("utf-8", "replace")
+        if text.lstrip()[:1] in ("<", "{"):
+            raise dialect.AnswerError("answered with something that is not CSV of InfluxDB")
+        header: list[str] = []
+        found: dict[tuple[str, ...], list[float]] = {}
+        try:
+            for row in csv.reader(io.StringIO(text)):
+                if not row or row[0].startswith("#"):
+                    header = []
+                elif not header:
+                    header = row
+                else:
+                    _take(dict(zip(header, row, strict=False)), found)
+        except csv.Error:
+            raise dialect.AnswerError("answered with CSV that cannot be read") from None
+        return [dialect.Points(tuple(each)) for each in found.values()]
+
+    def explain(self, body: bytes) -> str:
+        """See `dialect.Dialect.explain`."""
+        return dialect.words_at(body, ("message",), ("error",))
+
+
+def _take(row: dict[str, str], found: dict[tuple[str, ...], list[float]]) -> None:
+    if "error" in row and "_value" not in row:
+        raise dialect.AnswerError(f"answered: {dialect.shorten(row['error']) or 'an error'}")
+    if "_value" not in row:
+        raise dialect.AnswerError("answered with a table that has no column _value")
+    values = found.setdefault((row.get("result", ""), row.get("table", "")), [])
+    if row["_value"] != "":
+        values.append(dialect.number(row["_value"]))
+
+
+def _moment(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

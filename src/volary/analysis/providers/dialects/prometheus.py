@@ -1,0 +1,91 @@
+"""Prometheus, and what speaks like it: Thanos, Mimir, VictoriaMetrics, Cortex."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib import parse
+
+from volary.analysis.providers import query
+from volary.analysis.providers.dialects import dialect
+from volary.model import metric_providers
+
+#: Longer queries are posted: not every proxy lets such an address pass.
+_LONGEST_ADDRESS = 1500
+_LONGEST_STEP = timedelta(minutes=1)
+_FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+_KINDS = frozenset({"vector", "matrix", "scalar", "string"})
+
+
+@dataclass(frozen=True, slots=True)
+class Prometheus:
+    """The HTTP API, version 1."""
+
+    settings: metric_providers.Provider
+    asked: query.Query
+
+    def request(self, reveal: dialect.Reveal, now: datetime) -> dialect.Request:
+        """Return an instant query (Flagger), or one over the interval (PipeCD).
+
+        The step is PipeCD's: one minute, or the interval when it is shorter.
+        """
+        asked = self.asked
+        limit = ("timeout", f"{max(1, round(asked.timeout.total_seconds()))}s")
+        text = ("query", asked.text)
+        if self._is_range:
+            step = min(_LONGEST_STEP, asked.window).total_seconds()
+            times = (("start", dialect.seconds(asked.start)), ("end", dialect.seconds(asked.end)))
+            return _request("/api/v1/query_range", (text, *times, ("step", f"{step:g}"), limit))
+        return _request("/api/v1/query", (text, ("time", dialect.seconds(asked.end)), limit))
+
+    @property
+    def _is_range(self) -> bool:
+        """Counted events are asked for at once: points that overlap are not to be added up."""
+        is_total = self.asked.shape is query.Shape.TOTAL
+        return self.settings.points is metric_providers.Points.ALL and not is_total
+
+    def read(self, body: bytes) -> Sequence[dialect.Points]:
+        """See `dialect.Dialect.read`; a range that was not asked for is refused."""
+        answer = dialect.mapping(dialect.decode(body))
+        data = dialect.mapping(answer.get("data"))
+        kind = data.get("resultType")
+        if answer.get("status") != "success" or kind not in _KINDS:
+            raise dialect.AnswerError(
+                "answered with JSON that is not Prometheus': is the address right?"
+            )
+        if kind == "scalar":
+            return [dialect.Points((_sample(data.get("result")),))]
+        if kind == "string":
+            raise dialect.AnswerError("answered with a text: the query has to give numbers")
+        if kind == "matrix" and not self._is_range:
+            raise dialect.AnswerError(
+                "answered with a range of points for each series (a matrix): put rate(…) or"
+                " another function around what ends with […]"
+            )
+        return [_series(dialect.mapping(each)) for each in dialect.items(data.get("result"))]
+
+    def explain(self, body: bytes) -> str:
+        """See `dialect.Dialect.explain`."""
+        return dialect.words_at(body, ("error",))
+
+
+def _request(path: str, parameters: tuple[tuple[str, str], ...]) -> dialect.Request:
+    encoded = parse.urlencode(parameters)
+    if len(encoded) <= _LONGEST_ADDRESS:
+        return dialect.Request(path, parameters)
+    return dialect.Request(path, method="POST", headers=_FORM, body=encoded.encode())
+
+
+def _series(series: dict[str, object]) -> dialect.Points:
+    if "histogram" in series or "histograms" in series:
+        raise dialect.AnswerError(
+            "answered with a native histogram: put histogram_quantile(…) or the like around it"
+        )
+    samples = dialect.items(series["values"]) if "values" in series else [series.get("value")]
+    return dialect.Points(tuple(_sample(sample) for sample in samples))
+
+
+def _sample(sample: object) -> float:
+    pair = dialect.items(sample)
+    if len(pair) != 2:
+        raise dialect.AnswerError("answered with a sample that has no value")
+    return dialect.number(pair[1])

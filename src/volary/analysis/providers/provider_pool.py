@@ -1,0 +1,190 @@
+"""The providers of the settings, open to be asked; who asks the same at about the same time
+shares the answer.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from volary.analysis.providers import exchange, query, secrets
+from volary.analysis.providers.dialects import dialect
+from volary.model import analysis, clocks, metric_providers
+
+#: Answers that are kept at most; the oldest go first.
+_MOST = 2_000
+_FINEST = timedelta(seconds=1)
+#: Clusters and applications look at about the same time, not at the very same.
+_PART_OF_WINDOW = 20
+
+
+@dataclass(slots=True)
+class AnswerCache:
+    """Shares answers: the first who asks a question carries it out, others wait for theirs."""
+
+    #: None as a result: whoever asked broke off, and somebody else has to.
+    _pending: dict[Hashable, asyncio.Future[query.Answer | None]] = field(default_factory=dict)
+    #: In the loop's time, until when each counts; in the order they came.
+    _kept: dict[Hashable, tuple[float, query.Answer]] = field(default_factory=dict)
+
+    async def get(
+        self, key: Hashable, ask: Callable[[], Awaitable[query.Answer]], share: timedelta
+    ) -> query.Answer:
+        """Return the answer to the question `key`, and ask only when nobody else has.
+
+        Good answers are kept for `share`; of others only those who wait already have a part,
+        so the next one asks again.
+        """
+        while True:
+            kept = self._kept.get(key)
+            if kept is not None and asyncio.get_running_loop().time() < kept[0]:
+                return kept[1]
+            flight = self._pending.get(key)
+            if flight is None:
+                return await self._ask_once(key, ask, share)
+            answer = await asyncio.shield(flight)
+            if answer is not None:
+                return answer
+
+    async def _ask_once(
+        self, key: Hashable, ask: Callable[[], Awaitable[query.Answer]], share: timedelta
+    ) -> query.Answer:
+        flight: asyncio.Future[query.Answer | None] = asyncio.get_running_loop().create_future()
+        self._pending[key] = flight
+        answer: query.Answer | None = None
+        try:
+            answer = await ask()
+        finally:
+            del self._pending[key]
+            flight.set_result(answer)
+        if answer.reading is not analysis.Reading.ERROR:
+            self._keep(key, answer, share)
+        return answer
+
+    def _keep(self, key: Hashable, answer: query.Answer, share: timedelta) -> None:
+        now = asyncio.get_running_loop().time()
+        self._kept.pop(key, None)
+        self._kept[key] = (now + share.total_seconds(), answer)
+        while self._kept:
+            oldest = next(iter(self._kept))
+            if len(self._kept) <= _MOST and self._kept[oldest][0] > now:
+                return
+            del self._kept[oldest]
+
+
+def round_down(end: datetime, window: timedelta, share: timedelta) -> datetime:
+    """Return a moment a little before `end`, the same for all who ask at about that time.
+
+    Never more before than a twentieth of the window, or one second, or `share`.
+    """
+    size = min(max(_FINEST, window / _PART_OF_WINDOW), max(_FINEST, share))
+    seconds = size.total_seconds()
+    return datetime.fromtimestamp(end.timestamp() // seconds * seconds, UTC)
+
+
+#: Is told every secret that is read, so that it can be masked wherever it turns up.
+Learn = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Providers:
+    """All providers of one process; identical questions at about one time are asked once."""
+
+    exchanges: dict[str, exchange.Exchange]
+    shared: AnswerCache
+
+    def find(self, name: str) -> metric_providers.Provider | None:
+        """Return a provider's settings; an empty name is the only one's."""
+        found = self._exchange(name)
+        return found.settings if found else None
+
+    def _exchange(self, name: str) -> exchange.Exchange | None:
+        if name or len(self.exchanges) != 1:
+            return self.exchanges.get(name)
+        return next(iter(self.exchanges.values()))
+
+    async def measure(self, asked: query.Query) -> query.Answer:
+        """Ask, and return what was measured or why nothing was.
+
+        Whatever the other side does is an answer; nothing is raised for it.
+        """
+        found = self._exchange(asked.provider)
+        if found is None:
+            return _error(_unknown_provider(asked.provider, tuple(self.exchanges)))
+        settings = found.settings
+        evened = replace(
+            asked, provider="", end=round_down(asked.end, asked.window, settings.share)
+        )
+        # Clusters share an answer where one address knows about all of them.
+        address = settings.access.address_of(asked.target)
+        key = (settings.name, address, replace(evened, target=""))
+        return await self.shared.get(key, lambda: _ask(found, evened), settings.share)
+
+
+@asynccontextmanager
+async def open_providers(
+    settings: Sequence[metric_providers.Provider],
+    *,
+    clock: clocks.Clock,
+    learn: Learn = lambda _: None,
+) -> AsyncIterator[Providers]:
+    """Open providers, and close their connections after the body.
+
+    Secrets and certificates are read when a provider is asked, so new ones count at once; one
+    that cannot be read is the answer to that question.
+
+    Args:
+        settings: Of each; names are unique.
+        clock: For signatures and pauses.
+        learn: Is told every secret that is read.
+    """
+    async with AsyncExitStack() as stack:
+        secret = secrets.Secrets(learn)
+        exchanges = {
+            setting.name: await stack.enter_async_context(
+                exchange.open_exchange(setting, secret, clock)
+            )
+            for setting in settings
+        }
+        yield Providers(exchanges, AnswerCache())
+
+
+async def _ask(found: exchange.Exchange, asked: query.Query) -> query.Answer:
+    name = found.settings.name
+    try:
+        series = await found.ask(asked)
+    except exchange.NoAnswerError as error:
+        return _error(f"{name} {error}")
+    values = shaped(series, asked.shape, found.settings.points)
+    if len(values) > dialect.MOST_POINTS:
+        return _error(f"{name} answered with {len(values)} points: aggregate them in the query")
+    if not values:
+        message = f"{name} has no data for the query"
+        return query.Answer(analysis.Reading.NO_DATA, message=message)
+    return query.Answer(analysis.Reading.VALUES, values)
+
+
+def shaped(
+    series: Iterable[dialect.Points], shape: query.Shape, points: metric_providers.Points
+) -> tuple[float, ...]:
+    """Return the values of an answer: all points, the newest of each series, or their sum."""
+    filled = [each.values for each in series if each.values]
+    if shape is query.Shape.TOTAL:
+        return (float(sum(each[-1] for each in filled)),) if filled else ()
+    if points is metric_providers.Points.LAST:
+        return tuple(each[-1] for each in filled)
+    return tuple(value for each in filled for value in each)
+
+
+def _unknown_provider(name: str, known: tuple[str, ...]) -> str:
+    if not known:
+        return "no analysisProviders are in the settings: there is nobody to ask"
+    names = ", ".join(known)
+    if name:
+        return f"no provider {name} is in the settings (there: {names})"
+    return f"the metric has to name its provider: there are several ({names})"
+
+
+def _error(message: str) -> query.Answer:
+    return query.Answer(analysis.Reading.ERROR, message=message)

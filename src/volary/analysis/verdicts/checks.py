@@ -1,0 +1,208 @@
+"""One look at one rule, judged by itself.
+
+A look that compares may be too small to show anything: three values against three cannot reach
+5 % in both directions, whatever they are. Passing such a look would be a silent pass. It takes
+as many of the looks before it as it needs instead, each ranked by itself, and says nothing
+until there are enough.
+"""
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+from volary.analysis.statistics import counts
+from volary.analysis.verdicts import evidence, phrases, samples
+from volary.model import analysis
+from volary.model.analysis import Deviation, Kind, Result
+
+
+def check(
+    rule: analysis.Rule, measurements: Sequence[analysis.Measurement], *, target: str = ""
+) -> analysis.Check:
+    """Judge the measurements of one moment on one cluster; there has to be at least one.
+
+    Raises:
+        ValueError: there is no measurement.
+    """
+    time = max(measurement.time for measurement in measurements)
+    cell = samples.cell(rule, measurements, target=target)
+    return of_look(rule, samples.Look(time, (cell,)))
+
+
+def of_look(
+    rule: analysis.Rule,
+    look: samples.Look,
+    earlier: Sequence[samples.Look] = (),
+    *,
+    in_words: bool = True,
+) -> analysis.Check:
+    """Judge a look over one cluster or many; `earlier` are those before it, in their order.
+
+    Not `in_words`: comparisons leave out the sentence and the numbers, which cost most.
+    """
+    if look.problem:
+        return analysis.Check(Result.INCONCLUSIVE, look.problem, look.time, is_empty=True)
+    if rule.strategy.compares:
+        return _compared(rule, look, earlier, in_words=in_words)
+    if rule.kind is Kind.VALUE:
+        return _in_range(rule, look)
+    return _rate_in_range(rule, look)
+
+
+def _thin(look: samples.Look, have: int, want: str) -> analysis.Check:
+    sentence = f"too little to say anything: {have} of {want}"
+    return analysis.Check(Result.INCONCLUSIVE, sentence, look.time)
+
+
+def _in_range(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
+    """Hold every value of one cluster, or the middle one of many clusters, to the range."""
+    cells = look.usable
+    values = [value for cell in cells for value in cell.judged.values]
+    if len(values) < rule.minimum_samples:
+        return _thin(look, len(values), phrases.times(rule.minimum_samples, "value"))
+    judged: Iterable[float] = values
+    if len(cells) > 1:
+        judged = [median(median(cell.judged.values) for cell in cells)]
+    expected = phrases.expected_range(rule)
+    outside = [value for value in judged if value not in expected]
+    numbers = analysis.Numbers(samples=len(values), value=outside[0] if outside else median(values))
+    if not outside:
+        sentence = f"{phrases.number(numbers.value)} is within the expected {expected}"
+        return analysis.Check(Result.PASS, sentence, look.time, numbers=numbers)
+    sentence = f"{phrases.number(outside[0])} is outside the expected {expected}"
+    if len(outside) > 1:
+        sentence += f", and so are {phrases.times(len(outside) - 1, 'further value')}"
+    return analysis.Check(Result.FAIL, sentence, look.time, numbers=numbers)
+
+
+def _rate_in_range(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
+    cells = look.usable
+    count = counts.total([cell.judged.count for cell in cells])
+    samples = round(count.exposure) if rule.kind is Kind.PROPORTION else len(cells)
+    if samples < rule.minimum_samples:
+        return _thin(look, samples, phrases.times(rule.minimum_samples, "sample"))
+    value = count.rate
+    expected = phrases.expected_range(rule)
+    is_inside = value in expected
+    place = "within" if is_inside else "outside"
+    return analysis.Check(
+        Result.PASS if is_inside else Result.FAIL,
+        f"{phrases.amount(rule, value)} is {place} the expected {expected}",
+        look.time,
+        numbers=analysis.Numbers(samples=samples, value=value),
+    )
+
+
+def _compared(
+    rule: analysis.Rule, look: samples.Look, earlier: Sequence[samples.Look], *, in_words: bool
+) -> analysis.Check:
+    if rule.kind is Kind.VALUE and rule.ratio_limit is not None:
+        return _medians(rule, look)
+    taken = _window(rule, look, earlier)
+    cells = evidence.all_cells(taken)
+    have, want = sample_count(rule, cells), rule.minimum_samples
+    if have < want:
+        return _thin(look, have, phrases.times(want, "sample") + " on each side")
+    if evidence.least_p_value(rule, cells) > rule.significance:
+        sentence = f"too little to show any difference: {have} on the smaller side"
+        return analysis.Check(Result.INCONCLUSIVE, sentence, look.time)
+    p_value = evidence.p_value(rule, taken)
+    result = Result.FAIL if p_value <= rule.significance else Result.PASS
+    if not in_words:
+        return analysis.Check(result, "", look.time)
+    numbers = evidence.comparison_numbers(rule, taken, p_value)
+    sentence = phrases.compared(rule, numbers, sides=sides(cells[-1]))
+    if len(taken) > 1:
+        sentence += f", over {len(taken)} looks"
+    return analysis.Check(result, sentence, look.time, numbers=numbers)
+
+
+def _window(
+    rule: analysis.Rule, look: samples.Look, earlier: Sequence[samples.Look]
+) -> list[tuple[samples.Cell, ...]]:
+    """Return the cells to judge: this look's, and of as many before it as it takes."""
+    taken = [look.usable]
+    for before in reversed(earlier):
+        cells = evidence.all_cells(taken)
+        is_enough = sample_count(rule, cells) >= rule.minimum_samples
+        if is_enough and evidence.least_p_value(rule, cells) <= rule.significance:
+            break
+        if before.usable:
+            taken.insert(0, before.usable)
+    return taken
+
+
+def sample_count(rule: analysis.Rule, cells: Sequence[samples.Cell]) -> int:
+    """Count points, requests or looks of the side that has fewer."""
+    return min(
+        _side_samples(rule, [cell.judged for cell in cells]),
+        _side_samples(rule, [cell.reference for cell in cells])
+        if rule.strategy.compares
+        else 1 << 62,
+    )
+
+
+def _side_samples(rule: analysis.Rule, found: Sequence[samples.Sample]) -> int:
+    match rule.kind:
+        case Kind.VALUE:
+            return sum(len(sample.values) for sample in found)
+        case Kind.PROPORTION:
+            return round(sum(sample.count.exposure for sample in found))
+        case Kind.RATE:
+            return len(found)
+
+
+def sides(cell: samples.Cell) -> tuple[str, str]:
+    """Name both sides as people know them."""
+    return cell.judged.variant, cell.reference.variant
+
+
+def _medians(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
+    """Hold the ratio of the medians to its limit: no test, as with any threshold."""
+    cells = look.usable
+    have = sample_count(rule, cells)
+    if have < rule.minimum_samples:
+        wanted = phrases.times(rule.minimum_samples, "value") + " on each side"
+        return _thin(look, have, wanted)
+    value = median(median(cell.judged.values) for cell in cells)
+    reference = median(median(cell.reference.values) for cell in cells)
+    limit = rule.ratio_limit or 1.0
+    is_bad = _exceeds(value, reference, limit, rule.deviation)
+    judged, other = sides(cells[0])
+    ratio = value / reference if reference else None
+    times = "" if ratio is None else f", {phrases.number(ratio)} times"
+    sentence = (
+        f"{judged} has a median of {phrases.number(value)}, {other} "
+        f"{phrases.number(reference)}{times}, where {_allowed(limit, rule.deviation)}"
+    )
+    numbers = analysis.Numbers(
+        samples=sum(len(cell.judged.values) for cell in cells),
+        reference_samples=sum(len(cell.reference.values) for cell in cells),
+        value=value,
+        reference=reference,
+        effect=ratio,
+    )
+    return analysis.Check(
+        Result.FAIL if is_bad else Result.PASS, sentence, look.time, numbers=numbers
+    )
+
+
+def _exceeds(value: float, reference: float, limit: float, deviation: Deviation) -> bool:
+    match deviation:
+        case Deviation.HIGH:
+            return value > limit * reference
+        case Deviation.LOW:
+            return value < limit * reference
+        case Deviation.EITHER:
+            ratio = max(limit, 1 / limit)
+            return value > ratio * reference or value * ratio < reference
+
+
+def _allowed(limit: float, deviation: Deviation) -> str:
+    match deviation:
+        case Deviation.HIGH:
+            return f"at most {limit:g} times is allowed"
+        case Deviation.LOW:
+            return f"at least {limit:g} times is expected"
+        case Deviation.EITHER:
+            ratio = max(limit, 1 / limit)
+            return f"{1 / ratio:.3g} to {ratio:g} times is allowed"

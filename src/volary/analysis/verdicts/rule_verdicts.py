@@ -1,0 +1,284 @@
+"""What a rule says about a release so far: a pure function of what was measured and of the time.
+
+Failing may happen at any look; passing only when the analysis has seen what it was to see. In
+between, and where there is too little, the answer is *inconclusive*, which `Rule.no_data` turns
+into a failure once the deadline is over. A pass without data exists only where the rule says so.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from datetime import datetime
+
+from volary.analysis.statistics import binomial
+from volary.analysis.verdicts import checks, evidence, phrases, samples
+from volary.model import analysis
+from volary.model.analysis import FailureCount, Judgement, NoData, Result
+
+
+def judge(rule: analysis.Rule, series: analysis.Series, now: datetime) -> analysis.Verdict:
+    """Judge one rule on one cluster."""
+    return judge_looks(rule, [series], samples.at_cluster(rule, series, now), now)
+
+
+def worst(verdicts: Sequence[analysis.Verdict]) -> analysis.Verdict | None:
+    """Return the verdict that decides for all of them; None when none of them decides.
+
+    Failing goes before inconclusive, and that before passing; dry runs are left out.
+    """
+    order = (Result.FAIL, Result.INCONCLUSIVE, Result.PASS)
+    deciding = [verdict for verdict in verdicts if not verdict.dry_run]
+    # A pass that is not final holds the others up.
+    return min(deciding, key=lambda each: (order.index(each.result), each.is_final), default=None)
+
+
+def judge_looks(
+    rule: analysis.Rule,
+    series: Sequence[analysis.Series],
+    seen: Sequence[samples.Look],
+    now: datetime,
+) -> analysis.Verdict:
+    """Judge the looks at the clusters of all series, of which there has to be one."""
+    judged = _judge_looks(rule, seen) if seen else _Judged(missing=_unseen(series, now))
+    case = _Case(rule, series, now, judged)
+    result, why, is_final = _decided(case)
+    name = phrases.subject(rule, [each.target for each in series])
+    return analysis.Verdict(
+        result,
+        f"{name}: {why}",
+        rule.name,
+        target=series[0].target if len(series) == 1 else "",
+        numbers=judged.numbers,
+        is_final=is_final,
+        is_condemned=result is Result.FAIL and judged.is_measured and judged.is_bad,
+        dry_run=rule.dry_run,
+    )
+
+
+def _unseen(series: Sequence[analysis.Series], now: datetime) -> str:
+    if any(measurement.time <= now for one in series for measurement in one.measurements):
+        return "nothing has been measured since the warm-up"
+    return "nothing has been measured yet"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Judged:
+    """What the looks come to, whatever the time is."""
+
+    #: So bad that nothing to come can mend it: the sentence that says so.
+    condemned: str = ""
+    #: It is what was measured that is so bad, not what is missing.
+    is_measured: bool = True
+    #: Why they do not allow a pass yet.
+    missing: str = ""
+    #: What a pass would say.
+    passing: str = ""
+    #: All that could be judged failed, though no more than the rule allows.
+    none_is_good: bool = False
+    #: Looks whose data were used.
+    covered: int = 0
+    numbers: analysis.Numbers = dataclasses.field(default_factory=analysis.Numbers)
+
+    @property
+    def is_bad(self) -> bool:
+        return bool(self.condemned) or self.none_is_good
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Case:
+    rule: analysis.Rule
+    series: Sequence[analysis.Series]
+    now: datetime
+    judged: _Judged
+
+    @property
+    def has_ended(self) -> bool:
+        return self.now >= max(each.ends for each in self.series)
+
+    @property
+    def is_overdue(self) -> bool:
+        return self.now >= max(each.deadline for each in self.series)
+
+    @property
+    def missing(self) -> str:
+        """Say why there is no pass yet; empty: there is."""
+        if self.judged.missing:
+            return self.judged.missing
+        planned = max(_planned(self.rule, each) for each in self.series)
+        done = self.judged.covered
+        if self.rule.no_data is NoData.HOLD and self.has_ended and 2 * done < planned:
+            return f"only {done} of {phrases.times(planned, 'look')} could be judged"
+        return ""
+
+
+def _planned(rule: analysis.Rule, series: analysis.Series) -> int:
+    return math.floor((series.ends - series.started - rule.warm_up) / rule.interval)
+
+
+def _decided(case: _Case) -> tuple[Result, str, bool]:
+    """Return the result, the reason and whether it is final."""
+    judged = case.judged
+    if judged.condemned:
+        return Result.FAIL, judged.condemned, True
+    if judged.none_is_good and case.has_ended:
+        return Result.FAIL, f"{judged.missing} when the analysis ended", True
+    if not case.missing:
+        return Result.PASS, judged.passing, case.has_ended
+    if not case.has_ended:
+        return Result.INCONCLUSIVE, case.missing, False
+    return _without_data(case)
+
+
+def _without_data(case: _Case) -> tuple[Result, str, bool]:
+    match case.rule.no_data:
+        case NoData.PASS:
+            return Result.PASS, f"{case.missing}; the rule lets that pass", True
+        case NoData.FAIL:
+            return Result.FAIL, f"{case.missing} when the analysis ended", True
+        case NoData.HOLD if case.is_overdue:
+            return Result.FAIL, f"{case.missing} until the deadline", True
+        case NoData.HOLD:
+            return Result.INCONCLUSIVE, f"{case.missing}; waiting for data", False
+
+
+def _judge_looks(rule: analysis.Rule, seen: Sequence[samples.Look]) -> _Judged:
+    if rule.judgement is Judgement.SEQUENTIAL and rule.can_be_sequential:
+        return _sequential(rule, seen)
+    return _judge_singly(rule, seen)
+
+
+# Each look by itself.
+
+
+def _judge_singly(rule: analysis.Rule, seen: Sequence[samples.Look]) -> _Judged:
+    found = [checks.of_look(rule, look, seen[:at], in_words=False) for at, look in enumerate(seen)]
+    decided = [at for at, each in enumerate(found) if _counts(rule, each)]
+    failed = [at for at in decided if _is_failure(rule, found[at])]
+    good = [at for at, each in enumerate(found) if each.result is Result.PASS]
+    # Words only where they are shown.
+    for at in {len(found) - 1, *decided[-1:], *failed[-1:], *good[-1:]}:
+        found[at] = checks.of_look(rule, seen[at], seen[:at])
+    empty = sum(each.is_empty for each in found)
+    numbers = dataclasses.replace(
+        found[decided[-1] if decided else -1].numbers,
+        looks=len(decided),
+        failed_looks=len(failed),
+        empty_looks=empty,
+    )
+    is_measured = any(each.result is Result.FAIL for each in found)
+    if count_failures(rule, found) > rule.failure_limit:
+        sentence = _exceeded(rule, found, found[failed[-1]])
+        return _Judged(sentence, is_measured, numbers=numbers)
+    went = f"{len(failed)} of {phrases.times(len(decided), 'look')} failed"
+    latest = f"; the last good one: {found[good[-1]].sentence}" if good else ""
+    none_is_good = bool(failed) and not good
+    return _Judged(
+        missing="no look was good" if none_is_good else _missing(rule, found),
+        none_is_good=none_is_good,
+        is_measured=is_measured,
+        passing=went + latest,
+        numbers=numbers,
+        # Values too few to be compared in one look are used by those after it.
+        covered=len(found) - empty if rule.strategy.compares else len(decided),
+    )
+
+
+def _missing(rule: analysis.Rule, found: Sequence[analysis.Check]) -> str:
+    """Say why the looks allow no pass; empty: they do."""
+    last = found[-1]
+    if all(each.result is Result.INCONCLUSIVE for each in found):
+        return last.sentence
+    if _counts(rule, last) or (last.is_empty and rule.no_data is NoData.PASS):
+        return ""
+    return last.sentence
+
+
+def _counts(rule: analysis.Rule, check: analysis.Check) -> bool:
+    return check.result is not Result.INCONCLUSIVE or _is_failure(rule, check)
+
+
+def _is_failure(rule: analysis.Rule, check: analysis.Check) -> bool:
+    return check.result is Result.FAIL or (check.is_empty and rule.no_data is NoData.FAIL)
+
+
+def count_failures(rule: analysis.Rule, found: Sequence[analysis.Check]) -> int:
+    """Count the failed looks as the rule does: all, or the most in a row.
+
+    A look without an answer neither fails nor mends, unless the rule makes it a failure.
+    """
+    if rule.failure_count is FailureCount.CUMULATIVE:
+        return sum(_is_failure(rule, each) for each in found)
+    longest = current = 0
+    for each in found:
+        if _is_failure(rule, each):
+            current += 1
+        elif each.result is Result.PASS:
+            current = 0
+        longest = max(longest, current)
+    return longest
+
+
+def _exceeded(rule: analysis.Rule, found: Sequence[analysis.Check], last: analysis.Check) -> str:
+    number = count_failures(rule, found)
+    row = " in a row" if rule.failure_count is FailureCount.CONSECUTIVE else ""
+    sentence = (
+        f"{number} of {phrases.times(len(found), 'look')} failed{row}, "
+        f"{rule.failure_limit} allowed; the last: {last.sentence}"
+    )
+    if rule.strategy.compares and rule.ratio_limit is None and not row:
+        chance = binomial.at_least(number, len(found), rule.significance)
+        sentence += f"; of healthy releases {phrases.share(chance)} come to this"
+    return sentence
+
+
+# All looks together.
+
+
+def _sequential(rule: analysis.Rule, seen: Sequence[samples.Look]) -> _Judged:
+    usable = [look.usable for look in seen if look.usable]
+    empty = [look for look in seen if not look.usable]
+    tally = analysis.Numbers(looks=len(usable), empty_looks=len(empty))
+    if rule.no_data is NoData.FAIL and len(empty) > rule.failure_limit:
+        sentence = (
+            f"{len(empty)} of {phrases.times(len(seen), 'look')} had no data, "
+            f"{rule.failure_limit} allowed; the last: {empty[-1].problem}"
+        )
+        tally = dataclasses.replace(tally, failed_looks=len(empty))
+        return _Judged(sentence, is_measured=False, numbers=tally)
+    if not usable:
+        return _Judged(missing=seen[-1].problem, numbers=tally)
+    p_value = evidence.p_value_so_far(rule, usable)
+    figured = evidence.comparison_numbers if rule.strategy.compares else evidence.limit_numbers
+    numbers = dataclasses.replace(
+        figured(rule, usable, p_value), looks=tally.looks, empty_looks=tally.empty_looks
+    )
+    sentence = _evidence_sentence(rule, usable, numbers)
+    if p_value <= rule.significance:
+        return _Judged(condemned=sentence, numbers=numbers)
+    missing = _too_little(rule, usable)
+    if not missing and seen[-1].problem and rule.no_data is not NoData.PASS:
+        missing = seen[-1].problem
+    return _Judged(missing=missing, passing=sentence, numbers=numbers, covered=len(usable))
+
+
+def _too_little(rule: analysis.Rule, usable: evidence.Blocks) -> str:
+    """Say why what was seen could not acquit; empty: it could."""
+    have, want = checks.sample_count(rule, evidence.all_cells(usable)), rule.minimum_samples
+    if have < want:
+        sides = " on each side" if rule.strategy.compares else ""
+        return f"too little to pass: {have} of {phrases.times(want, 'sample')}{sides}"
+    if evidence.least_p_value_so_far(rule, usable) > rule.significance:
+        return f"too little to show any difference: {have} on the smaller side"
+    return ""
+
+
+def _evidence_sentence(
+    rule: analysis.Rule,
+    usable: Sequence[Sequence[samples.Cell]],
+    numbers: analysis.Numbers,
+) -> str:
+    after = f"after {phrases.times(numbers.looks, 'look')}"
+    if not rule.strategy.compares:
+        return f"{phrases.limited(rule, numbers)} {after}"
+    sides = checks.sides(usable[-1][-1])
+    return f"{phrases.compared(rule, numbers, sides=sides)} {after}"

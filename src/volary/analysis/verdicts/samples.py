@@ -1,0 +1,206 @@
+"""From measurements to looks: what was seen at one moment, side by side.
+
+A look has a *cell* per cluster with the samples of both sides. A cell that cannot be judged
+keeps the reason in words instead: no answer, no samples, NaN. Nothing is dropped silently.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import median
+
+from volary.analysis.statistics import counts
+from volary.model import analysis
+
+#: A counter that is extrapolated may come out a little above what it is counted in.
+_EXTRAPOLATED = 1.05
+#: Beyond it floats no longer tell one event from none.
+_MOST = 2.0**53
+_UNCOUNTED = counts.Count(0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What one side showed at one look."""
+
+    values: tuple[float, ...] = ()
+    #: For proportions and rates.
+    count: counts.Count = _UNCOUNTED
+    variant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cluster at one look."""
+
+    target: str
+    judged: Sample = Sample()
+    #: Only for a rule that compares.
+    reference: Sample = Sample()
+    #: Why this cannot be judged; empty: it can.
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """All clusters at one look."""
+
+    time: datetime
+    cells: tuple[Cell, ...]
+
+    @property
+    def usable(self) -> tuple[Cell, ...]:
+        """The cells that can be judged."""
+        return tuple(cell for cell in self.cells if not cell.problem)
+
+    @property
+    def problem(self) -> str:
+        """Why there is nothing to judge; empty: there is."""
+        if self.usable:
+            return ""
+        return next((cell.problem for cell in self.cells), "nothing was measured")
+
+
+def gather(rule: analysis.Rule, series: Sequence[analysis.Series]) -> Sequence[Look]:
+    """Return the looks after the warm-up, in their order, over one cluster or many."""
+    return merge(rule, [(each, at_cluster(rule, each)) for each in series])
+
+
+def at_cluster(
+    rule: analysis.Rule, series: analysis.Series, now: datetime | None = None
+) -> tuple[Look, ...]:
+    """Return the looks at one cluster after the warm-up, up to `now`, in their order."""
+    cells = _cells(rule, series)
+    return tuple(Look(time, (cell,)) for time, cell in cells if now is None or time <= now)
+
+
+def merge(
+    rule: analysis.Rule, gathered: Sequence[tuple[analysis.Series, Sequence[Look]]]
+) -> Sequence[Look]:
+    """Make looks at several clusters one.
+
+    They need not look at the same moment: those of the same interval, counted from the
+    beginning of each cluster's analysis, are one look.
+    """
+    if len(gathered) == 1:
+        return gathered[0][1]
+    found: dict[int, list[Look]] = {}
+    for series, seen in gathered:
+        for look in seen:
+            number = round((look.time - series.started) / rule.interval)
+            found.setdefault(number, []).append(look)
+    return tuple(
+        Look(max(each.time for each in same), tuple(cell for each in same for cell in each.cells))
+        for _, same in sorted(found.items())
+    )
+
+
+def _cells(rule: analysis.Rule, series: analysis.Series) -> list[tuple[datetime, Cell]]:
+    begin = series.started + rule.warm_up
+    moments: dict[datetime, list[analysis.Measurement]] = {}
+    for measurement in series.measurements:
+        if measurement.time >= begin:
+            moments.setdefault(measurement.time, []).append(measurement)
+    return [(time, cell(rule, moments[time], target=series.target)) for time in sorted(moments)]
+
+
+def cell(rule: analysis.Rule, measurements: Iterable[analysis.Measurement], *, target: str) -> Cell:
+    """Put the measurements of one look on one cluster side by side."""
+    sides: dict[analysis.Role, list[analysis.Measurement]] = {}
+    for each in measurements:
+        sides.setdefault(each.role, []).append(each)
+    wanted = [analysis.Role.JUDGED]
+    if rule.strategy.compares:
+        wanted.append(analysis.Role.REFERENCE)
+    samples: dict[analysis.Role, Sample] = {}
+    for role in wanted:
+        measured = sides.get(role, [])
+        if not measured:
+            return Cell(target, problem=f"no measurement of the {role.value} side")
+        for each in measured:
+            if problem := _problem(rule, each):
+                return Cell(target, problem=f"{each.variant}: {problem}")
+        samples[role] = _sample(rule, measured)
+    reference = samples.get(analysis.Role.REFERENCE, Sample())
+    return Cell(target, samples[analysis.Role.JUDGED], reference)
+
+
+def _problem(rule: analysis.Rule, measured: analysis.Measurement) -> str:
+    """Return why this measurement cannot be judged; empty: it can."""
+    match measured.reading:
+        case analysis.Reading.ERROR:
+            return f"the query failed: {measured.message or 'no reason was given'}"
+        case analysis.Reading.NO_DATA:
+            return measured.message or "the answer holds no data"
+        case analysis.Reading.VALUES:
+            pass
+    if not measured.values:
+        return "the answer holds no values"
+    if rule.kind is not analysis.Kind.VALUE:
+        return _count_problem(rule, measured)
+    if rule.strategy.compares:
+        return _value_problem(rule, measured.values)
+    return _threshold_problem(rule, measured.values)
+
+
+def _threshold_problem(rule: analysis.Rule, values: Sequence[float]) -> str:
+    """Let a value out of range condemn the look, whatever the others are."""
+    expected = rule.expected or analysis.Range()
+    if any(not math.isnan(value) and value not in expected for value in values):
+        return ""
+    return _not_finite(values)
+
+
+def _not_finite(values: Iterable[float]) -> str:
+    for value in values:
+        if not math.isfinite(value):
+            return f"the answer holds {_named(value)}, which says nothing"
+    return ""
+
+
+def _named(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    return "+Inf" if value > 0 else "-Inf"
+
+
+def _value_problem(rule: analysis.Rule, values: Sequence[float]) -> str:
+    if problem := _not_finite(values):
+        return problem
+    if rule.ratio_limit is not None and min(values) < 0:
+        return "a value below zero, of which no ratio can be taken"
+    return ""
+
+
+def _count_problem(rule: analysis.Rule, measured: analysis.Measurement) -> str:
+    found = [*measured.values, *measured.totals]
+    if problem := _not_finite(found):
+        return problem
+    if min(found) < 0:
+        return "a count below zero"
+    if max(found) > _MOST:
+        return "a count so large that nothing counted it"
+    return _total_problem(measured) if rule.kind is analysis.Kind.PROPORTION else ""
+
+
+def _total_problem(measured: analysis.Measurement) -> str:
+    events, total = sum(measured.values), sum(measured.totals)
+    if total <= 0:
+        return "the total is zero: nothing was counted"
+    if events > total * _EXTRAPOLATED + 1:
+        return f"{events:g} events of only {total:g}: the two queries do not fit together"
+    return ""
+
+
+def _sample(rule: analysis.Rule, measured: Sequence[analysis.Measurement]) -> Sample:
+    variant = measured[0].variant
+    values = tuple(value for each in measured for value in each.values)
+    if rule.kind is analysis.Kind.VALUE:
+        values = (median(values),) if rule.median_per_look else values
+        return Sample(values, variant=variant)
+    events = sum(values)
+    if rule.kind is analysis.Kind.RATE:
+        return Sample(count=counts.Count(events, rule.interval.total_seconds()), variant=variant)
+    total = sum(total for each in measured for total in each.totals)
+    return Sample(count=counts.Count(min(events, total), total), variant=variant)

@@ -1,0 +1,164 @@
+"""What analyses found, as a table with sparklines and the sentences of the verdicts. Pure."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from volary.model import json
+
+_BARS = "▁▂▃▄▅▆▇█"
+#: A look that has no number.
+_HOLE = "·"
+#: Looks that a sparkline shows.
+_WIDTH = 32
+_VERDICT, _MEASUREMENT = "verdict", "measurement"
+
+
+@dataclass(slots=True)
+class Line:
+    """One side of a metric on one cluster."""
+
+    variant: str
+    query: str = ""
+    #: The middle of each look's values; None: there were none.
+    values: list[float | None] = field(default_factory=list)
+    failed: int = 0
+    #: Why the newest look has no number.
+    trouble: str = ""
+
+
+@dataclass(slots=True)
+class JudgedMetric:
+    """A metric on one cluster in one stage."""
+
+    stage: str
+    target: str
+    metric: str
+    attempt: int = 0
+    lines: dict[str, Line] = field(default_factory=dict)
+    verdict: json.JsonObject = field(default_factory=dict)
+
+    @property
+    def result(self) -> str:
+        """The newest verdict in a word; empty: there is none yet."""
+        word = str(self.verdict.get("result", ""))
+        return f"{word} (dry run)" if word and self.verdict.get("dryRun") else word
+
+
+def read(findings: Iterable[json.JsonObject]) -> list[JudgedMetric]:
+    """Return what was found by stage, metric and cluster; of each the newest attempt."""
+    found: dict[tuple[str, str, str], JudgedMetric] = {}
+    for finding in findings:
+        stage, target, metric = (
+            str(finding["stage"]),
+            str(finding["target"]),
+            str(finding["metric"]),
+        )
+        key = (stage, metric, target)
+        attempt = int(finding["attempt"])
+        if key not in found or found[key].attempt < attempt:
+            found[key] = JudgedMetric(stage, target, metric, attempt)
+        if found[key].attempt == attempt:
+            _add(found[key], str(finding["kind"]), finding["document"])
+    return [found[key] for key in sorted(found)]
+
+
+def _add(judged: JudgedMetric, kind: str, document: json.JsonObject) -> None:
+    if kind == _VERDICT:
+        judged.verdict = document
+    if kind != _MEASUREMENT:
+        return
+    variant = str(document.get("variant", ""))
+    line = judged.lines.setdefault(variant, Line(variant))
+    line.query = str(document.get("query", ""))
+    line.values.append(_middle(document))
+    line.trouble = str(document.get("message", ""))
+    line.failed += document.get("result") == "fail"
+
+
+def _middle(document: json.JsonObject) -> float | None:
+    """Return one number for a look: the middle value, or the share of the total."""
+    values = [float(each) for each in document.get("values", ())]
+    totals = [float(each) for each in document.get("totals", ())]
+    if totals:
+        whole = sum(totals)
+        return sum(values) / whole if whole else None
+    usable = [value for value in values if math.isfinite(value)]
+    return median(usable) if usable else None
+
+
+def sparkline(values: Sequence[float | None], width: int = _WIDTH) -> str:
+    """Return the newest values as bars, from the least to the greatest of them."""
+    shown = values[-width:]
+    known = [each for each in shown if each is not None]
+    if not known:
+        return _HOLE * len(shown)
+    low, high = min(known), max(known)
+    return "".join(_HOLE if each is None else _bar(each, low, high) for each in shown)
+
+
+def _bar(value: float, low: float, high: float) -> str:
+    if high == low:
+        return _BARS[0]
+    return _BARS[round((value - low) / (high - low) * (len(_BARS) - 1))]
+
+
+def table(found: Sequence[JudgedMetric]) -> list[str]:
+    """Return the lines of a table; a metric that compares has a row for each side."""
+    rows = [("METRIC", "CLUSTER", "VARIANT", "LOOKS", "FAILED", "LAST", "VERDICT", "")]
+    for each in found:
+        first = True
+        for line in each.lines.values():
+            last = line.values[-1] if line.values else None
+            shown = "-" if last is None else f"{last:.4g}"
+            head = (each.metric, each.target) if first else ("", "")
+            tail = (str(line.failed), shown, each.result or "-") if first else ("", shown, "")
+            row = (*head, line.variant, str(len(line.values)), *tail, sparkline(line.values))
+            rows.append(row)
+            first = False
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def sentences(found: Sequence[JudgedMetric]) -> list[str]:
+    """Return the verdicts in words, what failed first, each sentence once."""
+    order = {"fail": 0, "inconclusive": 1, "pass": 2}
+    judged = [each for each in found if each.verdict]
+    judged.sort(key=lambda each: order.get(str(each.verdict.get("result")), 3))
+    lines = [f"{each.result}: {each.verdict.get('sentence', '')}" for each in judged]
+    said = {str(each.verdict.get("sentence")) for each in judged}
+    pooled = [str(each.verdict["pooled"].get("sentence", "")) for each in _pooled(judged)]
+    lines += [f"pooled: {each}" for each in pooled if each not in said]
+    lines += [
+        f"not answered: {each.metric} on {each.target}: {line.trouble}"
+        for each in found
+        for line in each.lines.values()
+        if line.trouble
+    ]
+    return list(dict.fromkeys(lines))
+
+
+def _pooled(judged: Sequence[JudgedMetric]) -> list[JudgedMetric]:
+    """Return the metrics whose clusters were also judged together, with another result."""
+    return [
+        each
+        for each in judged
+        if isinstance(each.verdict.get("pooled"), dict)
+        and each.verdict["pooled"].get("sentence") != each.verdict.get("sentence")
+        and sum(other.metric == each.metric for other in judged) > 1
+    ]
+
+
+def queries(found: Sequence[JudgedMetric]) -> list[str]:
+    """Return each query that was sent, once, with what it is for."""
+    lines = [
+        f"{each.metric} ({line.variant}): {line.query}"
+        for each in found
+        for line in each.lines.values()
+        if line.query
+    ]
+    return list(dict.fromkeys(lines))

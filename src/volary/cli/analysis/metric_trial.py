@@ -1,0 +1,132 @@
+"""``volary analysis test``: tries the metrics of an application file without a release."""
+
+import re
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+
+from volary.analysis.metering import query_names
+from volary.cli import console, exit_codes
+from volary.cli.analysis import findings_table
+from volary.cli.remote import output
+from volary.config.crosscheck import fleet_checks
+from volary.config.decoding import values
+from volary.controller import inputs
+from volary.controller.persistence import redaction
+from volary.controller.planning import projects
+from volary.manifests import redaction as manifest_redaction
+from volary.model import analysis, errors, json
+from volary.model.fleet import fleets
+from volary.sources.rendering import renderers
+from volary.stages.judgement import metric_trials
+
+_AGO = re.compile(r"-(.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRequest:
+    """What is tried."""
+
+    path: str
+    fleet: str = ""
+    contexts: str = ""
+    #: A moment in RFC 3339, or how long ago, as `-10m`; empty: now.
+    at: str = ""
+    looks: int = 1
+    #: When the analysis began that `PREVIOUS` compares with.
+    previous: str = ""
+    #: Only this cluster; empty: all of the application's.
+    cluster: str = ""
+
+
+async def run(request: TrialRequest, form: output.Form) -> int:
+    """Try the metrics and show what they say; 1 when a release would not have passed."""
+    clock = inputs.SystemClock()
+    now = clock.now()
+    moment = metric_trials.Moment(
+        at=_moment(request.at, now) or now,
+        looks=request.looks,
+        is_now=not request.at,
+        previous=_moment(request.previous, now),
+    )
+    project = await projects.open_project(request.path)
+    members = projects.load_fleet(request.fleet, request.contexts)
+    console.show_problems(console.messages(), projects.check_fleet(project, members))
+    names = await _names(project, _targets(project, members, request.cluster))
+    masker = manifest_redaction.Masker()
+    async with inputs.open_meter(members.providers, clock=clock, learn=masker.add) as meter:
+        tried = metric_trials.Trial(project.application, names, meter, clock)
+        found, verdicts = await tried.run(moment)
+    shown = [_clean(masker, each) for each in found]
+    if form in (output.Form.JSON, output.Form.YAML):
+        output.show({"at": moment.at.isoformat(), "findings": shown}, form)
+    else:
+        _show(shown)
+    passed = all(
+        verdict.result is analysis.Result.PASS for verdict in verdicts if not verdict.dry_run
+    )
+    return exit_codes.Exit.DONE if passed else exit_codes.Exit.FAILED
+
+
+def _clean(masker: manifest_redaction.Masker, found: metric_trials.TrialFinding) -> json.JsonObject:
+    document = redaction.clean_finding(masker, found.document)
+    return {**asdict(found), "attempt": 1, "document": document}
+
+
+def _show(shown: list[json.JsonObject]) -> None:
+    judged = findings_table.read(shown)
+    if not judged:
+        console.write_text("no stage of the application measures anything")
+        return
+    lines = [
+        *findings_table.table(judged),
+        *findings_table.sentences(judged),
+        *findings_table.queries(judged),
+    ]
+    for line in lines:
+        console.write_text(line)
+
+
+def _targets(project: projects.Project, members: fleets.Fleet, only: str) -> list[str]:
+    found = [each.name for each in fleet_checks.deployment_targets(project.application, members)]
+    if only and only not in found:
+        raise errors.user_error(
+            f"{only} is no cluster of the application", hint=f"there are {', '.join(found)}"
+        )
+    return [only] if only else found
+
+
+async def _names(project: projects.Project, targets: list[str]) -> dict[str, query_names.Names]:
+    renderer = renderers.Renderer()
+    found = {}
+    for target in targets:
+        # Names are the same whatever clusters get differently.
+        rendered = await renderer.undivided(
+            project.files, project.application, directory=project.directory, target=target
+        )
+        found[target] = query_names.find(
+            project.application, rendered.manifests, namespace="default"
+        )
+    return found
+
+
+def _moment(written: str, now: datetime) -> datetime | None:
+    """Read a moment; None: nothing was written.
+
+    Raises:
+        errors.UserError: It is none.
+    """
+    if not written:
+        return None
+    ago = _AGO.fullmatch(written)
+    try:
+        if ago:
+            return now - values.duration(ago[1])
+        moment = datetime.fromisoformat(written)
+    except ValueError:
+        raise errors.user_error(
+            f"{written} is no moment", hint="write 2026-01-31T12:00:00Z, or -10m"
+        ) from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if moment > now + timedelta(seconds=1):
+        raise errors.user_error(f"{written} is in the future")
+    return moment

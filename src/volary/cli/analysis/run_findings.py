@@ -1,0 +1,58 @@
+"""``volary analysis RUN``: what was measured, how it was judged, and why it failed."""
+
+from collections.abc import Mapping
+
+from volary.cli import console, exit_codes
+from volary.cli.analysis import findings_table
+from volary.cli.remote import client, login, output, queries
+
+_MOST = 20_000
+
+
+async def show(
+    target: login.Target, run: str, stage: str, cluster: str, metric: str, form: output.Form
+) -> int:
+    """Show what the analyses of a run found."""
+    async with client.Client.open(target) as server:
+        whole = await queries.run_of(server, run)
+        summary = whole["summary"]
+        found = await server.pages(
+            "runs",
+            summary["id"],
+            "findings",
+            most=_MOST,
+            stage=stage,
+            cluster=cluster,
+            metric=metric,
+        )
+    if form in (output.Form.JSON, output.Form.YAML):
+        output.show({"run": summary, "findings": found}, form)
+        return exit_codes.Exit.DONE
+    console.write_text(f"{summary['application']} {summary['id']}: {summary['status']}")
+    if summary["reason"]:
+        console.write_text(str(summary["reason"]))
+    judged = findings_table.read(found)
+    if not judged:
+        console.write_text(_nothing({"stage": stage, "cluster": cluster, "metric": metric}))
+    for name in dict.fromkeys(each.stage for each in judged):
+        _show_stage(name, [each for each in judged if each.stage == name], form)
+    return exit_codes.Exit.DONE
+
+
+def _nothing(asked: Mapping[str, str]) -> str:
+    """Say that nothing was found; with limits that is no news of the run."""
+    named = ", ".join(f"{name} {value}" for name, value in asked.items() if value)
+    said = "nothing was measured in this run"
+    return f"{said} for {named}" if named else said
+
+
+def _show_stage(name: str, judged: list[findings_table.JudgedMetric], form: output.Form) -> None:
+    console.write_text("")
+    console.write_text(name)
+    for line in findings_table.table(judged):
+        console.write_text(f"  {line}")
+    for line in findings_table.sentences(judged):
+        console.write_text(f"  {line}")
+    if form is output.Form.WIDE:
+        for line in findings_table.queries(judged):
+            console.write_text(f"  {line}")

@@ -1,0 +1,41 @@
+"""``volary application``: adopt or forget one whose repository or file is gone."""
+
+from typing import Annotated
+
+import typer
+
+from volary.cli.commands import remote
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Adopt or forget applications whose repository or file is gone.",
+)
+
+_Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; the audit keeps it.")]
+
+
+@app.command()
+def adopt(
+    name: remote.Application,
+    repository: Annotated[
+        str, typer.Option(metavar="NAME", help="Where it is now, as the settings name it.")
+    ],
+    reason: _Reason,
+    server: remote.Server = "",
+) -> None:
+    """Have it go on in another repository, with its history and its last release."""
+    _ask("adopt", name, {"repository": repository, "reason": reason}, server)
+
+
+@app.command()
+def forget(name: remote.Application, reason: _Reason, server: remote.Server = "") -> None:
+    """Drop what the server keeps of it. Nothing is deleted in any cluster."""
+    _ask("forget", name, {"reason": reason}, server)
+
+
+def _ask(kind: str, name: str, body: dict[str, object], server: str) -> None:
+    from volary.cli.remote import commands
+
+    target = remote.target_of(server)
+    remote.finish(commands.send_to_application(target, kind, name, body))

@@ -1,0 +1,353 @@
+"""The commands and their options; each imports its work only when it runs."""
+
+from collections.abc import Coroutine
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from volary.cli.commands import (
+    analysis,
+    applications,
+    clusters,
+    convert,
+    placement,
+    remote,
+    targets,
+)
+
+if TYPE_CHECKING:
+    from volary.model.runs import run_plans
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help as plain text: rich would double the start-up time
+    epilog="Exit codes: 0 done; 1 failed, cancelled or rolled back; 2 wrong usage or"
+    " configuration, nothing was changed; 3 waiting for a person.",
+    help="One pipeline, every cluster: progressive delivery for many Kubernetes clusters.",
+)
+
+
+class Output(StrEnum):
+    """Forms of a result."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class ManifestOutput(StrEnum):
+    """Forms of manifests."""
+
+    YAML = "yaml"
+    JSON = "json"
+
+
+class VariantName(StrEnum):
+    """Variants by name."""
+
+    PRIMARY = "primary"
+    CANARY = "canary"
+    BASELINE = "baseline"
+
+
+class SchemaKind(StrEnum):
+    """Files that have a schema."""
+
+    APPLICATION = "application"
+    CONTROLLER = "controller"
+    FLEET = "fleet"
+
+
+FleetFile = Annotated[
+    str, typer.Option("--fleet", metavar="FILE", help="Fleet file, or PipeCD's piped file.")
+]
+Contexts = Annotated[
+    str,
+    typer.Option(
+        metavar="A,B", help="Contexts of the ordinary kubeconfig, instead of a fleet file."
+    ),
+]
+ApplicationPath = Annotated[
+    str,
+    typer.Option(
+        "--app", metavar="DIR", help="Application directory or file, relative to the path."
+    ),
+]
+Commit = Annotated[
+    str, typer.Option(metavar="REV", help="Commit, branch or tag to use. Default: HEAD.")
+]
+
+
+def _finish(work: Coroutine[object, object, int]) -> int:
+    """Carry out a command's work and return its exit code."""
+    import asyncio  # half of the start-up time of ``volary --help``
+
+    return asyncio.run(work)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from volary import __version__
+
+        typer.echo(f"volary {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """One pipeline, every cluster: progressive delivery for many Kubernetes clusters."""
+
+
+@app.command()
+def lint(
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="A file, or a directory to search.")
+    ] = ".",
+    fleet: FleetFile = "",
+    contexts: Contexts = "",
+    config: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE", help="Settings of a server: its analysisProviders, and its fleet."
+        ),
+    ] = "",
+    output: Annotated[
+        Output, typer.Option("--output", "-o", help="json: a list of problems.")
+    ] = Output.TEXT,
+) -> None:
+    """Check application, fleet and settings files; show all problems at once."""
+    from volary.cli.lint import linting
+
+    raise typer.Exit(
+        linting.run(
+            path,
+            fleet=fleet,
+            contexts=contexts,
+            config=config,
+            as_json=output is Output.JSON,
+        )
+    )
+
+
+@app.command()
+def schema(
+    kind: Annotated[
+        SchemaKind, typer.Argument(metavar="KIND", help="Which file.")
+    ] = SchemaKind.APPLICATION,
+) -> None:
+    """Print the JSON Schema of application, controller or fleet files, for editors."""
+    from volary.cli.local import schemas
+
+    raise typer.Exit(schemas.run(kind.value))
+
+
+@app.command()
+def render(
+    path: Annotated[str, typer.Argument(metavar="PATH", help="Directory or Git repository.")],
+    target: Annotated[str, typer.Option(metavar="NAME", help="Cluster to render for.")],
+    variant: Annotated[
+        VariantName | None, typer.Option(help="Default: that of the stage, else primary.")
+    ] = None,
+    stage: Annotated[
+        int,
+        typer.Option(
+            min=0, metavar="N", show_default=False, help="Stage of the pipeline, counted from 1."
+        ),
+    ] = 0,
+    app_path: ApplicationPath = "",
+    commit: Commit = "",
+    running: Annotated[
+        str, typer.Option(metavar="REV", help="What runs now; the baseline is made from it.")
+    ] = "",
+    fleet: FleetFile = "",
+    contexts: Contexts = "",
+    output: Annotated[
+        ManifestOutput, typer.Option("--output", "-o", help="How they are written.")
+    ] = ManifestOutput.YAML,
+) -> None:
+    """Print exactly what a stage would apply to a cluster."""
+    from volary.cli.local import rendering
+
+    request = rendering.RenderRequest(
+        path=path,
+        target=target,
+        variant=variant.value if variant else "",
+        stage=stage,
+        app=app_path,
+        commit=commit,
+        running=running,
+        fleet=fleet,
+        contexts=contexts,
+        output=output.value,
+    )
+    raise typer.Exit(_finish(rendering.run(request)))
+
+
+class Strategy(StrEnum):
+    """Forcing a strategy."""
+
+    AUTO = "auto"
+    QUICK = "quick"
+    PIPELINE = "pipeline"
+
+
+Running = Annotated[
+    str,
+    typer.Option(
+        metavar="REV",
+        help="Commit that runs now, to compare with and to go back to; `none` for a first"
+        " deployment. Default: what is remembered, else what the clusters say.",
+    ),
+]
+StrategyOption = Annotated[
+    Strategy, typer.Option(help="Quick sync or pipeline. Default: decided by the change.")
+]
+AllowMassDeletion = Annotated[
+    bool, typer.Option("--allow-mass-deletion", help="Prune even when most objects would go.")
+]
+
+
+def _forced(strategy: Strategy) -> "run_plans.Strategy | None":
+    """Return the strategy that is forced; None: the change decides."""
+    from volary.model.runs import run_plans
+
+    return {
+        Strategy.AUTO: None,
+        Strategy.QUICK: run_plans.Strategy.QUICK_SYNC,
+        Strategy.PIPELINE: run_plans.Strategy.PIPELINE,
+    }[strategy]
+
+
+class Unreachable(StrEnum):
+    """What a cluster that cannot be reached means."""
+
+    FAIL = "fail"
+    CONTINUE = "continue"
+
+
+@app.command()
+def run(
+    path: Annotated[str, typer.Argument(metavar="PATH", help="Directory or Git repository.")],
+    app_path: ApplicationPath = "",
+    commit: Commit = "",
+    running: Running = "",
+    fleet: FleetFile = "",
+    contexts: Contexts = "",
+    timeout: Annotated[
+        str, typer.Option(metavar="DURATION", help="Limit of the whole run, such as 30m.")
+    ] = "",
+    strategy: StrategyOption = Strategy.AUTO,
+    on_unreachable: Annotated[
+        Unreachable,
+        typer.Option(help="A cluster that cannot be reached fails the run, or is left out."),
+    ] = Unreachable.FAIL,
+    concurrency: Annotated[
+        int,
+        typer.Option(
+            min=0, metavar="N", show_default=False, help="Clusters worked on at once. Default: all."
+        ),
+    ] = 0,
+    allow_mass_deletion: AllowMassDeletion = False,
+    approve_as: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Approve WAIT_APPROVAL stages in this name, one of the approvers."
+        ),
+    ] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Plan and try on the servers; write nothing.")
+    ] = False,
+    output: Annotated[
+        Output, typer.Option("--output", "-o", help="json: one event a line.")
+    ] = Output.TEXT,
+) -> None:
+    """Roll a commit out over all clusters, stage by stage.
+
+    Everything is tried on every cluster before the first write; nothing is changed when one
+    of them refuses. Ctrl-C once stops gracefully and says what is left as it is, twice at once.
+    """
+    from volary.cli import durations
+    from volary.cli.run import local_run
+    from volary.controller.planning import preparation
+    from volary.engine.runs import policies
+
+    left_out = on_unreachable is Unreachable.CONTINUE
+    request = preparation.RunOptions(
+        path=path,
+        app=app_path,
+        commit=commit,
+        running=running,
+        fleet=fleet,
+        contexts=contexts,
+        timeout=durations.parse(timeout, option="--timeout") if timeout else None,
+        strategy=_forced(strategy),
+        on_unreachable=(
+            policies.OnUnreachable.CONTINUE_WITHOUT if left_out else policies.OnUnreachable.FAIL
+        ),
+        concurrency=concurrency,
+        allow_mass_deletion=allow_mass_deletion,
+    )
+    mode = local_run.OutputMode(
+        as_json=output is Output.JSON, dry_run=dry_run, approve_as=approve_as
+    )
+    raise typer.Exit(_finish(local_run.run(request, mode)))
+
+
+class PlanOutput(StrEnum):
+    """Forms of a plan."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+@app.command()
+def plan(
+    path: Annotated[str, typer.Argument(help="Directory or Git repository.")],
+    app_path: ApplicationPath = "",
+    commit: Commit = "",
+    running: Running = "",
+    fleet: FleetFile = "",
+    contexts: Contexts = "",
+    strategy: StrategyOption = Strategy.AUTO,
+    allow_mass_deletion: AllowMassDeletion = False,
+    output: Annotated[
+        PlanOutput,
+        typer.Option("--output", "-o", help="markdown: for a comment on a pull request."),
+    ] = PlanOutput.TEXT,
+) -> None:
+    """Show what a commit would change in every cluster; write nothing.
+
+    Exit code 0: no changes, 4: changes, 1: a cluster would refuse or cannot be asked.
+    """
+    from volary.cli.local import planning
+    from volary.controller.planning import preparation
+
+    request = preparation.RunOptions(
+        path=path,
+        app=app_path,
+        commit=commit,
+        running=running,
+        fleet=fleet,
+        contexts=contexts,
+        strategy=_forced(strategy),
+        allow_mass_deletion=allow_mass_deletion,
+    )
+    raise typer.Exit(_finish(planning.run(request, planning.Form(output.value))))
+
+
+app.add_typer(targets.app)
+app.add_typer(convert.app, name="convert")
+app.add_typer(analysis.app, name="analysis")
+app.add_typer(clusters.app, name="cluster")
+app.add_typer(applications.app, name="application")
+app.add_typer(placement.app)
+app.add_typer(remote.app)

@@ -1,0 +1,227 @@
+"""What ``volary lint --fleet`` says of where applications go, as a run would divide them."""
+
+import json as text
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from volary.cli import console, exit_codes
+from volary.cli.lint import overrides, replicas, routes, shared_routes
+from volary.cli.local import targets
+from volary.config.application import application_files
+from volary.config.crosscheck import lint
+from volary.config.dialects.karmada import policies
+from volary.config.fleet import fleet_files
+from volary.config.server import settings_files
+from volary.config.stages import analysis_templates
+from volary.controller.planning import projects
+from volary.model import errors, metric_providers
+from volary.model.fleet import fleets
+
+
+def placement_findings(files: Mapping[str, str], members: fleets.Fleet) -> Iterator[errors.Problem]:
+    """Yield spreads that this fleet cannot meet, and clusters that are refused for want of a wave.
+
+    Args:
+        files: The text of application files, and of what is beside them where that counts.
+        members: The fleet.
+    """
+    for loaded in lint.load_applications(files).values():
+        yield from _placement_of(loaded, members)
+
+
+def _placement_of(
+    loaded: application_files.Loaded, members: fleets.Fleet
+) -> Iterator[errors.Problem]:
+    described = loaded.application
+    if described is None or not targets.admitted(described, members):
+        return  # told by `config.crosscheck` already
+    try:
+        targets.check(loaded, members)
+    except errors.UserError as error:
+        yield from error.problems
+
+
+#: Files that are larger are no application files; `config.yaml` refuses them anyway.
+_LARGEST = 16 << 20
+_MOST_FILES = 10_000
+_NAMES = (
+    "they are called volary.yaml, app.pipecd.yaml, *.pipecd.yaml or fleet.yaml; a fleet and a"
+    " server's settings may have any name, and policies are checked with their directory"
+)
+
+
+def run(path: str, *, fleet: str, contexts: str, config: str = "", as_json: bool) -> int:
+    """Lint `path` and return the exit code: 2 when something has to be mended."""
+    members = _members(fleet, contexts, config)
+    files = _collect(Path(path))
+    if Path(path).is_file() and not lint.is_checked(Path(path).as_posix(), files):
+        raise errors.user_error(f"{path} is none of the files that are checked", hint=_NAMES)
+    found = lint.check(files, members, anchored=(Path(path) / ".git").exists())
+    if members is not None:
+        found = (*found, *placement_findings(files, members))
+    root = "" if Path(path).is_file() else path
+    found = (*found, *shared_routes.check(Path(path), members))
+    found = (*found, *replicas.findings(root, files))
+    found = (*found, *overrides.findings(root, files))
+    found = (*found, *routes.findings(root, files))
+    if as_json:
+        console.write(text.dumps([_to_json(each) for each in found], indent=2))
+    else:
+        console.show_problems(console.results(), found)
+        _summarize(files, found)
+    wrong = any(each.severity is errors.Severity.ERROR for each in found)
+    return exit_codes.Exit.USAGE if wrong else exit_codes.Exit.DONE
+
+
+def _members(fleet: str, contexts: str, config: str) -> fleets.Fleet | None:
+    """Return the fleet, with the systems to ask that a server's settings add; None: not known.
+
+    Without a fleet of its own it is that of the settings.
+    """
+    if not config:
+        return projects.load_fleet(fleet, contexts) if fleet or contexts else None
+    directory = str(Path(config).absolute().parent)
+    loaded = settings_files.parse(_read(Path(config)), file=config, directory=directory)
+    settings = loaded.require()
+    named = fleet or ("" if contexts else settings.fleet)
+    members = projects.load_fleet(named, contexts)
+    return replace(
+        members, providers=metric_providers.merged(settings.providers, members.providers)
+    )
+
+
+def _collect(path: Path) -> dict[str, str]:
+    if not path.exists():
+        raise errors.user_error(f"{path} does not exist")
+    names = _with_neighbours(path) if path.is_file() else _below(path)
+    if not names:
+        raise errors.user_error(
+            f"no application or fleet file in {path} or below",
+            hint=_NAMES,
+        )
+    return {_shown_name(name, path): _read(name) for name in names} | _templates(path)
+
+
+def _templates(path: Path) -> dict[str, str]:
+    """Return what the applications of the path's repository share, as seen from its root."""
+    start = path.resolve()
+    above = (start, *start.parents)
+    root = next((each for each in above if (each / ".git").exists()), None)
+    shared = (root or (start if start.is_dir() else start.parent)) / analysis_templates.DIRECTORY
+    if not shared.is_dir():
+        return {}
+    named = {
+        f"{analysis_templates.DIRECTORY}/{each.name}": each for each in sorted(shared.iterdir())
+    }
+    return {
+        name: _read(each)
+        for name, each in named.items()
+        if each.is_file() and analysis_templates.is_template_path(name)
+    }
+
+
+def _below(path: Path) -> list[Path]:
+    found: list[Path] = []
+    for directory, folders, files in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        found += [Path(directory, name) for name in _names_to_lint(Path(directory), sorted(files))]
+        if len(found) > _MOST_FILES:
+            raise errors.user_error(f"more than {_MOST_FILES} files below {path}")
+    return found
+
+
+def _names_to_lint(directory: Path, files: list[str]) -> list[str]:
+    """Return the names of what is linted; a Canary or a policy needs all that is beside it."""
+    known = [
+        file
+        for file in files
+        if application_files.is_file_name(file) or fleet_files.is_file_name(file)
+    ]
+    yamls = [file for file in files if application_files.is_yaml_name(file)]
+    if directory.name == policies.DIRECTORY or any(map(application_files.is_file_name, files)):
+        needed = any(policies.may_hold_policies(_read(directory / yaml)) for yaml in yamls)
+    else:
+        needed = any(
+            (
+                application_files.may_be_canary(file)
+                and application_files.is_canary(_read(directory / file))
+            )
+            or (
+                policies.is_policy_file_name(file)
+                and policies.has_propagation_policy(_read(directory / file))
+            )
+            for file in files
+        )
+    below = directory / policies.DIRECTORY
+    if not needed and any(map(application_files.is_file_name, files)) and below.is_dir():
+        needed = any(_has_policy(each) for each in below.iterdir())
+    return sorted({*known, *yamls} if needed else known)
+
+
+def _has_policy(file: Path) -> bool:
+    is_yaml = file.is_file() and application_files.is_yaml_name(file.name)
+    return is_yaml and policies.may_hold_policies(_read(file))
+
+
+def _with_neighbours(path: Path) -> list[Path]:
+    """Return a file that is named, with what is beside it where that counts."""
+    text = _read(path)
+    is_named = application_files.is_file_name(path.name)
+    if not (is_named or application_files.is_canary(text) or policies.has_propagation_policy(text)):
+        return [path]
+    below = path.parent / policies.DIRECTORY
+    beside = [*path.parent.iterdir(), *(below.iterdir() if below.is_dir() else ())]
+    others = [
+        each
+        for each in sorted(beside)
+        if each != path
+        and each.is_file()
+        and application_files.is_yaml_name(each.name)
+        and not application_files.is_file_name(each.name)
+        and not fleet_files.is_file_name(each.name)
+        and not application_files.is_canary(_read(each))
+    ]
+    if is_named and not any(map(_has_policy, others)):
+        return [path]
+    return [path, *others]
+
+
+def _shown_name(name: Path, path: Path) -> str:
+    return name.as_posix() if path.is_file() else name.relative_to(path).as_posix()
+
+
+def _read(name: Path) -> str:
+    where = errors.Location(str(name))
+    try:
+        if name.stat().st_size > _LARGEST:
+            raise errors.user_error("the file is larger than 16 MiB", where=where)
+        return name.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise errors.user_error("the file is not UTF-8 text", where=where) from error
+    except OSError as error:
+        cause = (error.strerror or "unknown").lower()
+        raise errors.user_error(f"the file cannot be read: {cause}", where=where) from error
+
+
+def _to_json(each: errors.Problem) -> dict[str, object]:
+    return {
+        "severity": each.severity.value,
+        "message": each.message,
+        "file": each.where.file,
+        "line": each.where.line,
+        "path": each.where.path,
+        "hint": each.hint,
+    }
+
+
+def _summarize(files: dict[str, str], found: tuple[errors.Problem, ...]) -> None:
+    wrong = sum(each.severity is errors.Severity.ERROR for each in found)
+    warnings = len(found) - wrong
+    told = (_count(len(files), "file"), _count(wrong, "error"), _count(warnings, "warning"))
+    console.messages().print(", ".join(told))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,92 @@
+"""What ``volary lint`` says of the objects that carry the routes, as far as plain files tell.
+
+A run refuses to begin when its router cannot do what the stages want: the HTTPRoute, the
+VirtualService or the TrafficSplit is missing, `editableRoutes` names a route that it does not
+have, no rule leads to the application. The same questions are asked here, of the manifests
+that are plain files; what kustomize or Helm would build is not known before it is built.
+"""
+
+import asyncio
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from volary.cli.lint import replicas
+from volary.config.application import application_files
+from volary.config.crosscheck import lint
+from volary.manifests.routes import generated_routes
+from volary.manifests.variants import variants
+from volary.model import applications, errors
+from volary.model.objects import manifest
+from volary.sources.rendering import programs, renderers
+from volary.sources.trees import directories
+from volary.stages import registry
+
+
+def findings(root: str, files: Mapping[str, str]) -> Iterator[errors.Problem]:
+    """Yield why the stages of an application could not move its traffic.
+
+    Applications are passed over whose manifests differ by cluster: what a cluster gets may
+    have what the files lack.
+
+    Args:
+        root: What `files` are relative to.
+        files: The text of application files, and of what is beside them where that counts.
+    """
+    for path, loaded in lint.load_applications(files).items():
+        described = loaded.application
+        if described is None or described.differences.rules or described.input.multi_targets:
+            continue
+        place = posixpath.dirname(path)
+        if replicas.plain_manifests(described, root, place):
+            yield from _of(loaded, described, root, place)
+
+
+def _of(
+    loaded: application_files.Loaded, described: applications.Application, root: str, place: str
+) -> Iterator[errors.Problem]:
+    found: list[errors.Problem] = []
+    manifests = _made(described, root, place)
+    for each in described.pipeline if manifests else ():
+        try:
+            registry.check_traffic(manifests, described, each.options, "")
+        except errors.UserError as error:
+            found += error.problems
+    try:
+        generated_routes.check_primary(_applied(manifests, described), described)
+    except errors.UserError as error:
+        found += error.problems
+    prefix = f"{place}/" if place else ""
+    for told in dict.fromkeys(found):
+        if told.where.file:
+            where = replace(told.where, file=f"{prefix}{told.where.file}")
+        else:
+            where = _setting(loaded)
+        yield replace(told, where=where)
+
+
+def _made(
+    described: applications.Application, root: str, place: str
+) -> Sequence[manifest.Manifest]:
+    """Return what a run would begin with: the files, and the objects that are made to them."""
+    renderer = renderers.Renderer(renderers.Settings(tools=programs.Programs()))
+    files = directories.DirectoryTree(Path(root, place))
+    try:
+        made = asyncio.run(renderer.undivided(files, described, directory="", target=""))
+    except errors.UserError:
+        return ()
+    return made.manifests
+
+
+def _applied(
+    manifests: Sequence[manifest.Manifest], described: applications.Application
+) -> Sequence[manifest.Manifest]:
+    """Return the manifests as a sync applies them."""
+    return variants.primary(manifests, described, described.quick_sync)
+
+
+def _setting(loaded: application_files.Loaded) -> errors.Location:
+    if loaded.document is None:
+        return errors.NOWHERE
+    return loaded.document.where((*loaded.base, "trafficRouting"))

@@ -1,0 +1,199 @@
+"""Routes and cookies that two applications of one directory would take from each other.
+
+A run refuses to move traffic by a route that is another application's. Where both applications
+are in the files at hand that can be said before: their manifests are read as a run would, but
+for those that a program would have to build (kustomize, Helm).
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from volary.config.application import application_files
+from volary.config.crosscheck import fleet_checks, lint
+from volary.manifests import objects
+from volary.model import applications, errors
+from volary.model.fleet import fleets
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, traffic
+from volary.sources import application_discovery
+from volary.sources.rendering import kustomizations, programs, renderers
+from volary.sources.trees import directories, trees
+from volary.stages.traffic.routers import interface
+
+_MOVES = (
+    pipelines.TrafficOptions,
+    pipelines.ProgressiveTrafficOptions,
+    pipelines.BlueGreenOptions,
+)
+#: More applications than this are not compared.
+_MOST = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class _MovedRoute:
+    """A route whose traffic an application moves."""
+
+    file: str
+    application: applications.Application
+    route: manifest.Manifest
+    #: None: it is not known which clusters there are.
+    clusters: frozenset[str] | None
+
+
+def check(path: Path, members: fleets.Fleet | None) -> tuple[errors.Problem, ...]:
+    """Return a problem for every route and every cookie that two applications below `path` share.
+
+    Applications with errors are passed over: those are told elsewhere.
+    """
+    return asyncio.run(_check(path, members)) if path.is_dir() else ()
+
+
+async def _check(path: Path, members: fleets.Fleet | None) -> tuple[errors.Problem, ...]:
+    files = directories.DirectoryTree(path)
+    described = [
+        (each, app)
+        for each in application_discovery.find(files)[:_MOST]
+        if (app := _application(files, each)) is not None
+    ]
+    if len(described) < 2:
+        return ()
+    renderer = renderers.Renderer(renderers.Settings(tools=programs.Programs()))
+    moved = [
+        found
+        for each, app in described
+        if (found := await _moved_route(files, renderer, each, app, members)) is not None
+    ]
+    return tuple(_problems(moved))
+
+
+def _application(
+    files: trees.Tree, file: application_discovery.ApplicationFile
+) -> applications.Application | None:
+    """Return an application that moves traffic and whose manifests are plain files; else None."""
+    try:
+        text = files.read(file.path).decode("utf-8")
+        loaded = application_files.parse(
+            text,
+            file=file.path,
+            default_name=lint.default_name(file.path),
+            directory=file.directory,
+            neighbours=application_discovery.sibling_files(files, file.path),
+        )
+    except (errors.UserError, UnicodeDecodeError):
+        return None
+    app = loaded.application
+    if app is None or not any(isinstance(each.options, _MOVES) for each in app.pipeline):
+        return None
+    if app.input.helm_chart is not None or kustomizations.find(files, file.directory):
+        return None
+    return app
+
+
+async def _moved_route(
+    files: trees.Tree,
+    renderer: renderers.Renderer,
+    file: application_discovery.ApplicationFile,
+    app: applications.Application,
+    members: fleets.Fleet | None,
+) -> _MovedRoute | None:
+    names = [each.name for each in fleet_checks.deployment_targets(app, members)] if members else []
+    target = next(
+        iter([*names, *(multi_target.target for multi_target in app.input.multi_targets)]), ""
+    )
+    try:
+        rendered = await renderer.undivided(files, app, directory=file.directory, target=target)
+        route = interface.choose(app).find(rendered.manifests, app)
+    except errors.UserError:
+        return None
+    known = frozenset(names) if members else frozenset(app.targets.names) or None
+    return _MovedRoute(file.path, app, route, known)
+
+
+def _problems(moved: Sequence[_MovedRoute]) -> Iterator[errors.Problem]:
+    for i, later in enumerate(moved):
+        for earlier in moved[:i]:
+            if not _may_share_cluster(earlier, later):
+                continue
+            if _same(earlier.route, later.route):
+                yield _shared(earlier, later)
+                continue
+            for name, host in _cookies(earlier, later):
+                yield _cookie_clash(earlier, later, name, host)
+
+
+def _shared(earlier: _MovedRoute, later: _MovedRoute) -> errors.Problem:
+    route = later.route
+    title = f"{route.kind} {route.name}"
+    where = f" ({route.origin.file})" if route.origin.file else ""
+    message = (
+        f"{later.application.name} moves traffic by {title}{where}, and so does"
+        f" {earlier.application.name} ({earlier.file}): each would undo the other's weights"
+    )
+    hint = "a route can be shared, but one application alone can move its traffic: split it"
+    return errors.Problem(message, errors.Location(later.file), hint)
+
+
+def _cookie_clash(earlier: _MovedRoute, later: _MovedRoute, name: str, host: str) -> errors.Problem:
+    message = (
+        f"the cookie {name} of {later.application.name} is also given by"
+        f" {earlier.application.name} ({earlier.file}) at {host}: who uses both stays with neither"
+    )
+    hint = "name the cookies after the applications, or give them different paths"
+    return errors.Problem(
+        message, errors.Location(later.file), hint, severity=errors.Severity.WARNING
+    )
+
+
+def _may_share_cluster(one: _MovedRoute, other: _MovedRoute) -> bool:
+    """Say whether both are on one cluster, in one namespace.
+
+    Without a fleet and without a namespace nobody knows: a folder of examples is no fleet.
+    """
+    known = one.clusters is not None and other.clusters is not None
+    if not known and not (one.route.namespace and other.route.namespace):
+        return False
+    if one.clusters is not None and other.clusters is not None:
+        return bool(one.clusters & other.clusters)
+    mine, theirs = one.application.targets.match_labels, other.application.targets.match_labels
+    return not any(mine[key] != theirs[key] for key in mine.keys() & theirs.keys())
+
+
+def _same(one: manifest.Manifest, other: manifest.Manifest) -> bool:
+    return (one.group, one.kind, one.namespace, one.name) == (
+        other.group,
+        other.kind,
+        other.namespace,
+        other.name,
+    )
+
+
+def _cookies(one: _MovedRoute, other: _MovedRoute) -> Iterator[tuple[str, str]]:
+    """Yield the names of cookies that both give at one host and path, with the host."""
+    for mine in _affinities(one.application):
+        for theirs in _affinities(other.application):
+            if mine.path.rstrip("/") != theirs.path.rstrip("/"):
+                continue
+            shared = sorted(_names(mine) & _names(theirs))
+            hosts = sorted(_hosts(one.route) & _hosts(other.route))
+            domain = mine.domain if mine.domain == theirs.domain else ""
+            for name in shared:
+                if place := domain or next(iter(hosts), ""):
+                    yield name, place
+
+
+def _affinities(app: applications.Application) -> list[traffic.SessionAffinity]:
+    found = [getattr(each.options, "session_affinity", None) for each in app.pipeline]
+    return list(dict.fromkeys(each for each in found if each is not None))
+
+
+def _names(affinity: traffic.SessionAffinity) -> set[str]:
+    return {affinity.cookie_name, affinity.primary_cookie_name} - {""}
+
+
+def _hosts(route: manifest.Manifest) -> set[str]:
+    """Return the hosts that browsers may use; inside of a mesh nobody keeps cookies of others."""
+    found = {*objects.sequence(route.body, "spec", "hostnames")}
+    found |= {*objects.sequence(route.body, "spec", "hosts")}
+    return {each for each in found if isinstance(each, str) and "." in each}

@@ -1,0 +1,47 @@
+"""``volary plan``: what a commit would change in every cluster; writes nothing."""
+
+import json as text
+from enum import StrEnum
+
+from volary.cli import console, exit_codes
+from volary.clusters.client import client_pool
+from volary.controller import inputs
+from volary.controller.planning import preparation, projects
+from volary.controller.preview import json_format, markdown_format, previews, text_format
+
+
+class Form(StrEnum):
+    """How a plan is written down."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+async def run(request: preparation.RunOptions, form: Form) -> int:
+    """Write the plan to stdout and return the exit code."""
+    project = await projects.open_project(request.path, app=request.app, commit=request.commit)
+    members = projects.load_fleet(request.fleet, request.contexts)
+    async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
+        prepared = await preparation.prepare(request, clusters, project)
+        console.show_problems(console.messages(), prepared.warnings)
+        shown = await previews.preview_run(prepared, clusters)
+    console.write(_render(shown, form))
+    return exit_code(shown)
+
+
+def exit_code(shown: previews.Preview) -> exit_codes.Exit:
+    """Return what the shell gets to know: a cluster's refusal matters more than changes."""
+    if shown.failed:
+        return exit_codes.Exit.FAILED
+    return exit_codes.Exit.CHANGES if shown.has_changes else exit_codes.Exit.DONE
+
+
+def _render(shown: previews.Preview, form: Form) -> str:
+    match form:
+        case Form.TEXT:
+            return text_format.render(shown)
+        case Form.MARKDOWN:
+            return markdown_format.render(shown)
+        case Form.JSON:
+            return text.dumps(json_format.render(shown), indent=2, ensure_ascii=False, default=str)

@@ -1,0 +1,121 @@
+"""``volary render``: exactly what a stage would apply to one target."""
+
+from dataclasses import dataclass
+
+from volary.cli import console, exit_codes
+from volary.cli.local import replica_assignment
+from volary.controller.planning import projects
+from volary.controller.planning import replica_assignment as decisions
+from volary.manifests.loading import serialization
+from volary.model import errors
+from volary.model.fleet import fleets
+from volary.model.pipeline import pipelines
+from volary.model.pipeline import variant as variants
+from volary.sources.rendering import renderers
+from volary.stages.rollouts import rendering
+
+
+@dataclass(frozen=True, slots=True)
+class RenderRequest:
+    """What is asked for."""
+
+    path: str
+    target: str
+    #: Empty: that of the stage, else primary.
+    variant: str = ""
+    #: Position in the pipeline counted from 1; 0: none is named.
+    stage: int = 0
+    app: str = ""
+    commit: str = ""
+    #: The running source, for the baseline; empty: the same commit.
+    running: str = ""
+    fleet: str = ""
+    contexts: str = ""
+    output: str = "yaml"
+
+
+async def run(request: RenderRequest) -> int:
+    """Print the manifests and return the exit code."""
+    project = await projects.open_project(request.path, app=request.app, commit=request.commit)
+    messages = console.messages()
+    console.show_problems(messages, project.warnings)
+    members = None
+    if request.fleet or request.contexts:
+        members = projects.load_fleet(request.fleet, request.contexts)
+        console.show_problems(messages, projects.check_fleet(project, members))
+        _check_target(request.target, members.names)
+    numbers, pipeline = await _decided(project, members)
+    console.show_problems(messages, numbers.warnings)
+    wanted, options = _choose(request, pipeline)
+    if isinstance(options, pipelines.VariantRolloutOptions):
+        options = options.on(request.target)
+    files, commit = project.files, project.commit
+    if wanted is variants.Variant.BASELINE and request.running:
+        files = await projects.at_commit(project, request.running)
+        if project.repository is not None:
+            commit = (await project.repository.resolve(request.running)).id
+    rendered = await renderers.Renderer().render(
+        files,
+        project.application,
+        directory=project.directory,
+        target=request.target,
+        members=members,
+        assigned=numbers.now if members else None,
+    )
+    shown = rendering.of_variant(
+        wanted, rendered.manifests, project.application, options, commit=commit
+    )
+    if not shown:
+        messages.print(f"nothing is applied: none of the fleet's share is {request.target}'s")
+    console.write(serialization.dump(shown, serialization.Format(request.output)))
+    return exit_codes.Exit.DONE
+
+
+async def _decided(
+    project: projects.Project, members: fleets.Fleet | None
+) -> tuple[decisions.ReplicaNumbers, tuple[pipelines.Stage, ...]]:
+    """Return who gets how many replicas, and the pipeline with its shares of the fleet."""
+    if members is None:
+        return decisions.ReplicaNumbers(), project.application.pipeline
+    numbers = await replica_assignment.decide(project, members)
+    return numbers, await replica_assignment.pinned_pipeline(project, members, numbers.now)
+
+
+def _check_target(target: str, names: tuple[str, ...]) -> None:
+    if target not in names:
+        raise errors.user_error(
+            f"there is no cluster {target} in the fleet", hint=f"there are: {', '.join(names)}"
+        )
+
+
+def _choose(
+    request: RenderRequest, pipeline: tuple[pipelines.Stage, ...]
+) -> tuple[variants.Variant, pipelines.StageOptions | None]:
+    """Return variant and options: of the stage that is named, else of the first that fits."""
+    wanted = variants.Variant(request.variant) if request.variant else None
+    if request.stage:
+        return _of_stage(request.stage, wanted, pipeline)
+    chosen = wanted or variants.Variant.PRIMARY
+    for each in pipeline:
+        if rendering.variant_of(each.name) is chosen:
+            return chosen, each.options
+    return chosen, None
+
+
+def _of_stage(
+    number: int, wanted: variants.Variant | None, pipeline: tuple[pipelines.Stage, ...]
+) -> tuple[variants.Variant, pipelines.StageOptions]:
+    if not 1 <= number <= len(pipeline):
+        raise errors.user_error(
+            f"the pipeline has no stage {number}", hint=f"it has {len(pipeline)}, counted from 1"
+        )
+    chosen = pipeline[number - 1]
+    found = rendering.variant_of(chosen.name)
+    if found is None:
+        raise errors.user_error(f"stage {number}, {chosen.name.value}, applies no manifests")
+    if wanted not in (None, found):
+        raise errors.user_error(
+            f"stage {number}, {chosen.name.value}, applies {found.value}, not {wanted}",
+            hint="leave --variant out, or name another --stage",
+        )
+    return found, chosen.options

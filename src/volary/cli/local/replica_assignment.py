@@ -1,0 +1,87 @@
+"""Who gets how many replicas, for commands that show manifests without preparing a run."""
+
+from collections.abc import Mapping, Sequence
+
+from volary.clusters.client import client_pool
+from volary.clusters.observe import free_capacity
+from volary.controller import inputs
+from volary.controller.persistence import local_state
+from volary.controller.planning import (
+    fleet_shares,
+    preparation,
+    projects,
+    replica_assignment,
+    target_selection,
+)
+from volary.model.fleet import fleets
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
+from volary.placement.failover import decisions
+from volary.placement.replicas import assignment
+from volary.sources.rendering import renderers
+
+
+async def decide(
+    project: projects.Project, members: fleets.Fleet
+) -> replica_assignment.ReplicaNumbers:
+    """Return the numbers that a run would bring now; asks the clusters where it has to.
+
+    Raises:
+        errors.UserError: There is not enough room, or the manifests cannot be rendered.
+    """
+    application = project.application
+    if not replica_assignment.divides_replicas(application):
+        return replica_assignment.ReplicaNumbers()
+    names = [each.name for each in target_selection.clusters_of(application, members)]
+    undivided = await _undivided(project, names)
+    over = replica_assignment.members_of(application, members, names, decisions.PlacementState())
+    key = preparation.state_key(project, members, names)
+    previous = local_state.read_assignment(local_state.state_path(), key)
+    async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
+        return await replica_assignment.assign_replicas(
+            clusters, application, undivided, over, previous
+        )
+
+
+async def pinned_pipeline(
+    project: projects.Project, members: fleets.Fleet, assigned: assignment.Assignment
+) -> tuple[pipelines.Stage, ...]:
+    """Return the stages of the pipeline with the shares of the fleet that a run would bring.
+
+    Raises:
+        errors.UserError: A share cannot be reached, or a cluster does not tell what it has.
+    """
+    application = project.application
+    if not fleet_shares.needs_shares(application.pipeline):
+        return application.pipeline
+    going = target_selection.clusters_of(application, members)
+    renderer = renderers.Renderer()
+    manifests = {}
+    for each in going:
+        rendered = await renderer.render(
+            project.files,
+            application,
+            directory=project.directory,
+            target=each.name,
+            members=members,
+            assigned=assigned,
+        )
+        manifests[each.name] = rendered.manifests
+    async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
+        counts = await replica_assignment.read_primary_pods(
+            clusters, application, manifests, patience=free_capacity.PATIENCE
+        )
+    return fleet_shares.fix_shares(application, application.pipeline, going, counts)
+
+
+async def _undivided(
+    project: projects.Project, names: Sequence[str]
+) -> Mapping[str, Sequence[manifest.Manifest]]:
+    renderer = renderers.Renderer()
+    found = {}
+    for name in names:
+        rendered = await renderer.undivided(
+            project.files, project.application, directory=project.directory, target=name
+        )
+        found[name] = rendered.manifests
+    return found

@@ -1,0 +1,258 @@
+"""Commands that only look: get, describe, explain, watch, logs, status."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rich import console as rich_console
+
+from volary.cli import console, exit_codes
+from volary.cli.remote import application_status, client, login, output, run_events
+from volary.cli.run import matrix, views
+from volary.config.decoding import readings
+from volary.controller import inputs
+from volary.controller.status import application_statuses
+from volary.model import errors, json, statuses
+from volary.model.fleet import cluster_health
+
+_PATHS = {
+    output.Noun.APPS: "applications",
+    output.Noun.RUNS: "runs",
+    output.Noun.CLUSTERS: "clusters",
+}
+_STATUSES: Mapping[output.Noun, type[StrEnum]] = {
+    output.Noun.APPS: application_statuses.StatusWord,
+    output.Noun.RUNS: statuses.RunStatus,
+    output.Noun.CLUSTERS: cluster_health.ClusterState,
+}
+_ENDED = (
+    statuses.RunStatus.SUCCEEDED,
+    statuses.RunStatus.FAILED,
+    statuses.RunStatus.CANCELLED,
+    statuses.RunStatus.ROLLED_BACK,
+)
+
+
+def _check_status(noun: output.Noun, status: str) -> None:
+    known = list(_STATUSES[noun])
+    if status and status not in known:
+        hint = readings.did_you_mean(status, known)
+        raise errors.user_error(f"{status} is no status of {noun.value}", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """What a list is to show."""
+
+    noun: output.Noun
+    #: Of this application only; empty: of all.
+    app: str = ""
+    #: With this status only; empty: with any.
+    status: str = ""
+    #: Of applications: also those whose file went away.
+    with_removed: bool = False
+
+
+async def get(target: login.Target, sought: ListQuery, most: int, form: output.Form) -> int:
+    """Show a list.
+
+    Raises:
+        errors.UserError: Nothing of the kind can have this status.
+    """
+    noun, app = sought.noun, sought.app
+    _check_status(noun, sought.status)
+    query: dict[str, str | int] = {"status": sought.status}
+    if noun is output.Noun.RUNS:
+        query["application"] = app
+    if sought.with_removed:
+        query["removed"] = "true"
+    async with client.Client.open(target) as server:
+        items = await server.pages(_PATHS[noun], most=most, **query)
+    if app and noun is output.Noun.APPS:
+        items = [item for item in items if item["name"] == app]
+    output.show_list(noun, items, form)
+    return exit_codes.Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class StatusQuery:
+    """One application that somebody wants to see."""
+
+    #: Its name on the server, or its directory where clusters are asked directly.
+    name: str
+    #: Of a directory with several: which.
+    app: str = ""
+    fleet: str = ""
+    contexts: str = ""
+
+
+async def get_app(target: Callable[[], login.Target], asked: StatusQuery, form: output.Form) -> int:
+    """Show one application over all its clusters.
+
+    Raises:
+        errors.UserError: There is no such application, or it was not said which.
+    """
+    if not asked.name and not asked.app:
+        raise errors.user_error(
+            "no application is named", hint="volary get app NAME; see volary get apps"
+        )
+    if asked.fleet or asked.contexts:
+        from volary.cli.local import live_status  # clusters, which a server's commands do without
+
+        found = await live_status.read(
+            asked.name or ".", app=asked.app, fleet=asked.fleet, contexts=asked.contexts
+        )
+    else:
+        async with client.Client.open(target()) as server:
+            found = await server.get("applications", asked.name or asked.app, "status")
+    if form in (output.Form.JSON, output.Form.YAML):
+        output.show(found, form)
+    else:
+        application_status.show(found, wide=form is output.Form.WIDE)
+    return exit_codes.Exit.DONE
+
+
+async def describe(target: login.Target, name: str, form: output.Form) -> int:
+    """Show everything about a run or an application."""
+    async with client.Client.open(target) as server:
+        found, is_run = await _either(server, name)
+    if form in (output.Form.JSON, output.Form.YAML):
+        output.show(found, form)
+    elif is_run:
+        output.describe_run(found)
+    else:
+        output.describe_application(found)
+    return exit_codes.Exit.DONE
+
+
+async def _either(server: client.Client, name: str) -> tuple[json.JsonObject, bool]:
+    """Return the run of this id, or else the application of this name."""
+    try:
+        return await server.get("runs", name), True
+    except errors.UserError as refused:
+        try:
+            return await server.get("applications", name), False
+        except errors.UserError:
+            raise refused from None
+
+
+async def run_of(server: client.Client, name: str) -> json.JsonObject:
+    """Return a run: of this id, or the newest of the application of this name.
+
+    Raises:
+        errors.UserError: There is neither.
+    """
+    found, is_run = await _either(server, name)
+    if is_run:
+        return found
+    if not found["run"]:
+        raise errors.user_error(f"{name} has no run yet")
+    return await server.get("runs", found["run"])
+
+
+async def explain(target: login.Target, run: str, form: output.Form) -> int:
+    """Say why a run is there, why it waits, what comes next and what if it fails."""
+    async with client.Client.open(target) as server:
+        found = await run_of(server, run)
+    if form in (output.Form.JSON, output.Form.YAML):
+        keys = ("plan", "waitingReason", "whatNext", "ifFailed", "move")
+        shown = {key: found[key] for key in keys if key in found}
+        output.show({"summary": found["summary"]} | shown, form)
+    else:
+        output.explain_run(found)
+    return exit_codes.Exit.DONE
+
+
+async def watch(target: login.Target, run: str, *, as_json: bool) -> int:
+    """Show a run as it happens, until its end."""
+    messages = console.messages()
+    async with client.Client.open(target) as server:
+        found = await run_of(server, run)
+        view = _view(messages, as_json=as_json)
+        with view:
+            async for piece in server.stream("runs", found["summary"]["id"], "events", "stream"):
+                event = run_events.read(piece.data)
+                if event is not None:
+                    view.notify(event)
+    if not as_json:
+        console.write_text(f"{view.shown.status.value}: {view.shown.reason}")
+    return exit_code_of(view.shown.status.value)
+
+
+def _view(messages: rich_console.Console, *, as_json: bool) -> views.View:
+    if as_json:
+        return views.JsonLines()
+    if messages.is_terminal and not messages.is_dumb_terminal:
+        return views.Live(messages, inputs.SystemClock())
+    return views.Lines(messages)
+
+
+async def logs(
+    target: login.Target, run: str, stage: str, cluster: str, *, follow: bool, form: output.Form
+) -> int:
+    """Write the lines that a run's tasks said."""
+    async with client.Client.open(target) as server:
+        run = (await run_of(server, run))["summary"]["id"]
+        if not follow:
+            for each in await server.pages(
+                "runs", run, "logs", most=100_000, stage=stage, cluster=cluster
+            ):
+                _write_log_line(each, form)
+            return exit_codes.Exit.DONE
+        path = ("runs", run, "logs", "stream")
+        async for piece in server.stream(*path, stage=stage, cluster=cluster):
+            if piece.event == "line":
+                _write_log_line(piece.data, form)
+    return exit_codes.Exit.DONE
+
+
+def _write_log_line(line: json.JsonObject, form: output.Form) -> None:
+    if form is output.Form.JSON:
+        output.show_line(line)
+    else:
+        console.write_text(f"{line['at'][:19]}Z  {line['target']}  {line['stage']}  {line['text']}")
+
+
+async def status(target: login.Target, run: str, *, wait: bool, form: output.Form) -> int:
+    """Say how a run is; with `wait` once it has ended or a person has to decide."""
+    async with client.Client.open(target) as server:
+        found = await run_of(server, run)
+        if wait and not _is_settled(found):
+            found = await _until_settled(server, found["summary"]["id"])
+    summary = found["summary"]
+    if form in (output.Form.JSON, output.Form.YAML):
+        output.show(summary, form)
+    else:
+        console.write_text(f"{summary['id']}  {summary['status']}: {summary['reason']}")
+    if found["held"] or found["pendingApproval"]:
+        return exit_codes.Exit.WAITING
+    return exit_code_of(summary["status"])
+
+
+def _is_settled(found: json.JsonObject) -> bool:
+    """Say whether nothing happens any more without a person."""
+    ended = found["summary"]["finished"] is not None
+    return bool(ended or found["held"] or found["pendingApproval"])
+
+
+async def _until_settled(server: client.Client, run: str) -> json.JsonObject:
+    shown = matrix.Matrix()
+    async for piece in server.stream("runs", run, "events", "stream"):
+        event = run_events.read(piece.data)
+        if event is None:
+            continue
+        shown = matrix.fold(shown, event)
+        if shown.status in (*_ENDED, statuses.RunStatus.WAITING):
+            found = await server.get("runs", run)
+            if _is_settled(found):
+                return found
+    return await server.get("runs", run)
+
+
+def exit_code_of(status: str) -> exit_codes.Exit:
+    """Return the exit code for a run's status."""
+    if status == statuses.RunStatus.SUCCEEDED:
+        return exit_codes.Exit.DONE
+    if status in (*_ENDED, statuses.RunStatus.ROLLING_BACK):
+        return exit_codes.Exit.FAILED
+    return exit_codes.Exit.WAITING if status == statuses.RunStatus.WAITING else exit_codes.Exit.DONE

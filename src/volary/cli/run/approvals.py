@@ -1,0 +1,79 @@
+"""In whose name a run is started and approved: `--approve-as`, and the user of this process."""
+
+import os
+import pwd
+from collections.abc import Mapping, Sequence
+
+from volary.engine.execution import runners
+from volary.engine.observers import feed
+from volary.engine.state_machine import events
+from volary.model import clocks, errors
+from volary.model.pipeline import pipelines
+
+
+def check(stages: Sequence[pipelines.Stage], approver: str) -> None:
+    """Refuse a pipeline that would wait for people who cannot be asked here.
+
+    Raises:
+        errors.UserError: A stage needs more, or other, approvers than `approver`.
+    """
+    found = [
+        errors.Problem(_needs(stage.options, approver), hint=_HINT)
+        for stage in stages
+        if isinstance(stage.options, pipelines.ApprovalOptions) and _needs(stage.options, approver)
+    ]
+    if found:
+        raise errors.UserError(*dict.fromkeys(found))
+
+
+_HINT = (
+    "pass --approve-as NAME to approve in your own name, or let `volary server` carry it out,"
+    " where people approve from anywhere"
+)
+
+
+def _needs(options: pipelines.ApprovalOptions, approver: str) -> str:
+    names = ", ".join(options.approvers)
+    if not approver:
+        return f"the pipeline waits for the approval of {options.count} of {names}"
+    if approver not in options.approvers:
+        return f"{approver} is not one of the approvers: {names}"
+    if options.count > 1:
+        return f"{options.count} of {names} have to approve, and here is only one"
+    return ""
+
+
+class Approver:
+    """Approves whatever the run waits for, as an observer of its events."""
+
+    def __init__(self, name: str, clock: clocks.Clock) -> None:
+        self._name = name
+        self._clock = clock
+        #: Set once the run is about to begin.
+        self.runner: runners.Runner | None = None
+
+    def notify(self, event: feed.RunEvent) -> None:
+        """Answer a stage that waits."""
+        if isinstance(event, feed.StageWaiting) and self.runner is not None and self._name:
+            approval = events.Approve(self._clock.now(), self._name, "--approve-as")
+            self.runner.submit(approval)
+
+
+def user_name(environment: Mapping[str, str], user: int | None = None) -> str:
+    """Return the user's name: of the environment, else as the system knows it, else the number.
+
+    A cron job, a container and many a CI runner set no ``USER``, and a container's user
+    often has no name at all.
+
+    Args:
+        environment: Variables; ``LOGNAME`` counts where ``USER`` is empty (POSIX).
+        user: Number of the user; None: of this process.
+    """
+    said = environment.get("USER") or environment.get("LOGNAME")
+    if said:
+        return said
+    number = os.getuid() if user is None else user
+    try:
+        return pwd.getpwuid(number).pw_name or str(number)
+    except KeyError:
+        return str(number)

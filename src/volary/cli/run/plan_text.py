@@ -1,0 +1,135 @@
+"""A plan in words, before the run begins."""
+
+from collections.abc import Sequence
+
+from rich import console as rich_console
+from rich import markup
+
+from volary.controller.planning import preparation
+from volary.controller.preview import json_format
+from volary.engine.runs import policies
+from volary.model import json
+from volary.model.pipeline import pipelines
+from volary.model.runs import run_plans
+from volary.placement.replicas import assignment_formats
+
+_SCOPE_SUFFIX = {pipelines.Scope.CLUSTER: "", pipelines.Scope.FLEET: " of the fleet"}
+#: So many clusters are named in full.
+_MOST_NAMED = 8
+
+
+def show(console: rich_console.Console, prepared: preparation.PreparedRun) -> None:
+    """Print what is going to happen, where, and why."""
+    project, decided = prepared.project, prepared.plan
+    subject = f" ({markup.escape(project.subject)})" if project.subject else ""
+    console.print(
+        f"[bold]{markup.escape(project.application.name)}[/] {_short(project.commit)}{subject}"
+    )
+    running = prepared.running
+    before = _short(running.commit) if running.commit else "nothing yet"
+    console.print(f"  running  {before}: {markup.escape(running.reason)}")
+    console.print(f"  targets  {_names(decided.targets)}")
+    for number, wave in enumerate(prepared.waves.rules, start=1):
+        told = f"{wave.name}: {_names(wave.targets) or 'no cluster'}{_limits(wave)}"
+        console.print(f"  wave {number}   {markup.escape(told)}")
+    console.print(f"  strategy {_strategy(decided.strategy)}: {markup.escape(decided.summary)}")
+    for version in decided.versions:
+        where = "" if len(version.targets) == len(decided.targets) else _names(version.targets)
+        suffix = f" ({where})" if where else ""
+        console.print(f"  image    {markup.escape(version.image)}{suffix}")
+    for line in assignment_formats.describe(prepared.numbers.now):
+        console.print(f"  replicas {markup.escape(line)}")
+    for number, each in enumerate(decided.stages, start=1):
+        limit = f" on {_names(each.targets)}" if each.targets else ""
+        text = f"{each.name.value}{limit}{_options(each)}"
+        console.print(f"  stage {number}  {text}  [dim]{markup.escape(each.description)}[/]")
+
+    for skipped in decided.skipped:
+        reason = markup.escape(skipped.reason)
+        console.print(f"  [dim]skipped  {skipped.name.value}: {reason}[/]")
+
+
+def to_json(prepared: preparation.PreparedRun) -> json.JsonObject:
+    """Return the plan as the first line of ``--output json``."""
+    decided = prepared.plan
+    return {
+        "event": "planned",
+        "application": prepared.project.application.name,
+        "commit": prepared.project.commit,
+        "runningCommit": prepared.running.commit,
+        "strategy": decided.strategy.value,
+        "reason": decided.summary,
+        "targets": list(decided.targets),
+        "waves": [
+            {
+                "name": wave.name,
+                "targets": list(wave.targets),
+                "maxConcurrency": wave.concurrency or len(wave.targets),
+                "failures": wave.failures,
+                "unreachable": wave.unreachable,
+                "onFailure": wave.on_failure.value,
+                "onUnreachable": wave.on_unreachable.value,
+            }
+            for wave in prepared.waves.rules
+        ],
+        "replicas": [
+            json_format.replicas(workload, prepared.numbers.now)
+            for workload in prepared.numbers.now.workloads
+        ],
+        "images": [version.image for version in decided.versions],
+        "stages": [
+            {"name": stage.name.value, "targets": list(stage.targets or decided.targets)}
+            for stage in decided.stages
+        ],
+        "skipped": [{"name": each.name.value, "reason": each.reason} for each in decided.skipped],
+    }
+
+
+def _limits(wave: policies.WaveRule) -> str:
+    """Return what is particular about a wave, in brackets; empty when nothing is."""
+    parts = [f"{wave.concurrency} at once"] if wave.concurrency else []
+    parts += [f"{wave.failures} may fail"] if wave.failures else []
+    parts += [f"{wave.unreachable} may be unreachable"] if wave.unreachable else []
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _names(targets: Sequence[str]) -> str:
+    """Name the clusters, of many the first."""
+    if len(targets) <= _MOST_NAMED:
+        return ", ".join(targets)
+    more = len(targets) - _MOST_NAMED
+    return f"{len(targets)} clusters: {', '.join(targets[:_MOST_NAMED])} and {more} more"
+
+
+def _short(commit: str) -> str:
+    return commit[:7] if len(commit) == 40 else commit
+
+
+def _strategy(strategy: run_plans.Strategy) -> str:
+    return strategy.value.replace("_", " ")
+
+
+def _steps(options: pipelines.ProgressiveTrafficOptions) -> str:
+    """Return the steps of progressive traffic, such as ``by 10% to 50% every 60s``."""
+    every = f"every {options.interval.total_seconds():g}s"
+    if options.iterations:
+        return f"{options.iterations} checks {every}"
+    if options.step_weights:
+        return f"{', '.join(map(str, options.step_weights))}% {every}"
+    return f"by {options.step_weight}% to {options.max_weight}% {every}"
+
+
+def _options(each: pipelines.Stage) -> str:
+    match each.options:
+        case pipelines.TrafficOptions(primary=primary, canary=canary, baseline=baseline, of=of):
+            return f" {primary}/{canary}/{baseline}{_SCOPE_SUFFIX[of]}"
+        case pipelines.VariantRolloutOptions(replicas=replicas, of=of) if replicas:
+            return f" {replicas}{_SCOPE_SUFFIX[of]}"
+        case pipelines.WaitOptions(duration=duration):
+            return f" {duration.total_seconds():g}s"
+        case pipelines.ProgressiveTrafficOptions():
+            return f" {_steps(each.options)}"
+        case pipelines.WebhookGateOptions(webhook=webhook):
+            return f" {webhook.name}"
+        case _:
+            return ""

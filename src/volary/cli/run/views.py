@@ -1,0 +1,191 @@
+"""Views of a run while it happens: plain lines, JSON lines, or live on a terminal."""
+
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich import console as rich_console
+from rich import live, markup
+
+from volary.cli import console
+from volary.cli.run import cells, grid, matrix, screen
+from volary.engine.observers import feed
+from volary.model import clocks, statuses
+
+
+class View(Protocol):
+    """Shows events as they come; entered before the first and left after the last."""
+
+    #: The run as told so far.
+    shown: matrix.Matrix
+
+    def notify(self, event: feed.RunEvent) -> None:
+        """Take one event; returns at once."""
+        ...
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+        ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Show the last state and stop."""
+        ...
+
+
+class _Unframed:
+    """A view that has nothing to set up or to clean up."""
+
+    def __enter__(self) -> Self:
+        """Nothing to prepare."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Nothing to clean up."""
+
+
+class Lines(_Unframed):
+    """A line per event that says something new; for pipes, files and CI logs."""
+
+    def __init__(self, messages: rich_console.Console) -> None:
+        self.shown = matrix.Matrix()
+        self._console = messages
+        self._said: dict[matrix.CellKey, str] = {}
+
+    def notify(self, event: feed.RunEvent) -> None:
+        """Write the event's line, unless it says what was said before."""
+        self.shown = matrix.fold(self.shown, event)
+        line = self._line(event)
+        if line:
+            began = self.shown.started or event.at
+            spent = f"{(event.at - began).total_seconds():7.2f}s"
+            self._console.print(f"[dim]{spent}[/]  {line}")
+
+    def _line(self, event: feed.RunEvent) -> str:
+        match event:
+            case feed.TaskProgressed():
+                return self._progress(event)
+            case feed.TaskEvent():
+                return _task_line(event)
+            case feed.StageEvent():
+                return _stage_line(event)
+            case _:
+                return _run_line(event)
+
+    def _progress(self, event: feed.TaskProgressed) -> str:
+        key = (event.stage, event.target)
+        if self._said.get(key) == event.sentence:
+            return ""
+        self._said[key] = event.sentence
+        return f"{_place(event)} {markup.escape(event.sentence)}"
+
+
+def _place(event: feed.TaskEvent) -> str:
+    return f"[bold]{markup.escape(event.target)}[/] {event.stage_name}:"
+
+
+def _task_line(event: feed.TaskEvent) -> str:
+    match event:
+        case feed.TaskLogged():
+            return f"{_place(event)} {markup.escape(event.line)}"
+        case feed.TaskStopping():
+            return f"{_place(event)} asked to stop: {markup.escape(event.reason)}"
+        case feed.TaskFinished() if event.attempt:
+            sign, colour = cells.SIGNS[event.status]
+            reason = markup.escape(event.reason)
+            return f"{_place(event)} [{colour}]{sign} {event.status.value}[/]: {reason}"
+        case _:
+            return ""
+
+
+def _stage_line(event: feed.StageEvent) -> str:
+    match event:
+        case feed.StageStarted():
+            return f"[bold]{event.stage_name}[/] on {', '.join(event.targets)}"
+        case feed.StageWaiting():
+            return f"{event.stage_name} waits: {markup.escape(event.reason)}"
+        case feed.StageFinished() if event.status in _WORTH_A_LINE:
+            _, colour = cells.SIGNS[event.status]
+            reason = markup.escape(event.reason)
+            return f"{event.stage_name} [{colour}]{event.status.value}[/]: {reason}"
+        case _:
+            return ""
+
+
+#: How a stage may end that its tasks' lines do not say already; never-started ones say nothing.
+_WORTH_A_LINE = (statuses.TaskStatus.FAILED, statuses.TaskStatus.UNREACHABLE)
+
+
+def _run_line(event: feed.RunEvent) -> str:
+    match event:
+        case feed.RollbackStarted():
+            where = ", ".join(event.targets)
+            return f"[yellow]rolling back[/] {where}: {markup.escape(event.reason)}"
+        case feed.RunChanged() if event.status is statuses.RunStatus.WAITING:
+            return f"{event.status.value.replace('_', ' ')}: {markup.escape(event.reason)}"
+        case feed.RequestRefused():
+            return f"[yellow]not done:[/] {markup.escape(event.reason)}"
+        case _:
+            return ""
+
+
+class JsonLines(_Unframed):
+    """One JSON object a line on stdout; `feed` documents the fields."""
+
+    def __init__(self) -> None:
+        self.shown = matrix.Matrix()
+
+    def notify(self, event: feed.RunEvent) -> None:
+        """Write the event and flush, so that a reader sees it now."""
+        self.shown = matrix.fold(self.shown, event)
+        console.write_json(feed.to_json(event))
+
+
+class Live:
+    """The matrix, redrawn in place; what matters stays on the screen at the end."""
+
+    def __init__(self, messages: rich_console.Console, clock: clocks.Clock) -> None:
+        self.shown = matrix.Matrix()
+        self._console = messages
+        self._clock = clock
+        self._live = live.Live(
+            console=messages,
+            get_renderable=self._render,
+            refresh_per_second=8,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def __enter__(self) -> Self:
+        """Take over the lower part of the terminal."""
+        self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Give the terminal back; leave the last matrix standing."""
+        self._live.stop()
+        if self.shown.started:
+            width = self._console.width
+            self._console.print(grid.draw(self.shown, self._clock.now(), width=width))
+
+    def notify(self, event: feed.RunEvent) -> None:
+        """Remember the event; it is drawn at the next refresh."""
+        self.shown = matrix.fold(self.shown, event)
+
+    def _render(self) -> rich_console.RenderableType:
+        width, height = self._console.size
+        return screen.draw(self.shown, self._clock.now(), width=width, height=height)

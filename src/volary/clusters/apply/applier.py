@@ -1,0 +1,334 @@
+"""Applying a set of manifests to one cluster: all validated first, then written in order.
+
+1. Each kind is looked up in the cluster's discovery, each namespace checked.
+2. Live objects are read in few lists; what they prove unchanged costs nothing more.
+3. The rest is tried in a server-side dry run. One bad object: nothing is touched, and
+   every problem is reported, not only the first.
+4. What remains is written rank by rank (`manifests.order`), at once within a rank.
+
+A namespace or a definition that the set itself brings has to exist before what lives
+in it can be tried. So when there are such, everything else is tried first, then they
+are written, then what depends on them is tried. If that fails, nothing but they were
+written, and the error says so.
+
+A set with a single changed object is not tried: its write is as much all-or-nothing.
+
+`steps` knows one object, this module knows the set.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from volary.clusters.api import api_errors
+from volary.clusters.apply import live_objects, refusals, steps
+from volary.clusters.client import clients, fan_out, resource_mapping
+from volary.manifests.loading import apply_order
+from volary.model import errors
+from volary.model.objects import apply_results, manifest
+
+#: Pauses between looking whether a new kind is served, in seconds; the last one repeats.
+_PAUSES = (0.1, 0.2, 0.4, 0.8)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a set is applied."""
+
+    field_manager: str = steps.MANAGER
+    #: Namespaces that may be used; empty: all.
+    namespaces: tuple[str, ...] = ()
+    #: Create namespaces that are used and missing (PipeCD: ``autoCreateNamespace``).
+    create_namespaces: bool = False
+    #: Take over fields that other managers own, whoever they are.
+    force: bool = False
+    #: How long new kinds may take to be served, and replaced objects to go.
+    timeout: timedelta = timedelta(minutes=5)
+
+
+DEFAULTS = Options()
+
+
+class ApplyError(errors.VolaryError):
+    """A set was not applied completely; `changes` says what was."""
+
+    def __init__(
+        self,
+        problems: Sequence[errors.Problem],
+        *,
+        changes: apply_results.ChangeSet | None = None,
+        causes: Iterable[errors.VolaryError] = (),
+        touched: bool = False,
+    ) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = tuple(problems)
+        self.changes = changes or apply_results.ChangeSet()
+        self.causes = tuple(causes)
+        #: Something was, or may have been, written.
+        self.touched = touched or any(change.written for change in self.changes.changes)
+
+
+def unreachable(error: errors.VolaryError) -> api_errors.Unreachable | None:
+    """Return the error that says that the cluster did not answer; None for other reasons."""
+    causes = error.causes if isinstance(error, ApplyError) else (error,)
+    return next((cause for cause in causes if isinstance(cause, api_errors.Unreachable)), None)
+
+
+async def apply_set(
+    client: clients.Client,
+    manifests: Sequence[manifest.Manifest],
+    options: Options = DEFAULTS,
+) -> apply_results.ChangeSet:
+    """Apply `manifests` and return what happened to each, in the order of writing.
+
+    Safe to repeat. Cancelling breaks off in mid-set; whoever wants to stop gracefully
+    lets it end.
+
+    Raises:
+        ApplyError: when something is wrong with the set, before anything was touched; or
+            when a write failed, with the changes made until then.
+        VolaryError: when the cluster could not be asked, before anything was touched.
+    """
+    return await _SetApply(client, options).run(manifests)
+
+
+async def preview_set(
+    client: clients.Client,
+    manifests: Sequence[manifest.Manifest],
+    options: Options = DEFAULTS,
+) -> apply_results.ChangeSet:
+    """Return what `apply_set` would do, found out by dry runs; nothing is written.
+
+    What waits for a namespace or a kind that the set itself brings cannot be tried yet;
+    it counts as created.
+
+    Raises:
+        ApplyError: when the cluster would refuse the set.
+        VolaryError: when the cluster could not be asked.
+    """
+    return await _SetApply(client, options).preview(manifests)
+
+
+async def inspect_set(
+    client: clients.Client,
+    manifests: Sequence[manifest.Manifest],
+    options: Options = DEFAULTS,
+) -> tuple[steps.ObjectPreview, ...]:
+    """Return what `apply_set` would do to each object, with its two sides; writes nothing.
+
+    As `preview_set`, but every answer is kept and what no list shows is asked for one by
+    one: for people who want to see what changes.
+
+    Raises:
+        ApplyError: when the cluster would refuse the set.
+        VolaryError: when the cluster could not be asked.
+    """
+    return await _SetApply(client, options).inspect(manifests)
+
+
+class _SetApply:
+    """One application of one set; holds what all its phases need."""
+
+    def __init__(self, client: clients.Client, options: Options) -> None:
+        self._client = client
+        self._options = options
+        self._tools = steps.Tools(
+            client, options.field_manager, force=options.force, timeout=options.timeout
+        )
+        self._changes: list[apply_results.Change] = []
+
+    async def run(self, manifests: Sequence[manifest.Manifest]) -> apply_results.ChangeSet:
+        placement = await self._place(manifests, defining=manifests)
+        mapped = [*placement.mapped, *await self._missing_namespaces(placement.mapped)]
+        found = await live_objects.read(self._client, mapped)
+        ground = _prerequisites(mapped, found, has_later=bool(placement.later))
+        built = {each.item.name for each in ground if resource_mapping.is_namespace(each.item)}
+        first = [each for each in mapped if each.item.namespace not in built]
+        dependent = [each for each in mapped if each.item.namespace in built and built]
+        assessed = await self._assess(first, found, alone=not ground)
+        if ground:
+            keys = {each.item.key for each in ground}
+            await self._write([each for each in assessed if each.key in keys])
+            assessed = [each for each in assessed if each.key not in keys]
+            brought = await self._served(placement.later)
+            assessed += await self._assess([*dependent, *brought], found, alone=False)
+        await self._write(assessed)
+        return apply_results.ChangeSet(tuple(self._changes))
+
+    async def preview(self, manifests: Sequence[manifest.Manifest]) -> apply_results.ChangeSet:
+        assessed, later = await self._foresee(manifests)
+        previewed = [steps.preview(step) for step in assessed]
+        previewed += [
+            apply_results.Change(item.key, apply_results.Action.CREATED) for item in later
+        ]
+        return apply_results.ChangeSet(tuple(previewed))
+
+    async def inspect(
+        self, manifests: Sequence[manifest.Manifest]
+    ) -> tuple[steps.ObjectPreview, ...]:
+        assessed, later = await self._foresee(manifests)
+        answers = await fan_out.run_all(
+            assessed, lambda step: steps.preview_with_bodies(step, self._tools)
+        )
+        refused: list[tuple[steps.Step, errors.VolaryError]] = []
+        previewed: list[steps.ObjectPreview] = []
+        for step, answer in zip(assessed, answers, strict=True):
+            if isinstance(answer, errors.VolaryError):
+                refused.append((step, answer))
+            else:
+                previewed.append(answer)
+        if refused:
+            raise self._refused(refused)
+        waiting = [
+            (apply_results.Change(item.key, apply_results.Action.CREATED), item.body)
+            for item in later
+        ]
+        return (*previewed, *(steps.ObjectPreview(each, None, body) for each, body in waiting))
+
+    async def _foresee(
+        self, manifests: Sequence[manifest.Manifest]
+    ) -> tuple[list[steps.Step], list[manifest.Manifest]]:
+        """Try what can be tried now; return the rest, which the set itself makes room for."""
+        placement = await self._place(manifests, defining=manifests)
+        mapped = [*placement.mapped, *await self._missing_namespaces(placement.mapped)]
+        found = await live_objects.read(self._client, mapped)
+        ground = _prerequisites(mapped, found, has_later=bool(placement.later))
+        built = {each.item.name for each in ground if resource_mapping.is_namespace(each.item)}
+        first = [each for each in mapped if each.item.namespace not in built]
+        waiting = [each.item for each in mapped if each.item.namespace in built and built]
+        assessed = await self._assess(first, found, alone=False)
+        return assessed, [*waiting, *placement.later]
+
+    async def _place(
+        self, manifests: Sequence[manifest.Manifest], *, defining: Sequence[manifest.Manifest] = ()
+    ) -> resource_mapping.ResourceMapping:
+        placement = await resource_mapping.map_manifests(
+            self._client, manifests, namespaces=self._options.namespaces, defining=defining
+        )
+        if placement.problems:
+            raise ApplyError(
+                placement.problems, changes=apply_results.ChangeSet(tuple(self._changes))
+            )
+        return placement
+
+    async def _missing_namespaces(
+        self, mapped: Sequence[resource_mapping.MappedManifest]
+    ) -> list[resource_mapping.MappedManifest]:
+        """Return manifests of namespaces to create; who may not look at them is believed."""
+        if not self._options.create_namespaces:
+            return []
+        given = {each.item.name for each in mapped if resource_mapping.is_namespace(each.item)}
+        used = {each.item.namespace for each in mapped} - {""} - given
+        wanted = [
+            manifest.Manifest(
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+            )
+            for namespace in sorted(used)
+        ]
+        candidates = (await self._place(wanted)).mapped if wanted else ()
+        answers = await fan_out.run_all(
+            candidates, lambda each: live_objects.get(self._client, each)
+        )
+        return [each for each, answer in zip(candidates, answers, strict=True) if answer is None]
+
+    async def _served(
+        self, later: Sequence[manifest.Manifest]
+    ) -> list[resource_mapping.MappedManifest]:
+        """Place kinds whose definitions have just been written, once they are served."""
+        if not later:
+            return []
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._options.timeout.total_seconds()
+        pauses = list(_PAUSES)
+        while True:
+            if await self._are_served(later):
+                return list((await self._place(later)).mapped)
+            if loop.time() >= until:
+                names = ", ".join(sorted({item.kind for item in later}))
+                seconds = int(self._options.timeout.total_seconds())
+                raise ApplyError(
+                    [errors.Problem(f"{names} is not served {seconds} s after its definition")],
+                    changes=apply_results.ChangeSet(tuple(self._changes)),
+                )
+            await asyncio.sleep(pauses.pop(0) if len(pauses) > 1 else pauses[0])
+
+    async def _are_served(self, later: Sequence[manifest.Manifest]) -> bool:
+        catalog = await self._client.discover(refresh=True)
+        return all(
+            catalog.find(item.group, item.kind, item.api_version.rpartition("/")[2])
+            for item in later
+        )
+
+    async def _assess(
+        self,
+        mapped: Sequence[resource_mapping.MappedManifest],
+        found: live_objects.Live,
+        *,
+        alone: bool,
+    ) -> list[steps.Step]:
+        """Decide for each object what is to be done, trying those that would change."""
+        left = await live_objects.leave_to_autoscalers(
+            self._client, mapped, found, manager=self._options.field_manager
+        )
+        every = [steps.assess(each, found.get(each.item.key), self._tools) for each in left]
+        changing = [step for step in every if not step.is_unchanged]
+        if alone and len(changing) == 1:
+            return every
+        trying = steps.to_try(changing)
+        tried = await fan_out.run_all(trying, lambda step: steps.attempt(step, self._tools))
+        failed = [
+            (step, answer)
+            for step, answer in zip(trying, tried, strict=True)
+            if isinstance(answer, errors.VolaryError)
+        ]
+        if failed:
+            raise self._refused(failed)
+        by_key = {step.key: step for step in tried if isinstance(step, steps.Step)}
+        return [by_key.get(step.key, step) for step in every]
+
+    async def _write(self, every: Sequence[steps.Step]) -> None:
+        by_item = {id(step.mapped.item): step for step in every}
+        for rank in apply_order.ranks([step.mapped.item for step in every]):
+            group = [by_item[id(item)] for item in rank]
+            answers = await fan_out.run_all(group, lambda step: steps.write(step, self._tools))
+            failed = []
+            for step, answer in zip(group, answers, strict=True):
+                if isinstance(answer, errors.VolaryError):
+                    failed.append((step, answer))
+                else:
+                    self._changes.append(answer)
+            if failed:
+                raise self._refused(failed, writing=True)
+
+    def _refused(
+        self, failed: Sequence[tuple[steps.Step, errors.VolaryError]], *, writing: bool = False
+    ) -> ApplyError:
+        problems = [
+            refusals.problem_of(step.mapped.item, error, cluster=self._client.name)
+            for step, error in failed
+        ]
+        causes = [error for _, error in failed]
+        return ApplyError(
+            list(dict.fromkeys(problems)),
+            changes=apply_results.ChangeSet(tuple(self._changes)),
+            causes=causes,
+            # Without an answer nobody knows whether the write arrived.
+            touched=writing and any(isinstance(cause, errors.TemporaryError) for cause in causes),
+        )
+
+
+def _prerequisites(
+    mapped: Sequence[resource_mapping.MappedManifest], found: live_objects.Live, *, has_later: bool
+) -> list[resource_mapping.MappedManifest]:
+    """Return new namespaces that the set uses, and definitions whose kinds it uses."""
+    used = {each.item.namespace for each in mapped}
+    return [
+        each
+        for each in mapped
+        if each.item.key not in found
+        and (
+            (resource_mapping.is_namespace(each.item) and each.item.name in used)
+            or (resource_mapping.is_definition(each.item) and has_later)
+        )
+    ]

@@ -1,0 +1,125 @@
+"""Deleting objects one by one, each checked again right before its delete.
+
+Between a list and a delete somebody may have taken an object over, or put another one
+in its place. So each is read again, its evidence judged again, and deleted only as
+exactly what was read: its uid and resource version are preconditions.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from volary.clusters.api import api_errors
+from volary.clusters.client import clients, fan_out, resource_mapping
+from volary.clusters.watching import waits
+from volary.manifests import objects
+from volary.manifests.loading import apply_order
+from volary.model import errors, json
+from volary.model.objects import apply_results, manifest
+
+#: Objects that controllers write to change all the time; so often is looked again.
+_TRIES = 5
+
+#: Why an object must stay; empty: it may go.
+KeepCheck = Callable[[json.JsonObject], str]
+#: Waits until proxies have followed routes that were deleted.
+WaitForProxies = Callable[[], Awaitable[None]]
+
+
+async def no_wait() -> None:
+    """Wait for no proxy."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionResult:
+    """What became of the objects that were to go."""
+
+    changes: tuple[apply_results.Change, ...]
+    #: Why some could not be deleted, or have not gone; empty: all went.
+    failures: tuple[str, ...] = ()
+
+
+async def delete_in_order(
+    client: clients.Client,
+    to_delete: Sequence[resource_mapping.MappedManifest],
+    check: KeepCheck,
+    *,
+    timeout: timedelta,
+    followed: WaitForProxies = no_wait,
+) -> DeletionResult:
+    """Delete live objects in the order of deleting, and wait until they are gone.
+
+    Args:
+        client: Of the cluster.
+        to_delete: The live objects as they were listed.
+        check: Judges each object again, as it is right before its delete.
+        timeout: How long they may take to go.
+        wait_for_proxies: Awaited between routes that were deleted and what they led to.
+    """
+    changes: list[apply_results.Change] = []
+    failures: list[str] = []
+    by_key = {each.item.key: each for each in to_delete}
+    going: list[tuple[resource_mapping.MappedManifest, str]] = []
+    last = -1
+    for rank in apply_order.deletion_ranks([each.item for each in to_delete]):
+        if last == apply_order.ROUTE and going:
+            await followed()
+        last = apply_order.deletion_rank(rank[0].key)
+        group = [by_key[item.key] for item in rank]
+        answers = await fan_out.run_all(group, lambda each: _delete_one(client, each, check))
+        for each, answer in zip(group, answers, strict=True):
+            if isinstance(answer, errors.VolaryError):
+                failures.append(f"{each.item.key.title} was not deleted: {answer}")
+                continue
+            changes.append(answer)
+            if answer.action is apply_results.Action.DELETED:
+                going.append((each, _uid(each.item.body)))
+    if going:
+        gone = await waits.wait_deleted(client, going, timeout=timeout)
+        if gone.end is not waits.End.READY:
+            failures.append(gone.sentence)
+    return DeletionResult(tuple(changes), tuple(failures))
+
+
+async def _delete_one(
+    client: clients.Client, mapped: resource_mapping.MappedManifest, check: KeepCheck
+) -> apply_results.Change:
+    item = mapped.item
+    for _ in range(_TRIES):
+        live = await client.get(mapped.resource, item.name, namespace=item.namespace)
+        if live is None or _uid(live) != _uid(item.body):
+            return apply_results.Change(
+                item.key, apply_results.Action.SKIPPED, "it is gone already"
+            )
+        reason = check(live)
+        if reason:
+            return apply_results.Change(item.key, apply_results.Action.SKIPPED, reason)
+        try:
+            await client.delete(
+                mapped.resource,
+                item.name,
+                namespace=item.namespace,
+                uid=_uid(live),
+                resource_version=objects.text(live, "metadata", "resourceVersion"),
+                propagation=_propagation(item),
+            )
+        except api_errors.Conflict:
+            continue
+        except api_errors.NotFound:
+            return apply_results.Change(
+                item.key, apply_results.Action.SKIPPED, "it is gone already"
+            )
+        return apply_results.Change(item.key, apply_results.Action.DELETED, written=True)
+    return apply_results.Change(
+        item.key, apply_results.Action.SKIPPED, "it kept changing while being looked at"
+    )
+
+
+def _propagation(item: manifest.Manifest) -> str:
+    """A workload is gone when its pods are."""
+    is_workload = apply_order.deletion_rank(item.key) == apply_order.WORKLOAD
+    return "Foreground" if is_workload else "Background"
+
+
+def _uid(body: json.JsonObject) -> str:
+    return objects.text(body, "metadata", "uid")

@@ -1,0 +1,184 @@
+"""Reading the live counterparts of a set, in few requests.
+
+Replicas that a HorizontalPodAutoscaler owns are left to it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from volary.clusters.api import api_errors, label_selectors
+from volary.clusters.apply import managed_fields
+from volary.clusters.client import clients, fan_out, resource_mapping
+from volary.manifests import objects
+from volary.manifests.workloads import autoscalers, workloads
+from volary.model import errors, json
+from volary.model.objects import manifest
+
+
+def autoscaled_workloads(autoscalers: Iterable[json.JsonObject]) -> frozenset[tuple[str, str, str]]:
+    """Return (namespace, kind, name) of every workload that one of `autoscalers` scales."""
+    found = set()
+    for autoscaler in autoscalers:
+        reference = autoscaler.get("spec", {}).get("scaleTargetRef", {})
+        namespace = autoscaler["metadata"].get("namespace", "")
+        found.add((namespace, reference.get("kind", ""), reference.get("name", "")))
+    return frozenset(found)
+
+
+def leave_replicas(
+    body: json.JsonObject, live: json.JsonObject | None, *, manager: str
+) -> json.JsonObject:
+    """Return `body` so that applying it does not change how many pods `live` wants.
+
+    A field that a manager stops naming goes back to its default when nobody else owns
+    it, and the default of replicas is one pod. So while `manager` is still an owner the
+    live number is repeated, also when Git has just stopped naming one; the autoscaler's
+    first change takes the field over. A workload that is not live yet starts with the
+    number in Git.
+    """
+    if live is None:
+        return body
+    spec = dict(body.get("spec", {}))
+    if owns_replicas(live, manager=manager):
+        spec["replicas"] = live["spec"]["replicas"]
+    elif "replicas" in spec:
+        del spec["replicas"]
+    else:
+        return body
+    return {**body, "spec": spec}
+
+
+def owns_replicas(live: json.JsonObject, *, manager: str) -> bool:
+    """Say whether `live` would go back to one pod if `manager` stopped naming its replicas."""
+    return "replicas" in live.get("spec", {}) and any(
+        entry.get("manager") == manager
+        and entry.get("operation") == "Apply"
+        and "f:replicas" in entry.get("fieldsV1", {}).get("f:spec", {})
+        for entry in managed_fields.managers(live)
+    )
+
+
+Live = dict[manifest.ResourceKey, json.JsonObject]
+
+#: From here on one list by label is cheaper than a request for each object.
+_LIST_FROM = 3
+_AUTOSCALER = ("autoscaling", "HorizontalPodAutoscaler")
+
+
+async def read(client: clients.Client, mapped: Sequence[resource_mapping.MappedManifest]) -> Live:
+    """Return the live objects of `placed` by key.
+
+    Many of one kind and namespace are listed by the labels they share, so an object
+    that lost its labels is missing from the answer: absence here proves nothing.
+    Kinds that may be written but not listed are asked for one by one.
+    """
+    groups: dict[tuple[str, str, str], list[resource_mapping.MappedManifest]] = defaultdict(list)
+    for each in mapped:
+        groups[(each.item.api_version, each.item.kind, each.item.namespace)].append(each)
+    answers = await fan_out.run_all(list(groups.values()), lambda group: _read_group(client, group))
+    found: Live = {}
+    for answer in answers:
+        if isinstance(answer, errors.VolaryError):
+            raise answer
+        found.update(answer)
+    return found
+
+
+async def _read_group(client: clients.Client, group: list[resource_mapping.MappedManifest]) -> Live:
+    selector = label_selectors.covering(each.item.labels for each in group)
+    if len(group) >= _LIST_FROM and selector:
+        try:
+            return await _list(client, group, selector)
+        except api_errors.Forbidden:
+            pass
+    return await _get_each(client, group)
+
+
+async def _list(
+    client: clients.Client, group: list[resource_mapping.MappedManifest], selector: str
+) -> Live:
+    first = group[0]
+    listed = await client.list(
+        first.resource, namespace=first.item.namespace, label_selector=selector
+    )
+    by_name = {objects.text(body, "metadata", "name"): body for body in listed.items}
+    return {each.item.key: by_name[each.item.name] for each in group if each.item.name in by_name}
+
+
+async def _get_each(client: clients.Client, group: list[resource_mapping.MappedManifest]) -> Live:
+    answers = await fan_out.run_all(group, lambda each: get(client, each))
+    found: Live = {}
+    for each, answer in zip(group, answers, strict=True):
+        if isinstance(answer, api_errors.Forbidden):
+            # It may still be allowed to write; what cannot be seen is not compared.
+            continue
+        if isinstance(answer, errors.VolaryError):
+            raise answer
+        if answer is not None:
+            found[each.item.key] = answer
+    return found
+
+
+async def get(
+    client: clients.Client, mapped: resource_mapping.MappedManifest
+) -> json.JsonObject | None:
+    """Return the live counterpart of one manifest; None when there is none."""
+    return await client.get(mapped.resource, mapped.item.name, namespace=mapped.item.namespace)
+
+
+async def leave_to_autoscalers(
+    client: clients.Client,
+    mapped: Sequence[resource_mapping.MappedManifest],
+    live: Live,
+    *,
+    manager: str,
+) -> list[resource_mapping.MappedManifest]:
+    """Return `placed` without the replicas that an autoscaler decides, live or among `placed`.
+
+    Costs a request per namespace with live workloads that name their replicas or did so
+    until now, none on a first deployment.
+    """
+    scaled = [each for each in mapped if _is_scaled_here(each, live, manager)]
+    names = sorted({each.item.namespace for each in scaled})
+    coming = [each.item for each in mapped if each.item.kind in autoscalers.KINDS]
+    targets = await _autoscaled(client, names) | {
+        (each.item.namespace, each.item.kind, each.item.name)
+        for each in scaled
+        if autoscalers.of(each.item, coming)
+    }
+
+    def left(each: resource_mapping.MappedManifest) -> resource_mapping.MappedManifest:
+        if (each.item.namespace, each.item.kind, each.item.name) not in targets:
+            return each
+        body = leave_replicas(each.item.body, live.get(each.item.key), manager=manager)
+        return resource_mapping.MappedManifest(each.item.with_body(body), each.resource)
+
+    return [left(each) for each in mapped] if targets else list(mapped)
+
+
+def _is_scaled_here(each: resource_mapping.MappedManifest, live: Live, manager: str) -> bool:
+    """Say whether applying a live workload decides how many pods it has."""
+    known = live.get(each.item.key)
+    if known is None or not workloads.has_replicas(each.item):
+        return False
+    named = "replicas" in each.item.body.get("spec", {})
+    return named or owns_replicas(known, manager=manager)
+
+
+async def _autoscaled(
+    client: clients.Client, namespaces: Sequence[str]
+) -> frozenset[tuple[str, str, str]]:
+    if not namespaces:
+        return frozenset()
+    kind = (await client.discover()).find(*_AUTOSCALER)
+    if kind is None:
+        return frozenset()
+    found: frozenset[tuple[str, str, str]] = frozenset()
+    for namespace in namespaces:
+        try:
+            listed = await client.list(kind, namespace=namespace)
+        except api_errors.Forbidden:
+            # Then a conflict over replicas is reported, if there is one.
+            continue
+        found |= autoscaled_workloads(listed.items)
+    return found

@@ -1,0 +1,337 @@
+"""One object on its way into the cluster: try it, write it, say what happened.
+
+Manifests choose the way by annotation (PipeCD: apply). ``sync-by-replace`` replaces the
+whole object, ``force-sync-by-replace`` deletes it and creates it anew, each time; all
+others are applied on the server side, ``server-side-apply`` or not.
+
+Conflicts. A field that another manager owns is left to it and reported, except when
+
+- the other manager is one of ours (traffic, scale): Git is what is being applied;
+- the live object was applied by PipeCD through kubectl, whose place we take;
+- the manifest says ``volary.dev/force-conflicts: enabled``, or the caller `force`.
+"""
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import assert_never
+
+from volary.clusters.api import api_errors
+from volary.clusters.apply import live_objects, managed_fields, refusals
+from volary.clusters.client import clients, resource_mapping
+from volary.clusters.watching import waits
+from volary.manifests import objects
+from volary.manifests.ownership import tracking
+from volary.model import errors, json
+from volary.model.objects import apply_results, manifest
+
+#: The field manager of manifests. Its name is load-bearing: a change of it makes every
+#: live object look as if somebody else owned it.
+MANAGER = "volary"
+TRAFFIC_MANAGER = "volary-traffic"
+SCALE_MANAGER = "volary-scale"
+OURS = frozenset({MANAGER, TRAFFIC_MANAGER, SCALE_MANAGER})
+
+REPLACE = "pipecd.dev/sync-by-replace"
+FORCE_REPLACE = "pipecd.dev/force-sync-by-replace"
+ENABLED = "enabled"
+_TAKE_OVER = refusals.TAKE_OVER
+
+
+class Method(enum.Enum):
+    """The way into the cluster."""
+
+    APPLY = enum.auto()
+    REPLACE = enum.auto()
+    RECREATE = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What every step of a set shares."""
+
+    client: clients.Client
+    manager: str
+    #: Take over fields, whoever owns them.
+    force: bool
+    #: How long a replaced object may take to go.
+    timeout: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One object, and what is known about it by now."""
+
+    mapped: resource_mapping.MappedManifest
+    method: Method
+    #: None: not there, or not seen in a list by label.
+    live: json.JsonObject | None
+    #: Writing it would change nothing.
+    is_unchanged: bool = False
+    #: Writing it would change nothing but the commit it is marked with.
+    is_commit_only: bool = False
+    #: Fields are taken over from other managers.
+    force: bool = False
+    #: What a dry run answered, only its uid where `live` is None; None: not tried.
+    tried: json.JsonObject | None = None
+
+    @property
+    def key(self) -> manifest.ResourceKey:
+        """The object's identity."""
+        return self.mapped.item.key
+
+
+def assess(
+    mapped: resource_mapping.MappedManifest, live: json.JsonObject | None, tools: Tools
+) -> Step:
+    """Return the first thing known about an object: its method, and whether it is unchanged."""
+    method = method_of(mapped.item)
+    proven = marked = False
+    if method is Method.APPLY and live is not None and not _is_terminating(live):
+        body = mapped.item.body
+        proven = managed_fields.is_proven_unchanged(body, live, manager=tools.manager)
+        marked = not proven and managed_fields.is_proven_unchanged_but_for(
+            tracking.COMMIT, body, live, manager=tools.manager
+        )
+    return Step(mapped, method, live, is_unchanged=proven, is_commit_only=marked, force=tools.force)
+
+
+def method_of(item: manifest.Manifest) -> Method:
+    """Return the way that the manifest's annotations choose; values count exactly."""
+    if item.annotations.get(FORCE_REPLACE) == ENABLED:
+        return Method.RECREATE
+    return Method.REPLACE if item.annotations.get(REPLACE) == ENABLED else Method.APPLY
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPreview:
+    """What writing one object would do, with both sides to compare."""
+
+    change: apply_results.Change
+    #: The live object; None: there is none, or it may not be read.
+    before: json.JsonObject | None
+    #: What it would be; None where nobody can know before something else is written.
+    after: json.JsonObject | None
+
+
+async def attempt(step: Step, tools: Tools) -> Step:
+    """Try a step in a dry run and return it with what the cluster answered.
+
+    Raises:
+        VolaryError: when the cluster would refuse it.
+    """
+    sent, answer = await _send(step, tools, dry_run=True)
+    same = (
+        step.method is not Method.RECREATE
+        and sent.live is not None
+        and managed_fields.is_same(sent.live, answer)
+        and _owns_the_same(sent, answer, tools.manager)
+    )
+    # Thousands of whole answers would be held until all of them are written.
+    kept = answer if sent.live is not None else {"metadata": {"uid": _uid(answer)}}
+    return replace(sent, tried=kept, is_unchanged=same)
+
+
+def to_try(steps: Sequence[Step]) -> list[Step]:
+    """Return the steps that need a dry run before any of `steps` is written.
+
+    Where nothing but the commit changes, one object speaks for all of its kind and
+    namespace: that this user may write there is all there is to find out.
+    """
+    trying = [step for step in steps if not step.is_commit_only]
+    spoken = {(step.mapped.resource, step.mapped.item.namespace) for step in trying}
+    for step in steps:
+        place = (step.mapped.resource, step.mapped.item.namespace)
+        if place not in spoken:
+            spoken.add(place)
+            trying.append(step)
+    return trying
+
+
+async def write(step: Step, tools: Tools) -> apply_results.Change:
+    """Write a step and return what happened.
+
+    Raises:
+        VolaryError: when the cluster refuses it.
+    """
+    if step.is_unchanged:
+        return apply_results.Change(step.key, apply_results.Action.UNCHANGED)
+    if step.live is not None and _is_terminating(step.live):
+        # What is written to it now would go with it.
+        await _wait_gone(step, step.live, tools, "it is being deleted")
+        step = replace(step, live=None, tried=None)
+    sent, answer = await _send(step, tools, dry_run=False)
+    if sent.method is Method.RECREATE and sent.live is not None:
+        reason = "deleted and created anew"
+        return apply_results.Change(step.key, apply_results.Action.CONFIGURED, reason, written=True)
+    return _change(sent, answer)
+
+
+def preview(step: Step) -> apply_results.Change:
+    """Return what writing a step would do, from what its dry run answered."""
+    if step.is_unchanged or step.is_commit_only:
+        return apply_results.Change(step.key, apply_results.Action.UNCHANGED)
+    if step.live is None or step.tried is None:
+        return apply_results.Change(step.key, apply_results.Action.CREATED)
+    return _change(step, step.tried)
+
+
+async def preview_with_bodies(step: Step, tools: Tools) -> ObjectPreview:
+    """Return what writing a tried step would do, and both sides of it.
+
+    An object that no list by label showed is asked for: it may be there without labels.
+
+    Raises:
+        VolaryError: when the cluster does not answer, or would refuse the write.
+    """
+    if step.live is None:
+        try:
+            seen = await _with_live_object(step, tools)
+        except api_errors.Forbidden:
+            unseen = "it may be there already: it may not be read"
+            return ObjectPreview(replace(preview(step), reason=unseen), None, step.mapped.item.body)
+        if seen.live is None:
+            return ObjectPreview(preview(step), None, step.mapped.item.body)
+        step = await attempt(seen, tools)
+    if step.method is Method.RECREATE:
+        anew = apply_results.Change(
+            step.key, apply_results.Action.CONFIGURED, "deleted and created anew"
+        )
+        return ObjectPreview(anew, step.live, step.tried)
+    previewed = preview(step)
+    same = previewed.action is apply_results.Action.UNCHANGED
+    return ObjectPreview(previewed, step.live, step.live if same else step.tried)
+
+
+def _change(step: Step, answer: json.JsonObject) -> apply_results.Change:
+    """Return what a write that was answered with `answer` did.
+
+    A commit that is noted on an object is a write, but no change of the object: else a
+    new commit would look as if it changed everything.
+    """
+    if step.live is None:
+        existed = step.tried is not None and _uid(step.tried) == _uid(answer)
+        action = apply_results.Action.CONFIGURED if existed else apply_results.Action.CREATED
+        return apply_results.Change(step.key, action, written=True)
+    if managed_fields.is_same(step.live, answer):
+        return apply_results.Change(step.key, apply_results.Action.UNCHANGED)
+    before, after = (tracking.untrack(manifest.Manifest(body)).body for body in (step.live, answer))
+    same = managed_fields.is_same(before, after)
+    action = apply_results.Action.UNCHANGED if same else apply_results.Action.CONFIGURED
+    return apply_results.Change(step.key, action, written=True)
+
+
+async def _send(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json.JsonObject]:
+    match step.method:
+        case Method.APPLY:
+            return await _apply(step, tools, dry_run=dry_run)
+        case Method.REPLACE:
+            return await _replace(step, tools, dry_run=dry_run)
+        case Method.RECREATE:
+            return await _recreate(step, tools, dry_run=dry_run)
+        case _:
+            assert_never(step.method)
+
+
+async def _apply(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json.JsonObject]:
+    try:
+        return step, await _apply_once(step, tools, dry_run=dry_run)
+    except api_errors.ApplyConflict as conflict:
+        seen = await _with_live_object(step, tools)
+        if not _may_take_over(seen, refusals.managers(conflict)):
+            raise
+        forced = replace(seen, force=True)
+        return forced, await _apply_once(forced, tools, dry_run=dry_run)
+
+
+async def _apply_once(step: Step, tools: Tools, *, dry_run: bool) -> json.JsonObject:
+    return await tools.client.apply(
+        step.mapped.resource,
+        step.mapped.item.body,
+        field_manager=tools.manager,
+        force=step.force,
+        dry_run=dry_run,
+    )
+
+
+async def _replace(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json.JsonObject]:
+    seen = await _with_live_object(step, tools)
+    act = tools.client.create if seen.live is None else tools.client.replace
+    answer = await act(
+        seen.mapped.resource,
+        seen.mapped.item.body,
+        field_manager=tools.manager,
+        dry_run=dry_run,
+    )
+    return seen, answer
+
+
+async def _recreate(step: Step, tools: Tools, *, dry_run: bool) -> tuple[Step, json.JsonObject]:
+    seen = await _with_live_object(step, tools)
+    body = seen.mapped.item.body
+    if dry_run and seen.live is not None:
+        # Its name is taken, so the same object is tried under another one.
+        metadata = {key: value for key, value in body["metadata"].items() if key != "name"}
+        body = {**body, "metadata": {**metadata, "generateName": "volary-try-"}}
+    elif seen.live is not None:
+        await _remove(seen, seen.live, tools)
+    answer = await tools.client.create(
+        seen.mapped.resource, body, field_manager=tools.manager, dry_run=dry_run
+    )
+    return seen, answer
+
+
+async def _remove(step: Step, live: json.JsonObject, tools: Tools) -> None:
+    item = step.mapped.item
+    await tools.client.delete(
+        step.mapped.resource,
+        item.name,
+        namespace=item.namespace,
+        uid=_uid(live),
+        propagation="Foreground",
+    )
+    await _wait_gone(step, live, tools, "it was deleted to be created anew")
+
+
+async def _wait_gone(step: Step, live: json.JsonObject, tools: Tools, why: str) -> None:
+    gone = [(step.mapped, _uid(live))]
+    result = await waits.wait_deleted(tools.client, gone, timeout=tools.timeout)
+    if result.end is not waits.End.READY:
+        raise errors.PermanentError(f"{why}: {result.sentence}")
+
+
+def _is_terminating(live: json.JsonObject) -> bool:
+    return bool(objects.text(live, "metadata", "deletionTimestamp"))
+
+
+async def _with_live_object(step: Step, tools: Tools) -> Step:
+    """Return the step with its live object, also when no list showed it."""
+    if step.live is not None:
+        return step
+    return replace(step, live=await live_objects.get(tools.client, step.mapped))
+
+
+def _may_take_over(step: Step, managers: frozenset[str]) -> bool:
+    if step.mapped.item.annotations.get(_TAKE_OVER) == ENABLED:
+        return True
+    if managers <= OURS:
+        return True
+    by_kubectl = all(manager in OURS or manager.startswith("kubectl") for manager in managers)
+    return by_kubectl and step.live is not None and tracking.is_pipecd(step.live)
+
+
+def _owns_the_same(step: Step, answer: json.JsonObject, manager: str) -> bool:
+    """Whether writing would not even change who owns which field."""
+    if step.method is not Method.APPLY or step.live is None:
+        return True
+    version = step.mapped.item.api_version
+    before, after = (
+        managed_fields.owned_fields(body, manager=manager, api_version=version)
+        for body in (step.live, answer)
+    )
+    return before == after
+
+
+def _uid(body: json.JsonObject) -> str:
+    return objects.text(body, "metadata", "uid")

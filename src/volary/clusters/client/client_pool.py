@@ -1,0 +1,215 @@
+"""The clients of a whole fleet: opened when first used, closed together.
+
+asyncio gives every TLS connection a buffer of 256 KiB and fills it with zeros. A watch is a
+connection of its own, and nearly always silent: a thousand of them would hold a quarter of a
+GiB for nothing. So buffers are made smaller here; a record of TLS is 16 KiB at most.
+"""
+
+import os
+import random
+from asyncio import sslproto
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+
+from volary.clusters.client import clients
+from volary.clusters.kubeconfig import connections, kubeconfigs
+from volary.clusters.transport import transports
+from volary.model import clocks, errors
+from volary.model.fleet import fleets
+
+#: Bytes: two records. What is longer takes more turns.
+TLS_BUFFER_SIZE = 32 * 1024
+
+
+def shrink_tls_buffers() -> None:
+    """Let connections of this process that are made from now on have small buffers.
+
+    asyncio has no option for it, so this is its own constant; a version without that constant
+    stays as it is.
+    """
+    if getattr(sslproto.SSLProtocol, "max_size", 0) > TLS_BUFFER_SIZE:
+        sslproto.SSLProtocol.max_size = TLS_BUFFER_SIZE
+
+
+#: Requests under way at once over all clusters, and the least and most for one of them.
+_FLEET_REQUESTS = 384
+_LEAST, _MOST = 6, transports.Limits().concurrency
+
+
+def concurrency(clusters: int) -> int:
+    """Return how many requests at once one cluster of so many may be sent.
+
+    Each needs a connection of its own, and one with TLS costs a handshake and a quarter
+    of a MiB. One process cannot keep more than a few hundred answers in hand anyway.
+    """
+    return min(_MOST, max(_LEAST, _FLEET_REQUESTS // max(clusters, 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """A cluster without a client, and why."""
+
+    name: str
+    #: One sentence.
+    reason: str
+    #: What the user has to mend; empty when it is not in the user's files.
+    problems: tuple[errors.Problem, ...] = ()
+
+
+class ClientPool:
+    """One client per cluster of a fleet."""
+
+    def __init__(
+        self,
+        members: fleets.Fleet,
+        *,
+        clock: clocks.Clock,
+        limits: transports.Limits,
+        environment: Mapping[str, str],
+        chance: Callable[[], float],
+    ) -> None:
+        self.fleet = members
+        self._members = {cluster.name: cluster for cluster in members.clusters}
+        self._clock = clock
+        self._limits = limits
+        self._environment = environment
+        self._chance = chance
+        self._reader = kubeconfigs.Reader()
+        self._clients: dict[str, clients.Client] = {}
+        self._connections: dict[str, connections.Connection] = {}
+        #: What closes each client, and those that are not handed out any more.
+        self._closers: dict[str, AsyncExitStack] = {}
+        self._retired: list[AsyncExitStack] = []
+
+    @property
+    def clock(self) -> clocks.Clock:
+        """Tells when something was read."""
+        return self._clock
+
+    def change(self, members: fleets.Fleet) -> None:
+        """Take another fleet from now on.
+
+        A cluster that is reached in another way gets a new client with its next use. One that
+        left keeps the client it has.
+        """
+        for cluster in members.clusters:
+            before = self._members.get(cluster.name)
+            if before is not None and _connection_identity(before) != _connection_identity(cluster):
+                self._retire(cluster.name)
+        self._members.update({cluster.name: cluster for cluster in members.clusters})
+        self.fleet = members
+
+    def refresh(self, name: str) -> bool:
+        """Read again how a cluster is reached; say whether that is another way than in use.
+
+        Its next use gets a new client then. A kubeconfig that cannot be read changes nothing.
+        """
+        member, used = self._members.get(name), self._connections.get(name)
+        if member is None or used is None:
+            return False
+        try:
+            found = kubeconfigs.load(member, environment=self._environment, reader=self._reader)
+        except errors.UserError:
+            return False
+        if found == used:
+            return False
+        self._retire(name)
+        return True
+
+    @property
+    def former(self) -> tuple[str, ...]:
+        """Clusters that left the fleet and can still be reached."""
+        here = set(self.fleet.names)
+        return tuple(name for name in self._members if name not in here)
+
+    def release(self, names: Iterable[str]) -> None:
+        """Let go of clusters that left and that nothing is done in any more."""
+        for name in set(names) & set(self.former):
+            self._retire(name)
+            del self._members[name]
+
+    async def sweep(self) -> None:
+        """Close clients that are not handed out any more; who still holds one is broken off.
+
+        So it is called long after `change` and `release`.
+        """
+        retired, self._retired = self._retired, []
+        for closer in retired:
+            await closer.aclose()
+
+    async def close(self) -> None:
+        """Close every client."""
+        async with AsyncExitStack() as all_of_them:
+            for closer in (*self._closers.values(), *self._retired):
+                all_of_them.push_async_exit(closer)
+
+    def _retire(self, name: str) -> None:
+        if self._clients.pop(name, None) is not None:
+            self._retired.append(self._closers.pop(name))
+            del self._connections[name]
+
+    def member(self, name: str) -> fleets.Cluster | None:
+        """Return the cluster as the fleet describes it."""
+        return self._members.get(name)
+
+    async def client(self, name: str) -> clients.Client | Unavailable:
+        """Return the client of a cluster; nothing has been sent yet when it is new."""
+        found = self._clients.get(name)
+        if found is not None:
+            return found
+        member = self._members.get(name)
+        if member is None:
+            return Unavailable(name, f"cluster {name} is not in the fleet")
+        try:
+            connection = kubeconfigs.load(
+                member, environment=self._environment, reader=self._reader
+            )
+        except errors.UserError as error:
+            return Unavailable(name, error.problems[0].message, error.problems)
+        closer = AsyncExitStack()
+        client = await closer.enter_async_context(
+            clients.open_client(
+                connection, clock=self._clock, limits=self._limits, chance=self._chance
+            )
+        )
+        if name in self._clients:
+            self._retired.append(closer)
+            return self._clients[name]
+        self._clients[name], self._closers[name] = client, closer
+        self._connections[name] = connection
+        return client
+
+
+def _connection_identity(cluster: fleets.Cluster) -> fleets.Cluster:
+    """Return what decides how a cluster is reached."""
+    return replace(
+        fleets.Cluster(cluster.name),
+        kubeconfig=cluster.kubeconfig,
+        context=cluster.context,
+        in_cluster=cluster.in_cluster,
+    )
+
+
+@asynccontextmanager
+async def open_pool(
+    members: fleets.Fleet,
+    *,
+    clock: clocks.Clock,
+    limits: transports.Limits | None = None,
+    environment: Mapping[str, str] = os.environ,
+    chance: Callable[[], float] = random.random,
+) -> AsyncIterator[ClientPool]:
+    """Open a pool; every client is closed at its end.
+
+    Without `limits` the clusters share what this process can do (`concurrency`).
+    """
+    shrink_tls_buffers()
+    shared = transports.Limits(concurrency=concurrency(len(members.clusters)))
+    opened = ClientPool(
+        members, clock=clock, limits=limits or shared, environment=environment, chance=chance
+    )
+    try:
+        yield opened
+    finally:
+        await opened.close()

@@ -1,0 +1,345 @@
+"""The client of one cluster: one method per verb, over one pooled session.
+
+Built on `requests` (what is sent), `transport` (how), `discovery` (where) and `watches`.
+Every method raises one of `clusters.errors`, or `UserError` when the user has to mend
+credentials or settings.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from volary.clusters.api import api_errors, discovery, requests
+from volary.clusters.client import fan_out, watches
+from volary.clusters.client.watches import ObjectList, WatchEvent, WatchKind
+from volary.clusters.kubeconfig import connections
+from volary.clusters.transport import transports
+from volary.model import clocks, errors, json
+
+__all__ = ["Client", "ObjectList", "WatchEvent", "WatchKind", "open_client"]
+
+FIELD_MANAGER = "volary"
+#: What an aggregated API whose server is down answers with.
+_BROKEN_GROUP = (api_errors.ServerError, api_errors.NotFound, api_errors.Forbidden)
+
+
+class Client:
+    """An open connection to one cluster."""
+
+    def __init__(self, sender: transports.Transport, *, chance: Callable[[], float]) -> None:
+        self._sender = sender
+        self._chance = chance
+        self._catalog: discovery.Catalog | None = None
+        self._refreshed = 0.0
+        self._discovering = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        """The cluster's name in the fleet."""
+        return self._sender.connection.name
+
+    @property
+    def namespace(self) -> str:
+        """Default namespace of the kubeconfig context."""
+        return self._sender.connection.namespace
+
+    @property
+    def server(self) -> str:
+        """URL of the API server."""
+        return self._sender.connection.server
+
+    @property
+    def answered(self) -> float:
+        """When the cluster last answered anybody here as it should, in the loop's time."""
+        return self._sender.answered
+
+    async def version(self) -> str:
+        """Return the server's version, ``v1.36.0``: the cheapest proof that it answers."""
+        body = await self._sender.send(
+            requests.Request("GET", "/version", what="get version", idempotent=True)
+        )
+        return str(body.get("gitVersion") or "")
+
+    async def check(self, path: str, *, timeout: float) -> None:
+        """Ask a health endpoint such as ``/readyz`` once; returns when it answers with success.
+
+        Raises:
+            errors.VolaryError: It does not; one of `clusters.errors`.
+        """
+        asked = requests.Request("GET", path, accept="*/*", what=f"get {path}")
+        await self._sender.check(asked, timeout=timeout)
+
+    async def identity(self) -> str:
+        """Return what tells this cluster from one built in its place.
+
+        That is the uid of the namespace that is made first and goes last (Kubernetes has no
+        other id of a cluster).
+        """
+        path = "/api/v1/namespaces/kube-system"
+        body = await self._sender.send(
+            requests.Request("GET", path, what="get namespace kube-system", idempotent=True)
+        )
+        metadata = body.get("metadata")
+        return str(metadata.get("uid") or "") if isinstance(metadata, dict) else ""
+
+    async def discover(self, *, refresh: bool = False) -> discovery.Catalog:
+        """Return the kinds served; asked once, and again with `refresh`.
+
+        A refresh is newer than the call, but never in quick succession: it waits a
+        little when the last one was just now, and callers at the same time share one.
+        """
+        asked = _now()
+        pause = self._sender.limits.discovery_pause
+        async with self._discovering:
+            if self._catalog is not None and (not refresh or self._refreshed >= asked):
+                return self._catalog
+            if self._catalog is not None:
+                await asyncio.sleep(max(0.0, self._refreshed + pause - _now()))
+            began = _now()
+            self._catalog = await self._discover()
+            self._refreshed = began
+            return self._catalog
+
+    async def _discover(self) -> discovery.Catalog:
+        core = await self._sender.send(_discovery("/api"))
+        groups = await self._sender.send(_discovery("/apis"))
+        if discovery.is_aggregated(core) and discovery.is_aggregated(groups):
+            return discovery.parse_aggregated(core, groups)
+        return await self._discover_legacy()
+
+    async def _discover_legacy(self) -> discovery.Catalog:
+        core = await self._sender.send(_discovery("/api", accept="application/json"))
+        groups = await self._sender.send(_discovery("/apis", accept="application/json"))
+        pairs = discovery.parse_legacy_groups(core, groups)
+
+        async def ask(pair: tuple[str, str]) -> list[discovery.Resource]:
+            group, version = pair
+            path = f"/apis/{group}/{version}" if group else f"/api/{version}"
+            body = await self._sender.send(_discovery(path, accept="application/json"))
+            return discovery.parse_legacy_version(group, version, body)
+
+        answers = await fan_out.run_all(pairs, ask)
+        found: list[discovery.Resource] = []
+        stale: list[str] = []
+        for (group, _), answer in zip(pairs, answers, strict=True):
+            if not isinstance(answer, errors.VolaryError):
+                found += answer
+            elif group and isinstance(answer, _BROKEN_GROUP):
+                stale.append(group)
+            else:
+                raise answer  # not the group is broken, but the cluster
+        return discovery.catalog(found, stale)
+
+    async def get(
+        self, resource: discovery.Resource, name: str, *, namespace: str = ""
+    ) -> json.JsonObject | None:
+        """Return an object; None when it certainly does not exist.
+
+        Raises:
+            cluster_errors.NotFound: The kind is no longer served, or something that is no
+                Kubernetes API answered.
+        """
+        try:
+            return await self._sender.send(requests.get(resource, name, namespace=namespace))
+        except api_errors.NotFound as error:
+            if error.is_certain:
+                return None
+            raise
+
+    async def list(
+        self,
+        resource: discovery.Resource,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        page_size: int = 500,
+    ) -> ObjectList:
+        """Return a complete collection.
+
+        When a page expires in the middle it begins once more, without pages. Items carry
+        their ``apiVersion`` and ``kind``, which API servers leave out of lists. A list
+        that cannot be completed is an error, never a part.
+        """
+        selection = requests.Selection(namespace, label_selector, field_selector)
+        try:
+            return await self._list(resource, selection, page_size)
+        except api_errors.Expired:
+            return await self._list(resource, selection, 0)
+
+    async def _list(
+        self, resource: discovery.Resource, selection: requests.Selection, page_size: int
+    ) -> ObjectList:
+        items: list[json.JsonObject] = []
+        tokens: set[str] = set()
+        token = ""
+        while True:
+            request = requests.list_page(resource, selection, page_size=page_size, token=token)
+            page = requests.parse_page(
+                await self._sender.send(request), resource, what=request.what
+            )
+            items += page.items
+            token = page.token
+            if not token:
+                return ObjectList(tuple(items), page.resource_version)
+            if token in tokens:
+                raise api_errors.RequestError(f"{request.what}: the list has no end")
+            tokens.add(token)
+
+    def watch(
+        self,
+        resource: discovery.Resource,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        resource_version: str = "",
+    ) -> AsyncGenerator[WatchEvent, None]:
+        """Follow a collection for ever; the first event is RELISTED with all of it.
+
+        With `resource_version` it goes on from there instead. Close the iterator to end it.
+        """
+        selection = requests.Selection(namespace, label_selector, field_selector)
+
+        async def lister() -> ObjectList:
+            return await self.list(
+                resource,
+                namespace=namespace,
+                label_selector=label_selector,
+                field_selector=field_selector,
+            )
+
+        return watches.follow(
+            self._sender,
+            resource,
+            selection,
+            lister=lister,
+            resource_version=resource_version,
+            chance=self._chance,
+        )
+
+    async def apply(
+        self,
+        resource: discovery.Resource,
+        body: json.JsonObject,
+        *,
+        field_manager: str = FIELD_MANAGER,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> json.JsonObject:
+        """Apply an object on the server side and return it as it is then.
+
+        Raises:
+            cluster_errors.ApplyConflict: Others own fields, and `force` is not set.
+        """
+        return await self._sender.send(
+            requests.apply(
+                resource, body, field_manager=field_manager, force=force, dry_run=dry_run
+            )
+        )
+
+    async def create(
+        self,
+        resource: discovery.Resource,
+        body: json.JsonObject,
+        *,
+        field_manager: str = FIELD_MANAGER,
+        dry_run: bool = False,
+    ) -> json.JsonObject:
+        """Create an object."""
+        return await self._sender.send(
+            requests.create(resource, body, field_manager=field_manager, dry_run=dry_run)
+        )
+
+    async def replace(
+        self,
+        resource: discovery.Resource,
+        body: json.JsonObject,
+        *,
+        field_manager: str = FIELD_MANAGER,
+        dry_run: bool = False,
+    ) -> json.JsonObject:
+        """Replace an object; a resourceVersion in the body must still be the live one."""
+        return await self._sender.send(
+            requests.replace(resource, body, field_manager=field_manager, dry_run=dry_run)
+        )
+
+    async def patch(
+        self,
+        resource: discovery.Resource,
+        name: str,
+        content: object,
+        *,
+        content_type: str = requests.MERGE_PATCH,
+        namespace: str = "",
+        subresource: str = "",
+        field_manager: str = FIELD_MANAGER,
+        dry_run: bool = False,
+    ) -> json.JsonObject:
+        """Patch an object; `content` has the form that `content_type` names."""
+        return await self._sender.send(
+            requests.patch(
+                resource,
+                requests.Place(name, namespace, subresource),
+                content,
+                content_type=content_type,
+                field_manager=field_manager,
+                dry_run=dry_run,
+            )
+        )
+
+    async def delete(
+        self,
+        resource: discovery.Resource,
+        name: str,
+        *,
+        namespace: str = "",
+        uid: str = "",
+        resource_version: str = "",
+        propagation: str = "Background",
+        dry_run: bool = False,
+    ) -> None:
+        """Delete an object; nothing happens when it certainly does not exist.
+
+        Raises:
+            cluster_errors.Conflict: It is not the one with `uid` and `resource_version`.
+        """
+        request = requests.delete(
+            resource,
+            requests.Place(name, namespace),
+            preconditions=requests.Preconditions(uid, resource_version),
+            propagation=propagation,
+            dry_run=dry_run,
+        )
+        try:
+            await self._sender.send(request)
+        except api_errors.NotFound as error:
+            if not error.is_certain:
+                raise
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _discovery(path: str, *, accept: str = discovery.AGGREGATED) -> requests.Request:
+    return requests.Request("GET", path, accept=accept, what=f"discover {path}", idempotent=True)
+
+
+@asynccontextmanager
+async def open_client(
+    connection: connections.Connection,
+    *,
+    clock: clocks.Clock,
+    limits: transports.Limits | None = None,
+    chance: Callable[[], float] = random.random,
+) -> AsyncIterator[Client]:
+    """Open a client; nothing is sent before it is used."""
+    sender = transports.Transport(
+        connection, limits=limits or transports.Limits(), clock=clock, chance=chance
+    )
+    try:
+        yield Client(sender, chance=chance)
+    finally:
+        await sender.close()

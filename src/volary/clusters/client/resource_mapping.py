@@ -1,0 +1,136 @@
+"""The resource that serves each manifest's kind, and its namespace (as a RESTMapper).
+
+The cluster's discovery decides, not a table: so a custom kind is known to be
+cluster-scoped, and a version that is not served is an error before anything is sent.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from volary.clusters.api import discovery
+from volary.clusters.client import clients
+from volary.manifests import objects
+from volary.manifests.loading import namespace_scopes
+from volary.model import errors
+from volary.model.objects import manifest
+
+_DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
+
+
+@dataclass(frozen=True, slots=True)
+class MappedManifest:
+    """A manifest with its namespace filled in, and the resource that serves it."""
+
+    item: manifest.Manifest
+    resource: discovery.Resource
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceMapping:
+    """A whole set, as far as it can be placed now."""
+
+    mapped: tuple[MappedManifest, ...]
+    #: Kinds that a definition in the set will bring; placed once it is served.
+    later: tuple[manifest.Manifest, ...]
+    problems: tuple[errors.Problem, ...]
+
+
+async def map_manifests(
+    client: clients.Client,
+    manifests: Sequence[manifest.Manifest],
+    *,
+    namespaces: Sequence[str] = (),
+    defining: Sequence[manifest.Manifest] = (),
+    refresh: bool = True,
+) -> ResourceMapping:
+    """Find resource and namespace of each manifest.
+
+    Args:
+        client: Of the cluster; its default namespace is used where none is written.
+        manifests: What to place.
+        namespaces: Namespaces that may be used; empty: all.
+        defining: A set whose custom resource definitions will bring further kinds.
+        refresh: Ask the cluster again for its kinds when one is unknown; takes a moment.
+    """
+    coming = {_defined(item) for item in defining if is_definition(item)}
+    catalog = await client.discover()
+    unknown = [item for item in manifests if _find(catalog, item) is None]
+    if refresh and any((item.group, item.kind) not in coming for item in unknown):
+        catalog = await client.discover(refresh=True)
+    mapped: list[MappedManifest] = []
+    later: list[manifest.Manifest] = []
+    problems: list[errors.Problem] = []
+    for item in manifests:
+        resource = _find(catalog, item)
+        if resource is None and (item.group, item.kind) in coming:
+            later.append(item)
+        elif resource is None:
+            problems.append(_unknown(client.name, catalog, item))
+        else:
+            found = MappedManifest(_in_namespace(item, resource, client.namespace), resource)
+            mapped.append(found)
+            problems.extend(_restricted(client.name, found, namespaces))
+    return ResourceMapping(tuple(mapped), tuple(later), tuple(problems))
+
+
+def is_definition(item: manifest.Manifest) -> bool:
+    """Whether a manifest brings a custom kind."""
+    return (item.group, item.kind) == _DEFINITION
+
+
+def is_namespace(item: manifest.Manifest) -> bool:
+    """Whether a manifest is a namespace."""
+    return item.kind == "Namespace" and not item.group
+
+
+def _find(catalog: discovery.Catalog, item: manifest.Manifest) -> discovery.Resource | None:
+    return catalog.find(item.group, item.kind, item.api_version.rpartition("/")[2])
+
+
+def _defined(definition: manifest.Manifest) -> tuple[str, str]:
+    spec = objects.mapping(definition.body, "spec")
+    return objects.text(spec, "group"), objects.text(spec, "names", "kind")
+
+
+def _in_namespace(
+    item: manifest.Manifest, resource: discovery.Resource, default: str
+) -> manifest.Manifest:
+    def scope(_group: str, _kind: str) -> bool:
+        return resource.namespaced
+
+    return namespace_scopes.fill([item], default, scope)[0]
+
+
+def _unknown(cluster: str, catalog: discovery.Catalog, item: manifest.Manifest) -> errors.Problem:
+    title = f"{item.kind} ({item.api_version})"
+    other = catalog.find(item.group, item.kind)
+    if other is not None:
+        group = f"{item.group}/" if item.group else ""
+        return errors.Problem(
+            f"cluster {cluster} does not serve {title}",
+            item.origin,
+            hint=f"it serves {group}{other.version}",
+        )
+    return errors.Problem(
+        f"cluster {cluster} does not know the kind {title} of {item.name}",
+        item.origin,
+        hint="install the CustomResourceDefinition that defines it, or add it to the manifests",
+    )
+
+
+def _restricted(
+    cluster: str, found: MappedManifest, allowed: Sequence[str]
+) -> list[errors.Problem]:
+    item = found.item
+    namespace = item.name if is_namespace(item) else item.namespace
+    if not allowed or namespace in allowed:
+        return []
+    names = ", ".join(allowed)
+    where = f"is in namespace {namespace}" if namespace else "belongs to the whole cluster"
+    return [
+        errors.Problem(
+            f"{item.kind} {item.name} {where}, but on cluster {cluster} only {names} may be used",
+            item.origin,
+            hint="change the manifest's namespace, or `namespaces` of the cluster in the fleet",
+        )
+    ]

@@ -1,0 +1,247 @@
+"""Deleting what nobody wants any more, on evidence only (DESIGN.md, rule 4).
+
+Where to look: `owned_objects`. What may go: `manifests.ownership.prune_decisions`
+decides from a fresh and complete list, and once more on each object right before its
+delete. A kind that may not be listed is not pruned, and the result says so.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from volary.clusters.api import discovery
+from volary.clusters.apply import deletions
+from volary.clusters.client import clients, resource_mapping
+from volary.clusters.inventory import inventory_store, owned_objects
+from volary.manifests.loading import apply_order, namespace_scopes
+from volary.manifests.ownership import prune_decisions
+from volary.model import json
+from volary.model.objects import apply_results, manifest
+from volary.model.pipeline import variant
+
+#: Deleting one of these deletes what is in it, which Git may never have known.
+_CONTAINERS = {
+    ("", "Namespace"): "everything in it would go with it",
+    ("", "PersistentVolumeClaim"): "its data would go with it",
+    ("", "PersistentVolume"): "its data would go with it",
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): "every object of its kind would go",
+}
+#: ``disabled`` on a live object keeps it.
+PRUNE = "volary.dev/prune"
+
+
+@dataclass(frozen=True, slots=True)
+class PruneResult:
+    """What was deleted, what stayed and why."""
+
+    changes: tuple[apply_results.Change, ...] = ()
+    #: Not empty: nothing was deleted, and this is why.
+    refusal: str = ""
+    #: What could not be looked at.
+    warnings: tuple[str, ...] = ()
+    #: What could not be deleted, or has not gone.
+    failures: tuple[str, ...] = ()
+
+    @property
+    def deleted(self) -> int:
+        """How many objects were deleted."""
+        return sum(change.action is apply_results.Action.DELETED for change in self.changes)
+
+
+def keep_nothing(_body: json.JsonObject) -> str:
+    """Keep nothing: the check of those who have none."""
+    return ""
+
+
+async def prune(
+    client: clients.Client,
+    desired: Sequence[manifest.Manifest],
+    scope: owned_objects.Scope,
+    *,
+    timeout: timedelta,
+    check: deletions.KeepCheck = keep_nothing,
+    followed: deletions.WaitForProxies = deletions.no_wait,
+) -> PruneResult:
+    """Delete the application's live objects that are not in `desired`, and wait for it.
+
+    Args:
+        client: Of the cluster.
+        desired: The complete render; empty: nothing is deleted.
+        scope: Whose objects are looked at.
+        timeout: How long deleted objects may take to go.
+        check: A further reason for which an object stays; empty text: none.
+        wait_for_proxies: Awaited between routes that were deleted and what they led to.
+
+    Raises:
+        VolaryError: when a list failed for another reason than missing permission; then
+            nothing was deleted.
+    """
+    decided = await _decide(client, desired, scope, check)
+    if isinstance(decided, PruneResult):
+        return decided
+    found, decision, stays = decided
+    return await _delete(client, found, decision, stays, timeout, followed)
+
+
+async def preview(
+    client: clients.Client, desired: Sequence[manifest.Manifest], scope: owned_objects.Scope
+) -> PruneResult:
+    """Return what `prune` would delete now, decided in the same way; deletes nothing.
+
+    Raises:
+        VolaryError: when a list failed for another reason than missing permission.
+    """
+    decided = await _decide(client, desired, scope, keep_nothing)
+    if isinstance(decided, PruneResult):
+        return decided
+    found, decision, _ = decided
+    to_delete = [
+        apply_results.Change(item.key, apply_results.Action.DELETED) for item in decision.delete
+    ]
+    return PruneResult((*to_delete, *decision.skipped), warnings=found.warnings)
+
+
+async def _decide(
+    client: clients.Client,
+    desired: Sequence[manifest.Manifest],
+    scope: owned_objects.Scope,
+    check: deletions.KeepCheck,
+) -> (
+    PruneResult
+    | tuple[owned_objects.OwnedObjects, prune_decisions.PruneDecision, deletions.KeepCheck]
+):
+    """Return what is to go and what was found, or the result when nothing may go."""
+    if not desired:
+        return PruneResult(refusal="nothing is pruned: the render is empty")
+    found = await owned_objects.read(client, desired, scope, owned_objects.COMMON_KINDS)
+    threshold = (
+        prune_decisions.UNLIMITED
+        if scope.allow_mass_deletion
+        else prune_decisions.DEFAULT_THRESHOLD
+    )
+    catalog = await client.discover()
+    decision = prune_decisions.decide_prune(
+        namespace_scopes.fill(desired, client.namespace, _scope_of(catalog)),
+        found.live,
+        application=scope.application,
+        evidence=prune_decisions.Evidence(render_complete=True, list_complete=True),
+        threshold=threshold,
+        known=_scope_of(catalog),
+        label=scope.label,
+        variants=scope.variants,
+    )
+    if decision.refusal:
+        return PruneResult(refusal=decision.refusal, warnings=found.warnings)
+    stays = _keep_check(scope.application, check)
+    return found, _without_kept(decision.delete, decision.skipped, stays), stays
+
+
+async def delete_all(
+    client: clients.Client,
+    scope: owned_objects.Scope,
+    *,
+    timeout: timedelta,
+    check: deletions.KeepCheck,
+) -> PruneResult:
+    """Delete every object of the application that `check` does not keep, and wait for it.
+
+    For undoing a first deployment: nothing is desired, so the evidence is the objects' own.
+    """
+    found = await owned_objects.read(client, (), scope, owned_objects.COMMON_KINDS)
+    stays = _keep_check(scope.application, check)
+    every = apply_order.for_deletion([manifest.Manifest(body) for body in found.live])
+    decision = _without_kept(every, (), stays)
+    return await _delete(client, found, decision, stays, timeout)
+
+
+async def delete_variant(
+    client: clients.Client,
+    which: variant.Variant,
+    scope: owned_objects.Scope,
+    *,
+    timeout: timedelta,
+) -> PruneResult:
+    """Delete a variant's objects: Services, then workloads, then the rest; wait for it.
+
+    Raises:
+        VolaryError: when a list failed for another reason than missing permission; then
+            nothing was deleted.
+    """
+    narrowed = dataclasses.replace(scope, variants=(which,))
+    found = await owned_objects.read(client, (), narrowed, owned_objects.VARIANT_KINDS)
+    decision = prune_decisions.decide_variant_removal(
+        found.live, application=scope.application, label=scope.label, variant=which
+    )
+
+    def stays(body: json.JsonObject) -> str:
+        return prune_decisions.unremovable(body, scope.application, scope.label, which)
+
+    return await _delete(client, found, decision, stays, timeout)
+
+
+async def _delete(
+    client: clients.Client,
+    found: owned_objects.OwnedObjects,
+    decision: prune_decisions.PruneDecision,
+    stays: deletions.KeepCheck,
+    timeout: timedelta,
+    followed: deletions.WaitForProxies = deletions.no_wait,
+) -> PruneResult:
+    catalog = await client.discover()
+    to_delete = [
+        resource_mapping.MappedManifest(item, kind)
+        for item in decision.delete
+        if (kind := catalog.find(item.group, item.kind, item.api_version.rpartition("/")[2]))
+    ]
+    removed = await deletions.delete_in_order(
+        client, to_delete, stays, timeout=timeout, followed=followed
+    )
+    gone = [
+        change.key for change in removed.changes if change.action is apply_results.Action.DELETED
+    ]
+    await inventory_store.forget(client, found.inventory, found.inventory.without(gone))
+    return PruneResult(
+        (*removed.changes, *decision.skipped), warnings=found.warnings, failures=removed.failures
+    )
+
+
+def _keep_check(application: str, check: deletions.KeepCheck) -> deletions.KeepCheck:
+    """Return the check that each object has to pass once more right before its delete."""
+
+    def stays(body: json.JsonObject) -> str:
+        return prune_decisions.unprunable(body, application) or _protection(body) or check(body)
+
+    return stays
+
+
+def _without_kept(
+    to_delete: Sequence[manifest.Manifest],
+    skipped: Sequence[apply_results.Change],
+    stays: deletions.KeepCheck,
+) -> prune_decisions.PruneDecision:
+    """Return the decision without the objects that have a reason to stay."""
+    reasons = {item.key: stays(item.body) for item in to_delete}
+    kept = [
+        apply_results.Change(key, apply_results.Action.SKIPPED, reason)
+        for key, reason in reasons.items()
+        if reason
+    ]
+    going = tuple(item for item in to_delete if not reasons[item.key])
+    return prune_decisions.PruneDecision(going, (*skipped, *kept))
+
+
+def _protection(body: json.JsonObject) -> str:
+    """Return why an object is never deleted by a prune; empty when it may be."""
+    item = manifest.Manifest(body)
+    if item.annotations.get(PRUNE) == "disabled":
+        return f"it says {PRUNE}: disabled"
+    return _CONTAINERS.get((item.group, item.kind), "")
+
+
+def _scope_of(catalog: discovery.Catalog) -> Callable[[str, str], bool | None]:
+    def answer(group: str, kind: str) -> bool | None:
+        found = catalog.find(group, kind)
+        return found.namespaced if found else None
+
+    return answer

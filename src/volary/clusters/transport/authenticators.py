@@ -1,0 +1,329 @@
+"""Credentials at the moment of a request: tokens re-read, programs asked, results cached.
+
+Exec plugins are programs that print credentials (client.authentication.k8s.io v1, v1beta1).
+"""
+
+import asyncio
+import base64
+import os
+import shutil
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Protocol, assert_never
+from urllib.parse import quote
+
+import msgspec
+
+from volary.clusters.kubeconfig import connections
+from volary.model import clocks, errors
+
+#: kubectl and client-go re-read token files about once a minute.
+_TOKEN_FILE_AGE = timedelta(minutes=1)
+_LARGEST_TOKEN = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What a request carries to prove who we are."""
+
+    #: Value of the ``Authorization`` header; empty: none.
+    authorization: str = field(default="", repr=False)
+    #: PEM client certificate and key from an exec plugin; empty: those of the settings.
+    certificate: bytes = field(default=b"", repr=False)
+    key: bytes = field(default=b"", repr=False)
+
+
+class Authenticator(Protocol):
+    """Gives the proof for the next request."""
+
+    async def prove(self) -> Proof:
+        """Return what to send; raises UserError when the user has to mend something."""
+        ...
+
+    def forget(self, proof: Proof) -> bool:
+        """Drop `proof`, which a server refused; whether another try may have another result."""
+        ...
+
+
+class FixedCredentials:
+    """Credentials that never change."""
+
+    def __init__(self, proof: Proof) -> None:
+        self._proof = proof
+
+    async def prove(self) -> Proof:
+        """Return what was given."""
+        return self._proof
+
+    def forget(self, proof: Proof) -> bool:
+        """There is nothing else to try."""
+        return False
+
+
+def fixed(
+    credentials: connections.Anonymous | connections.Token | connections.Basic,
+) -> FixedCredentials:
+    """Return the authenticator of credentials that need no file and no program."""
+    match credentials:
+        case connections.Anonymous():
+            return FixedCredentials(Proof())
+        case connections.Token():
+            return FixedCredentials(Proof(f"Bearer {credentials.token}"))
+        case connections.Basic():
+            pair = f"{credentials.username}:{credentials.password}".encode()
+            return FixedCredentials(Proof(f"Basic {base64.b64encode(pair).decode()}"))
+        case _:
+            assert_never(credentials)
+
+
+class TokenFileAuthenticator:
+    """A token in a file, read again when it may have been replaced."""
+
+    def __init__(self, source: connections.TokenFile, cluster: str, clock: clocks.Clock) -> None:
+        self._source = source
+        self._cluster = cluster
+        self._clock = clock
+        self._proof = Proof()
+        self._read: datetime | None = None
+
+    async def prove(self) -> Proof:
+        """Return the token that the file holds, or held within the last minute."""
+        now = self._clock.now()
+        if self._read is None or now - self._read >= _TOKEN_FILE_AGE:
+            token = self._token()
+            if self._proof.authorization != f"Bearer {token}":
+                self._proof = Proof(f"Bearer {token}")
+            self._read = now
+        return self._proof
+
+    def forget(self, proof: Proof) -> bool:
+        """Read the file again, which may hold a newer token by now."""
+        self._read = None
+        try:
+            return proof.authorization != f"Bearer {self._token()}"
+        except errors.UserError:
+            return False
+
+    def _token(self) -> str:
+        path = self._source.path
+        try:
+            with Path(path).open(encoding="utf-8") as file:
+                token = file.read(_LARGEST_TOKEN).strip()
+        except (OSError, UnicodeDecodeError) as error:
+            if self._source.fallback:
+                return self._source.fallback
+            raise errors.user_error(
+                f"cluster {self._cluster}: the token file {path} cannot be read:"
+                f" {(getattr(error, 'strerror', None) or 'it is not text').lower()}",
+                hint="check tokenFile of the user in the kubeconfig",
+            ) from error
+        if not token or not token.isprintable():
+            raise errors.user_error(
+                f"cluster {self._cluster}: the token file {path} holds no token"
+            )
+        return token
+
+
+def impersonation_headers(who: connections.Impersonation) -> list[tuple[str, str]]:
+    """Return the headers that make requests on behalf of somebody else."""
+    headers = [("Impersonate-User", who.user)] if who.user else []
+    if who.uid:
+        headers.append(("Impersonate-Uid", who.uid))
+    headers += [("Impersonate-Group", group) for group in who.groups]
+    headers += _extra_headers(who.extra)
+    return headers
+
+
+def _extra_headers(extra: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str]]:
+    return [
+        (f"Impersonate-Extra-{quote(key, safe='')}", value)
+        for key, values in extra.items()
+        for value in values
+    ]
+
+
+#: Credentials are renewed this long before they expire.
+_EARLY = timedelta(seconds=10)
+_LARGEST_OUTPUT = 1 << 20
+_LONGEST_COMPLAINT = 300
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    token: str = ""
+    client_certificate_data: str = ""
+    client_key_data: str = ""
+    expiration_timestamp: datetime | None = None
+
+
+class _ExecCredential(msgspec.Struct, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    status: _Status | None = None
+
+
+class ExecPlugin:
+    """An exec plugin and its last answer."""
+
+    def __init__(
+        self, source: connections.Exec, cluster: str, clock: clocks.Clock, *, timeout: float
+    ) -> None:
+        self._source = source
+        self._cluster = cluster
+        self._clock = clock
+        self._timeout = timeout
+        self._lock = asyncio.Lock()
+        self._proof: Proof | None = None
+        self._expires: datetime | None = None
+
+    async def prove(self) -> Proof:
+        """Return the program's answer; the program runs once however many ask."""
+        async with self._lock:
+            if self._proof is None or self._is_expired():
+                output = await self._run()
+                self._proof, self._expires = parse_credential(
+                    output, self._source.api_version, cluster=self._cluster
+                )
+            return self._proof
+
+    def forget(self, proof: Proof) -> bool:
+        """Have the program asked again, unless somebody else already has."""
+        if self._proof is proof:
+            self._proof = None
+        return True
+
+    def _is_expired(self) -> bool:
+        return self._expires is not None and self._clock.now() >= self._expires - _EARLY
+
+    async def _run(self) -> bytes:
+        program = shutil.which(self._source.command)
+        if program is None:
+            raise errors.user_error(
+                f"cluster {self._cluster}: the credential program {self._source.command}"
+                " was not found",
+                hint=self._source.install_hint or "install it, or put it on PATH",
+            )
+        told = {"KUBERNETES_EXEC_INFO": exec_info(self._source)}
+        try:
+            process = await asyncio.create_subprocess_exec(
+                program,
+                *self._source.arguments,
+                env={**os.environ, **self._source.environment, **told},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,  # it cannot ask on our terminal, and ends as a whole
+            )
+        except OSError as error:
+            raise self._failed(f"cannot be started: {(error.strerror or '').lower()}") from error
+        return await self._answer(process)
+
+    async def _answer(self, process: asyncio.subprocess.Process) -> bytes:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            async with asyncio.timeout(self._timeout):
+                output, complaint = await asyncio.gather(
+                    _read_output(process.stdout), _read_output(process.stderr)
+                )
+                await process.wait()
+        except TimeoutError:
+            raise self._failed(f"gave no answer within {self._timeout:.0f} s") from None
+        finally:
+            await _kill_program(process)
+        if process.returncode:
+            said = complaint.decode(errors="replace").strip()[-_LONGEST_COMPLAINT:]
+            raise self._failed(f"ended with code {process.returncode}{said and f': {said}'}")
+        return output
+
+    def _failed(self, how: str) -> errors.UserError:
+        return errors.user_error(
+            f"cluster {self._cluster}: the credential program {self._source.command} {how}",
+            hint="run it by hand; perhaps you have to log in again",
+        )
+
+
+async def _read_output(stream: asyncio.StreamReader) -> bytes:
+    """Read to the end, keeping no more than a credential can need."""
+    kept = b""
+    while chunk := await stream.read(1 << 16):
+        kept += chunk[: _LARGEST_OUTPUT - len(kept)]
+    return kept
+
+
+async def _kill_program(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+
+def exec_info(source: connections.Exec) -> str:
+    """Return what the program is told in ``KUBERNETES_EXEC_INFO``."""
+    spec: dict[str, object] = {"interactive": False}
+    if source.cluster_info is not None:
+        spec["cluster"] = source.cluster_info
+    info = {"kind": "ExecCredential", "apiVersion": source.api_version, "spec": spec}
+    return msgspec.json.encode(info).decode()
+
+
+def parse_credential(
+    output: bytes, api_version: str, *, cluster: str
+) -> tuple[Proof, datetime | None]:
+    """Read what a plugin printed, of the version that was asked for, and when it expires.
+
+    Raises:
+        errors.UserError: It is not an answer that can be used.
+    """
+    try:
+        answer = msgspec.json.decode(output, type=_ExecCredential)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise errors.user_error(
+            f"cluster {cluster}: the credential program did not print an ExecCredential"
+        ) from error
+    if answer.kind != "ExecCredential" or answer.api_version != api_version:
+        raise errors.user_error(
+            f"cluster {cluster}: the credential program answered {answer.kind or 'something'}"
+            f" {answer.api_version}, but the kubeconfig asks for {api_version}",
+            hint="update the program, or change the apiVersion of exec in the kubeconfig",
+        )
+    status = answer.status
+    if status is None or not (status.token or status.client_certificate_data):
+        raise errors.user_error(
+            f"cluster {cluster}: the credential program answered without token or certificate"
+        )
+    if bool(status.client_certificate_data) != bool(status.client_key_data):
+        raise errors.user_error(
+            f"cluster {cluster}: the credential program answered with a certificate without"
+            " its key, or the other way round"
+        )
+    return _proof(status), _aware(status.expiration_timestamp)
+
+
+def _proof(status: _Status) -> Proof:
+    return Proof(
+        f"Bearer {status.token}" if status.token else "",
+        status.client_certificate_data.encode(),
+        status.client_key_data.encode(),
+    )
+
+
+def _aware(moment: datetime | None) -> datetime | None:
+    """Take a timestamp without zone as UTC."""
+    return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment
+
+
+def authenticator_for(
+    source: connections.Credentials, *, cluster: str, clock: clocks.Clock, exec_timeout: float
+) -> Authenticator:
+    """Return the authenticator for `source`; `exec_timeout` is in seconds."""
+    match source:
+        case connections.TokenFile():
+            return TokenFileAuthenticator(source, cluster, clock)
+        case connections.Exec():
+            return ExecPlugin(source, cluster, clock, timeout=exec_timeout)
+        case _:
+            return fixed(source)

@@ -1,0 +1,341 @@
+"""Sending requests to one API server over one pooled session.
+
+Everything that is the same for every request happens here: credentials, limits on
+concurrency, size and time, retries, the breaker, and the translation of failures.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+import aiohttp
+import msgspec
+import yarl
+
+import volary
+from volary.clusters.api import api_errors, requests
+from volary.clusters.kubeconfig import connections
+from volary.clusters.transport import (
+    authenticators,
+    circuit_breaker,
+    retries,
+    sessions,
+    stop_deadline,
+)
+from volary.model import clocks, errors, json
+
+_UNAUTHORIZED = 401
+_REFUSED = 300
+#: A gateway's words that nobody is behind it; an API server sends a Status with them.
+_GATEWAY = frozenset({502, 503, 504})
+_CHUNK = 1 << 16
+_LARGEST_REFUSAL = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a client may use of a cluster and of this machine."""
+
+    #: Requests under way at once, watches aside.
+    concurrency: int = 16
+    #: Seconds for one try of a request, its answer included.
+    timeout: float = 30.0
+    connect_timeout: float = 5.0
+    #: Seconds that a read still gets once its task was told to stop (`stop_deadline`).
+    moment: float = 5.0
+    #: Seconds for a program that prints credentials.
+    exec_timeout: float = 60.0
+    #: Seconds between two refreshes of discovery that unknown kinds may cause.
+    discovery_pause: float = 2.0
+    #: Bytes of one answer.
+    largest_answer: int = 64 << 20
+    retry: retries.Policy = field(default_factory=retries.Policy)
+    circuit: circuit_breaker.Rules = field(default_factory=circuit_breaker.Rules)
+
+
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    answer: aiohttp.ClientResponse
+    opened: sessions.Opened
+
+
+class Transport:
+    """One API server: `send` for answers, `stream` for watches."""
+
+    def __init__(
+        self,
+        connection: connections.Connection,
+        *,
+        limits: Limits,
+        clock: clocks.Clock,
+        chance: Callable[[], float],
+    ) -> None:
+        self.connection = connection
+        self.limits = limits
+        self._clock = clock
+        self._chance = chance
+        self._slots = asyncio.Semaphore(limits.concurrency)
+        self._timeout = aiohttp.ClientTimeout(
+            total=limits.timeout, sock_connect=limits.connect_timeout
+        )
+        self._breaker = circuit_breaker.CircuitBreaker(limits.circuit)
+        #: In the loop's time: when the cluster last answered, as it should.
+        self.answered = float("-inf")
+        self._authenticator = authenticators.authenticator_for(
+            connection.credentials,
+            cluster=connection.name,
+            clock=clock,
+            exec_timeout=limits.exec_timeout,
+        )
+        self._sessions = sessions.Sessions(connection, _fixed_headers(connection))
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._sessions.close()
+
+    async def send(self, request: requests.Request) -> json.JsonObject:
+        """Send a request, again where that is safe, and return its answer.
+
+        Raises:
+            errors.VolaryError: One of `clusters.errors`, or UserError about credentials.
+        """
+        began = _now()
+        tried = 0
+        while True:
+            tried += 1
+            try:
+                return await self._attempt(request)
+            except errors.VolaryError as error:
+                elapsed = timedelta(seconds=_now() - began)
+                decision = retries.decide(
+                    self.limits.retry,
+                    error,
+                    retries.Situation(tried, request.idempotent, elapsed),
+                    chance=self._chance(),
+                )
+                if not decision.again or not await stop_deadline.sleep(decision.delay):
+                    raise
+
+    async def _attempt(self, request: requests.Request) -> json.JsonObject:
+        if request.method != "GET":
+            return await self._once(request)
+        try:
+            async with stop_deadline.limited(self.limits.moment):
+                return await self._once(request)
+        except TimeoutError as late:
+            raise sessions.translate_failure(late, self.connection, request.what) from late
+
+    async def _once(self, request: requests.Request) -> json.JsonObject:
+        async with self._slots, self._answer(request, self._timeout) as answer:
+            return _decode(await self._read(answer, request.what), request.what)
+
+    async def check(self, request: requests.Request, *, timeout: float) -> None:
+        """Send a request once and return when it is answered with success, whatever it says.
+
+        It goes past the queue and the circuit: it is what finds out whether a cluster that is
+        left alone is back, and its answer counts for the circuit too.
+
+        Raises:
+            errors.VolaryError: One of `clusters.errors`, or UserError about credentials.
+        """
+        admission = circuit_breaker.Admission()
+        limits = aiohttp.ClientTimeout(
+            total=timeout, sock_connect=min(timeout, self.limits.connect_timeout)
+        )
+        try:
+            exchange = await self._accepted(request, limits, admission)
+            try:
+                await _head(exchange.answer)
+            finally:
+                await self._end(exchange)
+        except (aiohttp.ClientError, TimeoutError, OSError) as failure:
+            self._breaker.failed(admission, _now(), sessions.failure_cause(failure))
+            raise sessions.translate_failure(failure, self.connection, request.what) from failure
+
+    @asynccontextmanager
+    async def stream(
+        self, request: requests.Request, *, silence: float
+    ) -> AsyncIterator[AsyncGenerator[bytes, None]]:
+        """Open an endless answer and yield its lines; `silence` seconds without a byte end it."""
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=self.limits.connect_timeout, sock_read=silence
+        )
+        async with self._answer(request, timeout) as answer:
+            yield self._lines(answer, request.what)
+
+    async def _lines(
+        self, answer: aiohttp.ClientResponse, what: str
+    ) -> AsyncGenerator[bytes, None]:
+        rest = b""
+        async for chunk in answer.content.iter_any():
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                if line.strip():
+                    yield line
+            if len(rest) > self.limits.largest_answer:
+                raise _too_large(what)
+
+    @asynccontextmanager
+    async def _answer(
+        self, request: requests.Request, timeout: aiohttp.ClientTimeout
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Yield a successful answer; every other end is an error of `clusters.errors`."""
+        admission = self._admit()
+        try:
+            exchange = await self._accepted(request, timeout, admission)
+            try:
+                yield exchange.answer
+            finally:
+                await self._end(exchange)
+        except (aiohttp.ClientError, TimeoutError, OSError) as failure:
+            self._breaker.failed(admission, _now(), sessions.failure_cause(failure))
+            raise sessions.translate_failure(failure, self.connection, request.what) from failure
+        finally:
+            self._breaker.abandoned(admission)
+
+    def _admit(self) -> circuit_breaker.Admission:
+        admission = self._breaker.admit(_now())
+        if admission.refusal:
+            raise api_errors.CircuitOpen(
+                f"cluster {self.connection.name} at {self.connection.server} {admission.refusal}",
+                silence=api_errors.UnreachableReason.CIRCUIT_OPEN,
+                sent=False,
+                delay=timedelta(seconds=admission.wait),
+            )
+        return admission
+
+    async def _accepted(
+        self,
+        request: requests.Request,
+        timeout: aiohttp.ClientTimeout,
+        admission: circuit_breaker.Admission,
+    ) -> _Exchange:
+        """Send once, twice after a 401 that fresh credentials may mend; return a success."""
+        proof = await self._authenticator.prove()
+        exchange = await self._exchange(request, timeout, proof)
+        if exchange.answer.status == _UNAUTHORIZED and self._authenticator.forget(proof):
+            await self._end(exchange)
+            proof = await self._authenticator.prove()
+            exchange = await self._exchange(request, timeout, proof)
+        if exchange.answer.status < _REFUSED:
+            self._breaker.succeeded()
+            self.answered = _now()
+            return exchange
+        try:
+            raise await self._refused(exchange.answer, request.what, admission)
+        finally:
+            await self._end(exchange)
+
+    async def _exchange(
+        self,
+        request: requests.Request,
+        timeout: aiohttp.ClientTimeout,
+        proof: authenticators.Proof,
+    ) -> _Exchange:
+        headers = {"Accept": request.accept}
+        if proof.authorization:
+            headers["Authorization"] = proof.authorization
+        if request.content_type:
+            headers["Content-Type"] = request.content_type
+        opened = self._sessions.take(proof)
+        try:
+            answer = await opened.session.request(
+                request.method,
+                yarl.URL(self.connection.server + request.target, encoded=True),
+                data=request.body,
+                headers=headers,
+                timeout=timeout,
+                allow_redirects=False,
+                proxy=self.connection.proxy_url or None,
+                server_hostname=self.connection.tls.server_name or None,
+            )
+        except BaseException:
+            await self._sessions.give_back(opened)
+            raise
+        return _Exchange(answer, opened)
+
+    async def _end(self, exchange: _Exchange) -> None:
+        exchange.answer.release()  # keeps the connection only when all was read
+        await self._sessions.give_back(exchange.opened)
+
+    async def _read(self, answer: aiohttp.ClientResponse, what: str) -> bytes:
+        announced = answer.content_length or 0
+        if announced > self.limits.largest_answer:
+            raise _too_large(what)
+        if announced and "Content-Encoding" not in answer.headers:
+            return await answer.read()
+        chunks: list[bytes] = []
+        size = 0
+        async for chunk in answer.content.iter_chunked(_CHUNK):
+            size += len(chunk)
+            if size > self.limits.largest_answer:
+                raise _too_large(what)
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+    async def _refused(
+        self, answer: aiohttp.ClientResponse, what: str, admission: circuit_breaker.Admission
+    ) -> errors.VolaryError:
+        body = _status(await _head(answer))
+        if answer.status in _GATEWAY and not body:
+            self._breaker.failed(admission, _now(), f"a gateway answers {answer.status}")
+        else:
+            self._breaker.succeeded()
+        delay = retry_after(answer.headers.get("Retry-After", ""), self._clock.now())
+        return api_errors.translate(answer.status, body, what=what, delay=delay)
+
+
+def _fixed_headers(connection: connections.Connection) -> list[tuple[str, str]]:
+    agent = ("User-Agent", f"volary/{volary.__version__}")
+    return [agent, *authenticators.impersonation_headers(connection.impersonation)]
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _too_large(what: str) -> api_errors.TooLarge:
+    return api_errors.TooLarge(f"{what}: the answer is larger than we read")
+
+
+async def _head(answer: aiohttp.ClientResponse) -> bytes:
+    """Read the beginning of a refusal, far more than a Status needs."""
+    raw = b""
+    async for chunk in answer.content.iter_chunked(_CHUNK):
+        raw += chunk
+        if len(raw) > _LARGEST_REFUSAL:
+            break
+    return raw
+
+
+def _status(raw: bytes) -> json.JsonObject:
+    """Return the Kubernetes Status in `raw`; empty when it is something else."""
+    try:
+        body: json.JsonObject = msgspec.json.decode(raw, type=dict)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return body if body.get("kind") == "Status" else {}
+
+
+def _decode(body: bytes, what: str) -> json.JsonObject:
+    try:
+        return msgspec.json.decode(body, type=dict)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise api_errors.RequestError(
+            f"{what}: the answer is not JSON; is this a Kubernetes API server?"
+        ) from error
+
+
+def retry_after(header: str, now: datetime) -> timedelta | None:
+    """Read a Retry-After header, seconds or a date; None when there is none."""
+    if header.isascii() and header.isdigit():
+        return timedelta(seconds=min(int(header[:9]), 10**7))
+    try:
+        when = parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    when = when if when.tzinfo else when.replace(tzinfo=UTC)
+    return max(when - now, timedelta(0))

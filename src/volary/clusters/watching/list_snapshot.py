@@ -1,0 +1,50 @@
+"""Lists of one moment on a cluster, which answer several questions.
+
+Before each change of routes several questions are asked about the same pods and endpoints.
+Where all is well, and that is nearly always, one list of each answers all of them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from volary.clusters.api import discovery
+from volary.clusters.client import clients
+from volary.model import json
+
+
+@dataclass(slots=True)
+class ListSnapshot:
+    """Lists of one moment; make a new one for the next."""
+
+    client: clients.Client
+    _seen: dict[tuple[str, str, str], tuple[json.JsonObject, ...]] = field(default_factory=dict)
+
+    async def list(
+        self, resource: discovery.Resource, namespace: str, label_selector: str
+    ) -> tuple[json.JsonObject, ...]:
+        """Return a complete collection, as it was when it was asked for first.
+
+        Raises:
+            cluster_errors.ClusterError: when it cannot be listed; nothing is kept of that.
+        """
+        key = (resource.title, namespace, label_selector)
+        if key not in self._seen:
+            listed = await self.client.list(
+                resource, namespace=namespace, label_selector=label_selector
+            )
+            self._seen[key] = listed.items
+        return self._seen[key]
+
+    def know(
+        self,
+        resource: discovery.Resource,
+        namespace: str,
+        label_selector: str,
+        items: Iterable[json.JsonObject],
+    ) -> None:
+        """Take what a watch knows of a collection at this moment."""
+        self._seen[resource.title, namespace, label_selector] = tuple(items)
+
+    def forget(self) -> None:
+        """The moment has passed: what is asked next is listed anew."""
+        self._seen.clear()

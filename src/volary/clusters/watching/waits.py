@@ -1,0 +1,351 @@
+"""Waiting until objects are ready, or gone, by watching them.
+
+One watch for each kind and namespace, narrowed by label, and one for the pods behind
+the workloads; nothing is asked twice. `readiness` decides, this module listens.
+Waiting ends early when waiting longer cannot help.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from volary.clusters.api import discovery, label_selectors
+from volary.clusters.client import clients, resource_mapping
+from volary.clusters.watching import collection_watch, readiness
+from volary.manifests import objects
+from volary.manifests.health import health_rules
+from volary.model import json
+from volary.model.objects import manifest, object_health
+
+#: Groups whose kinds are what they should be once they are written.
+_READY_WHEN_CREATED = (".k8s.io", ".istio.io")
+#: Groups whose kinds have something to wait for; custom kinds count as well.
+_WAITED = (("apps", ""), ("batch", "Job"), ("", "Pod"), ("apiextensions.k8s.io", ""))
+_IMAGE_GRACE = timedelta(seconds=20)
+#: How long a controller that has said nothing yet may take to say something.
+_STATUS_GRACE = timedelta(seconds=5)
+
+
+class End(StrEnum):
+    """How a wait ended."""
+
+    READY = "ready"
+    #: Waiting longer could not have helped.
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    #: Somebody asked to stop waiting.
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class WaitResult:
+    """How a wait ended, and the sentence that says what was seen last."""
+
+    end: End
+    sentence: str
+    ready: int = 0
+    total: int = 0
+    #: Objects that count as ready only because no rule says when they are.
+    unassessed: tuple[str, ...] = ()
+
+
+async def never() -> None:
+    """Never return: the default of whoever could ask to stop."""
+    await asyncio.Event().wait()
+
+
+def _no_progress(_seen: readiness.Readiness) -> None:
+    return
+
+
+async def wait_ready(
+    client: clients.Client,
+    manifests: Sequence[manifest.Manifest],
+    *,
+    timeout: timedelta,
+    rules: Sequence[object_health.Rule] = (),
+    image_grace: timedelta = _IMAGE_GRACE,
+    progress: Callable[[readiness.Readiness], None] = _no_progress,
+    stop: Callable[[], Awaitable[None]] = never,
+) -> WaitResult:
+    """Wait until every one of `manifests` is ready in its newest generation.
+
+    Only kinds that can be waited for are watched: workloads, Jobs, pods, definitions,
+    custom kinds and those that a user's rule is for. What needs no waiting counts as ready.
+
+    A custom object of whose health nobody knows anything is ready once it is there, and is
+    said to be (`WaitResult.unassessed`): waiting longer would never end. Where its kind has a
+    status of its own, the controller first gets a moment to write one.
+
+    Args:
+        client: Of the cluster.
+        manifests: What was applied.
+        timeout: How long to wait at most.
+        rules: The user's, of health.
+        image_grace: How long an image that cannot be pulled, or another trouble that
+            seldom mends, as a custom object that is degraded, may last before the wait gives up.
+        progress: Is told after every change what is still missing.
+        stop: Returns when the wait is to end early.
+
+    Raises:
+        VolaryError: when the cluster refuses to be watched, or cannot be reached.
+    """
+    placement = await resource_mapping.map_manifests(client, manifests)
+    waited = [each for each in placement.mapped if _is_waited(each.item, rules)]
+    items = [each.item for each in waited]
+    seen = readiness.Observed(telling=_keys_with_status(waited))
+    if not waited:
+        return WaitResult(End.READY, "nothing to wait for")
+    sources = [*_object_sources(waited, seen.objects), *await _pod_sources(client, waited, seen)]
+    judge = _ReadinessCheck(items, seen, rules, image_grace, progress)
+    ended = await collection_watch.watch_until(
+        client, sources, judge.decide, timeout=timeout, stop=stop
+    )
+    last = readiness.assess(items, seen, rules)
+    match ended:
+        case collection_watch.End.TIMED_OUT:
+            return WaitResult(End.TIMED_OUT, judge.late(last, timeout), last.ready, last.total)
+        case collection_watch.End.STOPPED:
+            said = last.sentence if judge.has_looked else "nothing was seen yet"
+            return WaitResult(End.STOPPED, said, last.ready, last.total)
+        case collection_watch.End.DECIDED:
+            end = End.READY if last.is_complete else End.FAILED
+            said = judge.verdict or last.sentence
+            return WaitResult(end, said, last.ready, last.total, last.unassessed)
+
+
+async def stay_ready(
+    client: clients.Client,
+    manifests: Sequence[manifest.Manifest],
+    *,
+    duration: timedelta,
+    rules: Sequence[object_health.Rule] = (),
+    stop: Callable[[], Awaitable[None]] = never,
+) -> WaitResult:
+    """Watch objects that are ready stay so for `duration`; end at once when one is not.
+
+    Ends as READY when the time is over, as FAILED with what was seen when not.
+
+    Raises:
+        VolaryError: when the cluster refuses to be watched, or cannot be reached.
+    """
+    placement = await resource_mapping.map_manifests(client, manifests)
+    waited = [each for each in placement.mapped if _is_waited(each.item, rules)]
+    items = [each.item for each in waited]
+    seen = readiness.Observed()
+    sources = [*_object_sources(waited, seen.objects), *await _pod_sources(client, waited, seen)]
+
+    def is_broken() -> bool:
+        return not readiness.assess(items, seen, rules).is_complete
+
+    ended = await collection_watch.watch_until(
+        client, sources, is_broken, timeout=duration, stop=stop
+    )
+    last = readiness.assess(items, seen, rules)
+    ends = {
+        collection_watch.End.TIMED_OUT: End.READY,
+        collection_watch.End.STOPPED: End.STOPPED,
+        collection_watch.End.DECIDED: End.FAILED,
+    }
+    return WaitResult(ends[ended], last.sentence, last.ready, last.total)
+
+
+async def wait_deleted(
+    client: clients.Client,
+    gone: Sequence[tuple[resource_mapping.MappedManifest, str]],
+    *,
+    timeout: timedelta,
+    stop: Callable[[], Awaitable[None]] = never,
+) -> WaitResult:
+    """Wait until objects are gone; a later object of the same name does not count.
+
+    Args:
+        client: Of the cluster.
+        gone: The objects with the uid each had.
+        timeout: How long to wait at most.
+        stop: Returns when the wait is to end early.
+    """
+    left: dict[manifest.ResourceKey, json.JsonObject] = {}
+    uids = {each.item.key: uid for each, uid in gone}
+    sources = _object_sources([each for each, _ in gone], left)
+
+    def remaining() -> list[manifest.ResourceKey]:
+        return [
+            key for key, body in left.items() if objects.text(body, "metadata", "uid") == uids[key]
+        ]
+
+    ended = await collection_watch.watch_until(
+        client, sources, lambda: not remaining(), timeout=timeout, stop=stop
+    )
+    names = readiness.listed(_why_remaining(key, left[key]) for key in remaining())
+    match ended:
+        case collection_watch.End.DECIDED:
+            return WaitResult(End.READY, f"{len(gone)} objects are gone")
+        case collection_watch.End.STOPPED:
+            return WaitResult(End.STOPPED, f"still there: {names}")
+        case collection_watch.End.TIMED_OUT:
+            seconds = int(timeout.total_seconds())
+            return WaitResult(End.TIMED_OUT, f"still there after {seconds} s: {names}")
+
+
+def _why_remaining(key: manifest.ResourceKey, body: json.JsonObject) -> str:
+    finalizers = objects.sequence(body, "metadata", "finalizers")
+    held = f", held by {', '.join(map(str, finalizers))}" if finalizers else ""
+    return f"{key.title}{held}"
+
+
+class _ReadinessCheck:
+    """Looks at what was seen after each change, and remembers since when it is stuck."""
+
+    def __init__(
+        self,
+        items: Sequence[manifest.Manifest],
+        seen: readiness.Observed,
+        rules: Sequence[object_health.Rule],
+        grace: timedelta,
+        progress: Callable[[readiness.Readiness], None],
+    ) -> None:
+        self._items = items
+        self._seen = seen
+        self._rules = rules
+        self._grace = grace.total_seconds()
+        self._progress = progress
+        self._stuck_since: float | None = None
+        self._silent_since: float | None = None
+        self._told: readiness.Readiness | None = None
+        #: Why it can never be ready; empty while it can.
+        self.verdict = ""
+
+    def decide(self) -> bool:
+        """Whether waiting is over."""
+        state = readiness.assess(self._items, self._seen, self._rules)
+        if state != self._told:
+            self._progress(state)
+            self._told = state
+        now = asyncio.get_running_loop().time()
+        if not state.stuck:
+            self._stuck_since = None
+        elif self._stuck_since is None:
+            self._stuck_since = now
+        if state.permanent_failure:
+            self.verdict = state.permanent_failure
+        elif self._stuck_since is not None and now - self._stuck_since >= self._grace:
+            self.verdict = state.stuck
+        if self.verdict:
+            return True
+        return state.is_complete and not self._may_say_more(state, now)
+
+    def _may_say_more(self, state: readiness.Readiness, now: float) -> bool:
+        """Whether a controller that has said nothing yet still gets its moment."""
+        if not state.silent:
+            return False
+        if self._silent_since is None:
+            self._silent_since = now
+        return now - self._silent_since < _STATUS_GRACE.total_seconds()
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether the objects were seen at all; before that, none of them is missing."""
+        return self._told is not None
+
+    def late(self, state: readiness.Readiness, timeout: timedelta) -> str:
+        """Word that the time is over."""
+        return f"not ready after {int(timeout.total_seconds())} s: {state.sentence}"
+
+
+def _keys_with_status(
+    waited: Iterable[resource_mapping.MappedManifest],
+) -> frozenset[manifest.ResourceKey]:
+    return frozenset(each.item.key for each in waited if "status" in each.resource.subresources)
+
+
+def _is_waited(item: manifest.Manifest, rules: Sequence[object_health.Rule]) -> bool:
+    if health_rules.find(rules, item) is not None:
+        return True
+    if any(item.group == group and kind in ("", item.kind) for group, kind in _WAITED):
+        return True
+    return "." in item.group and not item.group.endswith(_READY_WHEN_CREATED)
+
+
+def _object_sources(
+    waited: Iterable[resource_mapping.MappedManifest],
+    kept: dict[manifest.ResourceKey, json.JsonObject],
+) -> list[collection_watch.Source]:
+    groups: dict[tuple[discovery.Resource, str], list[manifest.Manifest]] = defaultdict(list)
+    for each in waited:
+        groups[(each.resource, each.item.namespace)].append(each.item)
+    return [
+        # One object is asked for by name: as it is, it may not have the labels it is to get.
+        collection_watch.Source(
+            kind,
+            namespace,
+            label_selector=label_selectors.covering(item.labels for item in items)
+            if items[1:]
+            else "",
+            field_selector="" if items[1:] else f"metadata.name={items[0].name}",
+            keep=_keeper(kept, items),
+        )
+        for (kind, namespace), items in groups.items()
+    ]
+
+
+def _keeper(
+    kept: dict[manifest.ResourceKey, json.JsonObject], items: Sequence[manifest.Manifest]
+) -> collection_watch.Handler:
+    by_name = {item.name: item for item in items}
+
+    def keep(name: str, body: json.JsonObject | None) -> None:
+        item = by_name.get(name)
+        if item is None:
+            return
+        if body is None:
+            kept.pop(item.key, None)
+        else:
+            kept[item.key] = {"apiVersion": item.api_version, "kind": item.kind, **body}
+
+    return keep
+
+
+async def _pod_sources(
+    client: clients.Client,
+    waited: Sequence[resource_mapping.MappedManifest],
+    seen: readiness.Observed,
+) -> list[collection_watch.Source]:
+    kind = await _kind(client, "", "Pod")
+    groups: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for each in waited:
+        labels = readiness.pod_selector(each.item.body)
+        if labels:
+            groups[each.item.namespace].append(labels)
+    if kind is None:
+        return []
+    return [
+        collection_watch.Source(
+            kind,
+            namespace,
+            label_selector=label_selectors.covering(sets),
+            keep=_pod_keeper(seen.pods, namespace),
+            # Pods only explain: who may not see them waits all the same.
+            optional=True,
+        )
+        for namespace, sets in groups.items()
+    ]
+
+
+def _pod_keeper(
+    pods: dict[tuple[str, str], json.JsonObject], namespace: str
+) -> collection_watch.Handler:
+    def keep(name: str, body: json.JsonObject | None) -> None:
+        if body is None:
+            pods.pop((namespace, name), None)
+        else:
+            pods[(namespace, name)] = body
+
+    return keep
+
+
+async def _kind(client: clients.Client, group: str, kind: str) -> discovery.Resource | None:
+    return (await client.discover()).find(group, kind)

@@ -1,0 +1,387 @@
+"""The fields of application files, as pydantic models with a description each.
+
+Both dialects are made of the same sections; `pipecd` nests the Kubernetes part
+under ``spec.plugins``, `volary` has it directly under ``spec``. The schema for
+editors and the reference page are made from these models.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, ClassVar, Literal
+
+import pydantic
+from pydantic import Field
+
+from volary.config.application import input_sections, router_sections
+from volary.config.decoding import base_sections, values
+from volary.config.fleet import health_rules
+from volary.config.placement import change_windows, placement_sections, wave_sections
+from volary.config.stages import stage_sections
+
+
+class ServicePort(base_sections.Section):
+    """A port of a Service that is made."""
+
+    port: Annotated[int, Field(ge=1, le=65535, strict=True)] = Field(description="Its number.")
+    name: str = Field(default="", description="Its name.")
+    target_port: int | str = Field(
+        default="", description="Number or name of the pods' port; empty: `port`."
+    )
+    app_protocol: str = Field(default="", description="Protocol, such as `http`.")
+
+
+class MadeService(base_sections.Section):
+    """A Service that leads to primary's pods of the workload."""
+
+    ports: list[ServicePort] = Field(min_length=1, description="Its ports.")
+    discover_ports: pydantic.StrictBool = Field(
+        default=False,
+        description="Add the ports of the workload's containers, but for those of mesh proxies.",
+    )
+    headless: pydantic.StrictBool = Field(default=False, description="Without a cluster IP.")
+    traffic_distribution: str = Field(default="", description="`PreferClose` and the like.")
+    labels: dict[str, str] = Field(default_factory=dict, description="Its labels.")
+    annotations: dict[str, str] = Field(default_factory=dict, description="Its annotations.")
+
+
+class ServiceReference(base_sections.ObjectReference):
+    """Points at the Service that carries the traffic, or says how it is made."""
+
+    create: MadeService | None = Field(
+        default=None,
+        description="Make the Service of that `name` when the manifests have none. It selects "
+        "primary's pods (with Istio those of all variants, as its subsets choose), so "
+        "`variantLabel.onPods` goes with it.",
+    )
+
+
+class VariantLabel(base_sections.Section):
+    """The label that tells variants apart."""
+
+    key: values.LabelKey = Field(
+        default="pipecd.dev/variant", description="Key of the label.", min_length=1
+    )
+    primary_value: values.LabelValue = Field(
+        default="primary", description="Value for primary.", min_length=1
+    )
+    canary_value: values.LabelValue = Field(
+        default="canary", description="Value for canary.", min_length=1
+    )
+    baseline_value: values.LabelValue = Field(
+        default="baseline", description="Value for baseline.", min_length=1
+    )
+    on_pods: pydantic.StrictBool = Field(
+        default=False,
+        description="Put primary's label on the pods of its workloads, but not into their "
+        "selectors: those of workloads that exist cannot be changed.",
+    )
+
+
+class Kubernetes(base_sections.Section):
+    """The Kubernetes part of an application."""
+
+    input: input_sections.Input = Field(
+        default_factory=input_sections.Input, description="Where manifests come from."
+    )
+    quick_sync: input_sections.QuickSync = Field(
+        default_factory=input_sections.QuickSync, description="Options of a quick sync."
+    )
+    workloads: list[base_sections.ObjectReference] = Field(
+        default_factory=list,
+        description="Workloads that get variants; empty kind: `Deployment`. Empty list: every "
+        "Deployment; when there is none, every StatefulSet. In Volary's own dialect also one "
+        "`Service`: then where it leads is what is rolled out.",
+    )
+    service: ServiceReference = Field(
+        default_factory=ServiceReference,
+        description="The Service that carries the traffic; empty: the first.",
+    )
+    variant_label: VariantLabel = Field(
+        default_factory=VariantLabel, description="The label that tells variants apart."
+    )
+    traffic_routing: router_sections.TrafficRouting = Field(
+        default_factory=router_sections.TrafficRouting,
+        description="How traffic is divided between variants.",
+    )
+
+
+class Planner(base_sections.Section):
+    """How the strategy is chosen."""
+
+    always_use_pipeline: pydantic.StrictBool = Field(
+        default=False, description="Run the pipeline for every change."
+    )
+    auto_rollback: pydantic.StrictBool = Field(
+        default=True, description="Roll touched clusters back when a stage fails."
+    )
+    hold_on_failure: pydantic.StrictBool = Field(
+        default=False,
+        description="Under `volary server`, when a stage fails: wait for a person, who tries"
+        " again (`volary retry`), goes on without a cluster (`volary skip`) or cancels, before"
+        " anything is rolled back.",
+    )
+
+
+class CommitMatcher(base_sections.Section):
+    """Regular expressions on the first line of the commit message."""
+
+    quick_sync: str = Field(default="", description="A match forces a quick sync.")
+    pipeline: str = Field(default="", description="A match forces the pipeline; looked at first.")
+
+
+class OnCommit(base_sections.Section):
+    """Whether a new commit starts a run."""
+
+    disabled: pydantic.StrictBool = Field(default=False, description="Commits start no run.")
+    paths: list[base_sections.Text] = Field(
+        default_factory=list,
+        description="Globs relative to the root of the repository: a change of these files starts "
+        "a run too, besides those in the application's directory.",
+    )
+    ignores: list[base_sections.Text] = Field(
+        default_factory=list,
+        description="Globs: a commit that changes any of these files starts no run, whatever else "
+        "it changes.",
+    )
+
+
+class OnCommand(base_sections.Section):
+    """Whether a person's wish starts a run."""
+
+    disabled: pydantic.StrictBool = Field(default=False, description="`sync` is refused.")
+
+
+class OnOutOfSync(base_sections.Section):
+    """Whether drift starts a run."""
+
+    later: ClassVar[Mapping[str, str]] = {"minWindow": "the least time between runs for drift"}
+
+    disabled: pydantic.StrictBool = Field(
+        default=True, description="Must stay `true`: runs for drift are not carried out yet."
+    )
+
+
+class OnChain(base_sections.Section):
+    """Whether another application's run starts one."""
+
+    disabled: pydantic.StrictBool = Field(
+        default=True, description="Must stay `true`: deployment chains are not carried out yet."
+    )
+
+
+class Trigger(base_sections.Section):
+    """What starts a run under `volary server`."""
+
+    on_commit: OnCommit = Field(default_factory=OnCommit, description="New commits.")
+    on_command: OnCommand = Field(default_factory=OnCommand, description="People's wishes.")
+    on_out_of_sync: OnOutOfSync = Field(default_factory=OnOutOfSync, description="Drift.")
+    on_chain: OnChain = Field(default_factory=OnChain, description="Other applications.")
+
+
+class Mention(base_sections.Section):
+    """Who is named in the notifications of one event."""
+
+    later: ClassVar[Mapping[str, str]] = {"email": "notifications by mail"}
+
+    event: base_sections.Text = Field(
+        description="An event as in the routes of the controller's settings, or `*` for all."
+    )
+    slack: list[base_sections.Text] = Field(
+        default_factory=list, description="PipeCD's old word for slackUsers."
+    )
+    slack_users: list[base_sections.Text] = Field(
+        default_factory=list, description="Ids of Slack accounts."
+    )
+    slack_groups: list[base_sections.Text] = Field(
+        default_factory=list, description="Ids of Slack groups."
+    )
+
+
+class Notification(base_sections.Section):
+    """What `volary server` says about this application."""
+
+    mentions: list[Mention] = Field(
+        default_factory=list,
+        description="Who is named, besides those whom the receiver names anyway.",
+    )
+
+
+class ApplicationRoute(base_sections.Section):
+    """Which events of this application go to a receiver, besides what the settings say."""
+
+    name: base_sections.Text = Field(description="Name of the route.")
+    receiver: base_sections.Text = Field(
+        description="Name of a receiver in the controller's settings."
+    )
+    events: list[str] = Field(
+        default_factory=list,
+        description="Only these events, as in the routes of the controller's settings; empty: "
+        "all of runs, none of their stages.",
+    )
+
+
+class OwnNotification(Notification):
+    """What `volary server` says about this application, and to whom."""
+
+    routes: list[ApplicationRoute] = Field(
+        default_factory=list, description="Who is told, besides those whom the settings name."
+    )
+
+
+_NOT_YET = {
+    "postSync": "deployment chains",
+    "encryption": "encrypted secrets",
+    "attachment": "attached files",
+    "eventWatcher": "event watching",
+    "driftDetection": "drift detection",
+}
+
+
+class Spec(base_sections.Section):
+    """What both dialects have directly under ``spec``."""
+
+    later: ClassVar[Mapping[str, str]] = _NOT_YET
+
+    description: str = Field(default="", description="What the application is.")
+    planner: Planner = Field(default_factory=Planner, description="How the strategy is chosen.")
+    commit_matcher: CommitMatcher = Field(
+        default_factory=CommitMatcher, description="Commit messages that force a strategy."
+    )
+    pipeline: stage_sections.Pipeline = Field(
+        default_factory=stage_sections.Pipeline, description="The steps of a rollout."
+    )
+    trigger: Trigger = Field(
+        default_factory=Trigger, description="What starts a run under `volary server`."
+    )
+    notification: Notification = Field(
+        default_factory=Notification, description="Who hears of it, by name."
+    )
+    timeout: values.Duration = Field(
+        default=timedelta(hours=6), description="Limit of a whole run."
+    )
+
+
+_BELONGS = "PipeCD reads it under spec.plugins.kubernetes_multicluster"
+
+
+class AnalysisArguments(base_sections.Section):
+    """What all analyses of the application have in common."""
+
+    app_custom_args: dict[str, str] = Field(
+        default_factory=dict, description="`{{ .AppCustomArgs.x }}` of every query."
+    )
+
+
+class Plugins(base_sections.Section):
+    """PipeCD's plugins; Volary takes the place of those for Kubernetes and for analyses."""
+
+    #: `WAIT` is carried out; its plugin has no options.
+    without_options: ClassVar[frozenset[str] | None] = frozenset({"wait"})
+
+    analysis: AnalysisArguments = Field(
+        default_factory=AnalysisArguments, description="Of the analysis plugin."
+    )
+
+    kubernetes_multicluster: Kubernetes | None = Field(
+        default=None,
+        alias="kubernetes_multicluster",
+        description="Options of the multi-cluster plugin.",
+    )
+    kubernetes: Kubernetes | None = Field(
+        default=None, description="Options of the single-cluster plugin; read the same way."
+    )
+
+
+class PipecdSpec(Spec):
+    """``spec`` in PipeCD's dialect."""
+
+    misplaced: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ["input", "quickSync", "workloads", "service", "variantLabel", "trafficRouting"], _BELONGS
+    )
+
+    name: str = Field(default="", description="Name; empty: the directory's name.")
+    labels: dict[str, str] = Field(default_factory=dict, description="Free labels.")
+    plugins: Plugins = Field(default_factory=Plugins, description="Options by plugin.")
+
+
+class PipecdFile(base_sections.Section):
+    """An application file in PipeCD's dialect."""
+
+    api_version: Literal["pipecd.dev/v1beta1"] = Field(description="The dialect.")
+    kind: Literal["Application", "KubernetesApp"] = Field(
+        description="`KubernetesApp` is PipeCD's old word for it."
+    )
+    spec: PipecdSpec = Field(default_factory=PipecdSpec, description="The application.")
+
+
+class Metadata(base_sections.Section):
+    """Name and labels of an application."""
+
+    name: str = Field(default="", description="Name; empty: the directory's name.")
+    labels: dict[str, str] = Field(default_factory=dict, description="Free labels.")
+
+
+class Strategy(base_sections.Section):
+    """A pipeline for some of the clusters."""
+
+    name: Annotated[values.DnsLabel, Field(min_length=1)] = Field(
+        description="Shown beside its stages."
+    )
+    targets: wave_sections.Targets = Field(
+        default_factory=wave_sections.Targets,
+        description="Its clusters, among those that no strategy above has taken. Empty: all that "
+        "are left; only the last strategy may leave it out.",
+    )
+    pipeline: stage_sections.Pipeline = Field(
+        default_factory=stage_sections.Pipeline,
+        description="The steps of a rollout on these clusters; empty: a `K8S_SYNC` with the "
+        "options of `quickSync`.",
+    )
+
+
+class VolarySpec(Kubernetes, wave_sections.InWaves, Spec):
+    """``spec`` in Volary's own dialect."""
+
+    misplaced: ClassVar[Mapping[str, str]] = {
+        "name": "it belongs under metadata",
+        "labels": "it belongs under metadata",
+        "plugins": "its fields stand directly under spec in this dialect",
+    }
+
+    placement: placement_sections.Placement = Field(
+        default_factory=placement_sections.Placement,
+        description="What the application has different on its clusters.",
+    )
+    targets: wave_sections.Targets = Field(
+        default_factory=wave_sections.Targets,
+        description="Which clusters of the fleet the application is for; empty: all.",
+    )
+    notification: OwnNotification = Field(
+        default_factory=OwnNotification, description="Who hears of it."
+    )
+    windows: change_windows.Windows = Field(
+        default_factory=change_windows.Windows,
+        description="When clusters may be changed, and when they may not.",
+    )
+    analysis: AnalysisArguments = Field(
+        default_factory=AnalysisArguments, description="What all analyses have in common."
+    )
+    health: list[health_rules.HealthRule] = Field(
+        default_factory=list,
+        description="When objects of custom kinds are healthy; before the fleet's rules and ours.",
+    )
+    strategies: list[Strategy] = Field(
+        default_factory=list,
+        description="Instead of `pipeline`: clusters by label, each with a pipeline of its own. "
+        "A cluster gets the first strategy that it matches. Strategies are carried out in the "
+        "order they are written: the stages of the second begin when the first has succeeded.",
+    )
+
+
+class VolaryFile(base_sections.Section):
+    """An application file in Volary's own dialect."""
+
+    api_version: Literal["volary.dev/v1"] = Field(description="The dialect.")
+    kind: Literal["Application"] = Field(description="What the file describes.")
+    metadata: Metadata = Field(default_factory=Metadata, description="Name and labels.")
+    spec: VolarySpec = Field(default_factory=VolarySpec, description="The application.")

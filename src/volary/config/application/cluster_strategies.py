@@ -1,0 +1,127 @@
+"""``strategies``: clusters of one application that take different pipelines.
+
+A cluster gets the first strategy that it matches. A run has one list of stages: those
+of the first strategy, then those of the second, each limited to its own clusters. So a
+release that fails in the first strategy never reaches the clusters of the second, and a
+rollback takes back all that the run has touched.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from volary.config.application import application_sections
+from volary.config.decoding import readings
+from volary.config.placement import wave_rules, wave_sections
+from volary.config.stages import pipelines
+from volary.config.text import yaml
+from volary.model import applications
+from volary.model.fleet import fleets, selectors
+from volary.model.pipeline import pipelines as pipeline_pipelines
+
+PATH: yaml.Path = ("spec", "strategies")
+#: Of the stages of an application without strategies.
+STAGES: yaml.Path = ("spec", "pipeline", "stages")
+
+
+def convert(
+    reading: readings.Reading,
+    entries: Sequence[application_sections.Strategy],
+    quick_sync: pipeline_pipelines.SyncOptions,
+    method: applications.RoutingMethod,
+) -> tuple[tuple[applications.Strategy, ...], tuple[pipeline_pipelines.Stage, ...]]:
+    """Return the strategies and the stages of all, one strategy after another."""
+    if reading.written(STAGES[:-1]) is not None:
+        hint = "move the pipeline into a last strategy without targets"
+        reading.error(STAGES[:-1], "pipeline and strategies are both given", hint)
+    strategies: list[applications.Strategy] = []
+    stages: list[pipeline_pipelines.Stage] = []
+    first = 0
+    for i, entry in enumerate(entries):
+        _check(reading, entries, i)
+        chosen = wave_rules.selector(reading, entry.targets, (*PATH, i, "targets"))
+        strategies.append(applications.Strategy(entry.name, chosen))
+        for each in _stages(reading, entry, quick_sync, method, i):
+            stages.append(replace(each, index=first + each.index, strategy=entry.name))
+        first += max(1, len(entry.pipeline.stages))
+    return tuple(strategies), tuple(stages)
+
+
+def _stages(
+    reading: readings.Reading,
+    entry: application_sections.Strategy,
+    quick_sync: pipeline_pipelines.SyncOptions,
+    method: applications.RoutingMethod,
+    index: int,
+) -> tuple[pipeline_pipelines.Stage, ...]:
+    if not entry.pipeline.stages:
+        return (pipeline_pipelines.Stage(pipeline_pipelines.StageName.SYNC, quick_sync),)
+    return pipelines.convert(reading, entry.pipeline.stages, method, _list(index))
+
+
+def _check(
+    reading: readings.Reading, entries: Sequence[application_sections.Strategy], index: int
+) -> None:
+    entry, path = entries[index], (*PATH, index)
+    if entry.name in {entry.name for entry in entries[:index]}:
+        reading.error((*path, "name"), f"the strategy {entry.name} is listed twice")
+    if entry.targets.names and entry.targets.match_labels:
+        here = (*path, "targets")
+        reading.error(here, "names and matchLabels are both given", "keep one of them")
+    is_open = entry.targets == wave_sections.Targets()
+    if is_open and index < len(entries) - 1:
+        message = f"{entry.name} takes every cluster, none is left for the strategies below it"
+        reading.error(path, message, "add targets, or move it to the end")
+
+
+def assign(
+    app: applications.Application, clusters: Iterable[fleets.Cluster]
+) -> Mapping[str, tuple[str, ...]]:
+    """Return the names of each strategy's clusters, in the given order.
+
+    A cluster is its first matching strategy's; one that matches none is left out.
+    """
+    assigned: dict[str, list[str]] = {strategy.name: [] for strategy in app.strategies}
+    for cluster in clusters:
+        fitting = (
+            strategy for strategy in app.strategies if selectors.matches(strategy.targets, cluster)
+        )
+        found = next(fitting, None)
+        if found is not None:
+            assigned[found.name].append(cluster.name)
+    return {name: tuple(members) for name, members in assigned.items()}
+
+
+def lists(
+    app: applications.Application,
+) -> list[tuple[yaml.Path, tuple[pipeline_pipelines.Stage, ...]]]:
+    """Return every list of stages with its path: one, or one of each strategy.
+
+    None where two strategies have one name, as their stages cannot be told apart.
+    """
+    if not app.strategies:
+        return [(STAGES, app.pipeline)]
+    if len({strategy.name for strategy in app.strategies}) < len(app.strategies):
+        return []
+    return [
+        (_list(i), tuple(each for each in app.pipeline if each.strategy == strategy.name))
+        for i, strategy in enumerate(app.strategies)
+    ]
+
+
+def written(reading: readings.Reading) -> list[yaml.Path]:
+    """Return the path of every list of stages that a file may have, read or not."""
+    entries = reading.written(PATH)
+    count = len(entries) if isinstance(entries, list) else 0
+    return [STAGES, *(_list(i) for i in range(count))]
+
+
+def where(app: applications.Application, each: pipeline_pipelines.Stage) -> yaml.Path:
+    """Return the path of a stage of an application whose stages could all be read."""
+    for path, stages in lists(app):
+        if stages and stages[0].strategy == each.strategy:
+            return (*path, each.index - stages[0].index)
+    return (*STAGES, each.index)
+
+
+def _list(index: int) -> yaml.Path:
+    return (*PATH, index, "pipeline", "stages")

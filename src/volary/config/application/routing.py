@@ -1,0 +1,207 @@
+"""Turns ``trafficRouting`` into the model's value, and checks it against the pipeline."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from volary.config.application import cluster_strategies, router_capabilities, router_sections
+from volary.config.decoding import readings
+from volary.config.text import yaml
+from volary.model import applications
+from volary.model.pipeline import pipelines, variant
+
+_Method = applications.RoutingMethod
+#: The options of each method, as written and as in the model.
+_OPTIONS = {
+    _Method.ISTIO: ("istio", "istio"),
+    _Method.GATEWAY_API: ("gatewayApi", "gateway_api"),
+    _Method.SMI: ("smi", "smi"),
+    _Method.NGINX: ("nginx", "nginx"),
+    _Method.TRAEFIK: ("traefik", "traefik"),
+}
+#: Methods whose routes name a Service for each variant.
+_BY_SERVICE = (_Method.GATEWAY_API, _Method.SMI, _Method.NGINX, _Method.TRAEFIK)
+_ROLLOUTS = {
+    variant.Variant.CANARY: pipelines.StageName.CANARY_ROLLOUT,
+    variant.Variant.BASELINE: pipelines.StageName.BASELINE_ROLLOUT,
+}
+
+
+class _Reference(Protocol):
+    """Kind and name, as several sections have them."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+def convert(read: router_sections.TrafficRouting) -> applications.TrafficRouting:
+    """Return the router and its options."""
+    return applications.TrafficRouting(
+        method=read.method,
+        istio=applications.IstioRouting(
+            editable_routes=tuple(read.istio.editable_routes),
+            host=read.istio.host,
+            virtual_service=_reference(read.istio.virtual_service),
+            gateways=tuple(read.istio.gateways),
+            hosts=tuple(read.istio.hosts),
+        ),
+        create=read.create,
+        services=applications.VariantServices(
+            read.services.primary, read.services.canary, read.services.baseline
+        ),
+        gateway_api=applications.GatewayRouting(
+            route=_reference(read.gateway_api.route),
+            editable_routes=tuple(read.gateway_api.editable_routes),
+            gateway_refs=tuple(
+                _parent(gateway_ref) for gateway_ref in read.gateway_api.gateway_refs
+            ),
+            hosts=tuple(read.gateway_api.hosts),
+        ),
+        smi=applications.SmiRouting(_reference(read.smi.traffic_split), read.smi.version),
+        nginx=applications.NginxRouting(
+            ingress=_reference(read.nginx.ingress),
+            annotation_prefix=read.nginx.annotation_prefix,
+            class_name=read.nginx.class_name,
+            hosts=tuple(read.nginx.hosts),
+        ),
+        traefik=applications.TraefikRouting(_reference(read.traefik.service)),
+    )
+
+
+def _reference(read: _Reference) -> applications.ObjectReference:
+    return applications.ObjectReference(read.kind, read.name)
+
+
+def _parent(read: router_sections.GatewayReference) -> applications.ParentReference:
+    return applications.ParentReference(
+        read.name, read.kind, read.group, read.namespace, read.section_name, read.port
+    )
+
+
+def check(reading: readings.Reading, app: applications.Application, base: yaml.Path) -> None:
+    """Note options without effect, and what the pipeline wants that the router cannot do."""
+    path, routing = (*base, "trafficRouting"), app.traffic_routing
+    _check_options(reading, routing, path)
+    moving = [each for each in app.pipeline if _moves(each)]
+    if moving:
+        _check_host(reading, app, path)
+    for each in moving:
+        at = (*cluster_strategies.where(app, each), "with")
+        _check_cookies(reading, each.options, at)
+        # What a selector cannot do in steps is said where the steps are read.
+        if routing.method is _Method.POD_SELECTOR and not isinstance(
+            each.options, pipelines.TrafficOptions
+        ):
+            continue
+        for refusal in router_capabilities.unsupported_features(
+            routing, requested_features(each.options)
+        ):
+            reading.error((*at, refusal.option), refusal.message, refusal.hint)
+    _check_services(reading, app)
+
+
+def _check_options(
+    reading: readings.Reading, routing: applications.TrafficRouting, path: yaml.Path
+) -> None:
+    plain = applications.TrafficRouting()
+    for method, (written, name) in _OPTIONS.items():
+        is_given = getattr(routing, name) != getattr(plain, name)
+        if is_given and routing.method is not method:
+            message = f"{written} has no effect without method: {method.value}"
+            reading.lenient((*path, written), message)
+    if routing.create and routing.method is _Method.POD_SELECTOR:
+        reading.lenient((*path, "create"), "podselector needs no routes: create has no effect")
+    if routing.services != plain.services and routing.method not in _BY_SERVICE:
+        message = f"{routing.method.value} does not choose by Service: services has no effect"
+        reading.lenient((*path, "services"), message)
+
+
+def _moves(each: pipelines.Stage) -> bool:
+    return isinstance(
+        each.options,
+        pipelines.TrafficOptions | pipelines.ProgressiveTrafficOptions | pipelines.BlueGreenOptions,
+    )
+
+
+def _check_host(reading: readings.Reading, app: applications.Application, path: yaml.Path) -> None:
+    routing, named = app.traffic_routing, app.service.name
+    if routing.method is _Method.ISTIO and not (routing.istio.host or named):
+        hint = "set trafficRouting.istio.host or service.name"
+        reading.error(path, "the host whose traffic is divided is not known", hint)
+    given = routing.services.primary and routing.services.canary
+    if routing.method in _BY_SERVICE and not named and (routing.create or not given):
+        hint = "set service.name" if routing.create else "set service.name, or services"
+        reading.error(path, "the Service whose traffic is divided is not known", hint)
+
+
+def requested_features(options: pipelines.StageOptions) -> router_capabilities.RequestedFeatures:
+    """Return what a stage that moves traffic wants of the router."""
+    match options:
+        case pipelines.TrafficOptions():
+            return router_capabilities.RequestedFeatures(
+                options.canary,
+                options.baseline,
+                options.match,
+                options.mirror,
+                has_affinity=options.session_affinity is not None,
+            )
+        case pipelines.ProgressiveTrafficOptions():
+            return router_capabilities.RequestedFeatures(
+                match=options.match,
+                mirror=options.mirror_weight if options.mirror else 0,
+                has_affinity=options.session_affinity is not None,
+            )
+        case _:
+            return router_capabilities.RequestedFeatures()
+
+
+def _check_cookies(
+    reading: readings.Reading, options: pipelines.StageOptions, path: yaml.Path
+) -> None:
+    """Note cookies that are both the user's, to choose requests by, and Volary's own."""
+    if not isinstance(options, pipelines.TrafficOptions | pipelines.ProgressiveTrafficOptions):
+        return
+    if options.session_affinity is None:
+        return
+    own = {options.session_affinity.cookie_name, options.session_affinity.primary_cookie_name}
+    for name in sorted({name for each in options.match for name in each.cookies} & own):
+        message = f"match looks at the cookie {name}, which sessionAffinity sets itself"
+        reading.error((*path, "sessionAffinity"), message, "choose another cookieName")
+
+
+def _check_services(reading: readings.Reading, app: applications.Application) -> None:
+    """Note variants that get traffic through a Service that nobody makes."""
+    routing = app.traffic_routing
+    if routing.method not in _BY_SERVICE or routing.create:
+        return
+    given = {
+        variant.Variant.CANARY: routing.services.canary,
+        variant.Variant.BASELINE: routing.services.baseline,
+    }
+    for which in _used(app):
+        rollouts = [each for each in app.pipeline if each.name is _ROLLOUTS[which]]
+        for each in rollouts:
+            options = each.options
+            if given[which] or not isinstance(options, pipelines.VariantRolloutOptions):
+                continue
+            if not options.create_service:
+                reading.error(
+                    (*cluster_strategies.where(app, each), "with"),
+                    f"{routing.method.value} sends traffic to {which.value} through a Service of"
+                    " its own, which is not made",
+                    "set createService: true, or name a Service in trafficRouting.services",
+                )
+
+
+def _used(app: applications.Application) -> Iterator[variant.Variant]:
+    moving = [each.options for each in app.pipeline if _moves(each)]
+    if any(not isinstance(each, pipelines.TrafficOptions) or _to_canary(each) for each in moving):
+        yield variant.Variant.CANARY
+    if any(isinstance(each, pipelines.TrafficOptions) and each.baseline for each in moving):
+        yield variant.Variant.BASELINE
+
+
+def _to_canary(options: pipelines.TrafficOptions) -> bool:
+    return bool(options.canary or options.match or options.mirror)

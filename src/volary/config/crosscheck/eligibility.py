@@ -1,0 +1,41 @@
+"""Which of an application's clusters take something new now, and why the others do not."""
+
+from volary.model import applications
+from volary.model.fleet import fleets, taints
+from volary.model.placement import rollouts
+
+
+def exclusion_reason(app: applications.Application, cluster: fleets.Cluster) -> str:
+    """Return why nothing new begins on a cluster of the application; empty: it may."""
+    if cluster.suspended:
+        return "suspended in the fleet"
+    return "; ".join(f"tainted {taints.title(each)}" for each in untolerated_taints(app, cluster))
+
+
+def exclusion_summary(app: applications.Application, cluster: fleets.Cluster) -> str:
+    """Return the same in the words of people, such as ``cordoned by ana: 1.36``."""
+    return (
+        "suspended in the fleet"
+        if cluster.suspended
+        else taints.explain(untolerated_taints(app, cluster))
+    )
+
+
+def untolerated_taints(
+    app: applications.Application, cluster: fleets.Cluster
+) -> tuple[taints.Taint, ...]:
+    """Return a cluster's marks that the application does not tolerate.
+
+    Where a wave says what becomes of clusters that cannot be reached, it decides, when its
+    turn comes and within its budget: what the rules say of a cluster's health does not.
+    """
+    found = taints.untolerated(cluster.taints, app.tolerations)
+    if not _handles_unreachable(app):
+        return found
+    own = (taints.NOT_READY, taints.UNREACHABLE)
+    return tuple(each for each in found if each.by != taints.BY_RULE or each.key not in own)
+
+
+def _handles_unreachable(app: applications.Application) -> bool:
+    fails = rollouts.OnWaveUnreachable.FAIL
+    return any(wave.on_unreachable is not fails for wave in app.waves.waves)

@@ -1,0 +1,260 @@
+"""An application compared with the fleet it shall be deployed to."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from volary.config.application import cluster_strategies
+from volary.config.crosscheck import eligibility, metric_providers, override_targets
+from volary.config.decoding import readings
+from volary.config.text import yaml
+from volary.model import applications, errors
+from volary.model import metric_providers as model_metric_providers
+from volary.model.fleet import fleets, selectors
+from volary.model.pipeline import pipelines
+from volary.model.placement import overrides, rollouts
+
+
+def against_fleet(
+    app: applications.Application,
+    clusters: fleets.Fleet,
+    *,
+    document: yaml.Document | None = None,
+    base: yaml.Path = ("spec",),
+) -> tuple[errors.Problem, ...]:
+    """Return what is wrong when `app` is deployed to this fleet.
+
+    Unknown cluster names, labels that choose no cluster, and stages left with no
+    cluster are errors in both dialects (PipeCD ignores all of them). Clusters that
+    ``input.multiTargets`` leaves out are a warning, suspended ones too.
+
+    Args:
+        app: The application.
+        clusters: The fleet.
+        document: The application's file, to name lines.
+        base: Where its Kubernetes part is, see `application.Loaded`.
+    """
+    found = [*_findings(app, clusters, base), *metric_providers.findings(app, clusters)]
+    return tuple(
+        errors.Problem(text, _where(document, path), hint, severity)
+        for path, text, hint, severity in found
+    )
+
+
+def against_providers(
+    app: applications.Application,
+    providers: Sequence[model_metric_providers.Provider],
+    *,
+    document: yaml.Document | None = None,
+) -> tuple[errors.Problem, ...]:
+    """Return which metrics find nothing at the systems that would be asked."""
+    return tuple(
+        errors.Problem(text, _where(document, path), hint, severity)
+        for path, text, hint, severity in metric_providers.provider_findings(app, providers)
+    )
+
+
+def selected_clusters(
+    app: applications.Application, clusters: fleets.Fleet
+) -> tuple[fleets.Cluster, ...]:
+    """Return the clusters the target selector chooses, suspended ones too, in fleet order."""
+    return tuple(
+        cluster for cluster in clusters.clusters if selectors.matches(app.targets, cluster)
+    )
+
+
+def deployment_targets(
+    app: applications.Application, clusters: fleets.Fleet
+) -> tuple[fleets.Cluster, ...]:
+    """Return the chosen clusters that ``input.multiTargets`` leaves (PipeCD: Resolve).
+
+    Unlike PipeCD, in the order of the fleet.
+    """
+    entries = {multi_target.target for multi_target in app.input.multi_targets}
+    found = selected_clusters(app, clusters)
+    return tuple(each for each in found if each.name in entries) if entries else found
+
+
+_Finding = tuple[yaml.Path, str, str, errors.Severity]
+_ERROR, _WARNING = errors.Severity.ERROR, errors.Severity.WARNING
+
+
+def _findings(
+    app: applications.Application, clusters: fleets.Fleet, base: yaml.Path
+) -> Iterator[_Finding]:
+    yield from _unknown_names(app, clusters, base)
+    selected = selected_clusters(app, clusters)
+    if not selected and not app.targets.names:
+        yield ("spec", "targets"), _no_targets(app, clusters), "", _ERROR
+        return
+    yield from _left_out(app, selected, base)
+    targets = deployment_targets(app, clusters)
+    yield from _suspended(targets)
+    yield from _tainted(app, targets)
+    if not any(not eligibility.exclusion_reason(app, target) for target in targets):
+        path = (*base, "input", "multiTargets") if app.input.multi_targets else ("spec", "targets")
+        yield path, "no cluster is left to deploy to", "", _ERROR
+        return
+    active = [target for target in targets if not eligibility.exclusion_reason(app, target)]
+    yield from override_targets.findings(app, clusters, active)
+    yield from _nowhere_to_go(app)
+    yield from _without_strategy(app, targets)
+    yield from _empty_stages(app, clusters, targets, base)
+
+
+def _no_targets(app: applications.Application, clusters: fleets.Fleet) -> str:
+    """Return why no cluster is chosen."""
+    if not clusters.clusters:
+        return "the fleet is empty"
+    labels = ", ".join(f"{key}={value}" for key, value in app.targets.match_labels.items())
+    if labels and app.targets == applications.TargetSelector(match_labels=app.targets.match_labels):
+        return f"no cluster of the fleet has the labels {labels}"
+    first = clusters.clusters[0]
+    reason = selectors.mismatch(app.targets, first)
+    return f"no cluster of the fleet is chosen; {first.name}: {reason}"
+
+
+def _limits(
+    app: applications.Application, base: yaml.Path
+) -> Iterator[tuple[yaml.Path, tuple[str, ...]]]:
+    """Yield every list of cluster names that limits something."""
+    if app.quick_sync_targets:
+        yield (*base, "quickSync", "multiTargets"), app.quick_sync_targets
+    for each in app.pipeline:
+        if each.targets:
+            yield (*cluster_strategies.where(app, each), "with", "multiTargets"), each.targets
+
+
+def _unknown_names(
+    app: applications.Application, clusters: fleets.Fleet, base: yaml.Path
+) -> Iterator[_Finding]:
+    named: list[tuple[yaml.Path, str]] = [
+        (("spec", "targets", "names", i), name) for i, name in enumerate(app.targets.names)
+    ]
+    named += [
+        (("spec", "targets", "exclude", i), name) for i, name in enumerate(app.targets.exclude)
+    ]
+    for i, entry in enumerate(app.input.multi_targets):
+        named.append(((*base, "input", "multiTargets", i, "target", "name"), entry.target))
+    for i, strategy in enumerate(app.strategies):
+        path = (*cluster_strategies.PATH, i, "targets", "names")
+        named += [((*path, j), name) for j, name in enumerate(strategy.targets.names)]
+    for i, wave in enumerate(app.waves.waves):
+        named += _of_selector(wave.selector, ("spec", "waves", i, "targets"))
+    for key, listed_windows in (
+        ("allow", app.waves.windows.allow),
+        ("deny", app.waves.windows.deny),
+    ):
+        for i, window in enumerate(listed_windows):
+            path = ("spec", "windows", key, i, "targets")
+            named += _of_selector(window.selector, path)
+    for path, names in _limits(app, base):
+        named += [((*path, i), name) for i, name in enumerate(names)]
+    for path, name in named:
+        if name not in clusters.names:
+            hint = readings.did_you_mean(name, clusters.names)
+            yield path, f"unknown target {name}: the fleet has no such cluster", hint, _ERROR
+
+
+def _of_selector(
+    selector: rollouts.ClusterSelector | None, path: yaml.Path
+) -> Iterator[tuple[yaml.Path, str]]:
+    """Yield the names a selector has, and where they are written."""
+    if selector is not None:
+        for key, names in (("names", selector.names), ("exclude", selector.exclude)):
+            yield from (((*path, key, place), name) for place, name in enumerate(names))
+
+
+def _left_out(
+    app: applications.Application, selected: tuple[fleets.Cluster, ...], base: yaml.Path
+) -> Iterator[_Finding]:
+    if not app.input.multi_targets:
+        return
+    path = (*base, "input", "multiTargets")
+    entries = {multi_target.target for multi_target in app.input.multi_targets}
+    left_out = [each.name for each in selected if each.name not in entries]
+    if left_out:
+        text = f"not deployed to {_names(left_out)}: multiTargets has no entry for it"
+        yield path, text, "add an entry with the target's name", _WARNING
+    unselected = [name for name in entries if name not in {each.name for each in selected}]
+    if unselected and app.targets != applications.TargetSelector():
+        text = f"the entry for {_names(sorted(unselected))} has no effect: targets leaves it out"
+        yield path, text, "", _WARNING
+
+
+def _suspended(targets: Iterable[fleets.Cluster]) -> Iterator[_Finding]:
+    names = [target.name for target in targets if target.suspended]
+    if names:
+        yield (), f"not deployed to {_names(names)}: suspended in the fleet", "", _WARNING
+
+
+def _tainted(
+    app: applications.Application, targets: Iterable[fleets.Cluster]
+) -> Iterator[_Finding]:
+    for target in targets:
+        reason = eligibility.exclusion_reason(app, target)
+        if reason and not target.suspended:
+            yield (), f"not deployed to {target.name}: {reason}", "", _WARNING
+
+
+def _nowhere_to_go(app: applications.Application) -> Iterator[_Finding]:
+    """An application that is on all of its targets anyway cannot move to another one."""
+    is_divided = app.differences.replicas.division is overrides.Division.DIVIDED
+    if app.failover is not None and not app.spread and not is_divided:
+        text = "nothing can move: every cluster of the targets has all replicas"
+        hint = "add placement.spread, or write division: Divided under placement.replicas"
+        yield ("spec", "placement", "failover"), text, hint, _WARNING
+
+
+def _without_strategy(
+    app: applications.Application, targets: tuple[fleets.Cluster, ...]
+) -> Iterator[_Finding]:
+    if not app.strategies:
+        return
+    active = [target for target in targets if not eligibility.exclusion_reason(app, target)]
+    assigned = cluster_strategies.assign(app, active)
+    taken = {name for members in assigned.values() for name in members}
+    left = [each.name for each in active if each.name not in taken]
+    if left:
+        hint = "add a last strategy without targets, or limit the application's own targets"
+        yield cluster_strategies.PATH, f"no strategy matches {_names(left)}", hint, _ERROR
+    for i, each in enumerate(app.strategies):
+        if not assigned[each.name]:
+            text = f"no cluster is left for the strategy {each.name}"
+            yield (*cluster_strategies.PATH, i), text, "", _WARNING
+        own = (step for step in app.pipeline if step.strategy == each.name and step.targets)
+        for step in own:
+            yield from _outside(app, step, assigned[each.name])
+
+
+def _outside(
+    app: applications.Application, step: pipelines.Stage, members: tuple[str, ...]
+) -> Iterator[_Finding]:
+    """A stage's own limit cannot reach clusters that have another strategy."""
+    if members and not set(members).intersection(step.targets):
+        path = (*cluster_strategies.where(app, step), "with", "multiTargets")
+        text = f"no cluster is left here: limited to {_names(step.targets)}"
+        yield path, text, f"the clusters of {step.strategy} are {_names(members)}", _ERROR
+
+
+def _empty_stages(
+    app: applications.Application,
+    clusters: fleets.Fleet,
+    targets: tuple[fleets.Cluster, ...],
+    base: yaml.Path,
+) -> Iterator[_Finding]:
+    active = {target.name for target in targets if not eligibility.exclusion_reason(app, target)}
+    for path, names in _limits(app, base):
+        gone = [name for name in names if name in clusters.names and name not in active]
+        if gone and not active.intersection(names):
+            text = f"no cluster is left here: limited to {_names(names)}"
+            yield path, text, f"the targets are {_names(sorted(active))}", _ERROR
+        elif gone:
+            text = f"{_names(gone)} is not among the targets of this run"
+            yield path, text, "", _WARNING
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _where(document: yaml.Document | None, path: yaml.Path) -> errors.Location:
+    return document.where(path) if document else errors.Location(path=yaml.dotted(path))

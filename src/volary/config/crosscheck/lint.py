@@ -1,0 +1,174 @@
+"""Checks all application and fleet files of a tree at once (``volary lint``)."""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from volary.config.application import application_files
+from volary.config.crosscheck import fleet_checks
+from volary.config.dialects.karmada import policies
+from volary.config.fleet import fleet_files
+from volary.config.server import settings_files
+from volary.config.stages import analysis_templates
+from volary.model import errors, metric_providers
+from volary.model.fleet import fleets
+
+_OURS = re.compile(r"^apiVersion\s*:\s*[\"']?volary\.dev/", re.MULTILINE)
+
+
+def check(
+    files: Mapping[str, str], clusters: fleets.Fleet | None = None, *, anchored: bool = False
+) -> tuple[errors.Problem, ...]:
+    """Return every problem, sorted by file and line.
+
+    Args:
+        files: Text by path, with forward slashes; files that are neither application
+            nor fleet files by their name are passed over, but for fleets and settings of a
+            server by their kind, and Canaries and Karmada's policies in directories without
+            an application file.
+        clusters: The fleet to compare applications with; None: only the files.
+        anchored: The paths start at the root of the repository, so that paths leading
+            out of it can be told.
+    """
+    found: list[errors.Problem] = []
+    described = _application_files(files)
+    providers = _providers(files)
+    for path, text in files.items():
+        if path in described:
+            found += _application(path, files, clusters, providers, anchored=anchored)
+        elif _is_fleet(path, text):
+            found += fleet_files.parse(text, file=path).problems
+        elif _is_of_kind("Controller", text):
+            found += settings_files.parse(text, file=path).problems
+    found += _same_names(files)
+    found += [
+        problem for problem in analysis_templates.load(files).problems if problem not in found
+    ]
+    return tuple(sorted(found, key=_position))
+
+
+def is_checked(path: str, files: Mapping[str, str]) -> bool:
+    """Say whether `check` has anything to say about a file."""
+    is_own = _is_fleet(path, files[path]) or _is_of_kind("Controller", files[path])
+    return is_own or path in _application_files(files) or analysis_templates.is_template_path(path)
+
+
+def _is_fleet(path: str, text: str) -> bool:
+    return fleet_files.is_file_name(path) or _is_of_kind("Fleet", text)
+
+
+def _is_of_kind(kind: str, text: str) -> bool:
+    """Say whether a file is of one of our kinds, at a glance."""
+    found = re.search(rf"^kind\s*:\s*[\"']?{kind}\b", text, re.MULTILINE)
+    return found is not None and _OURS.search(text) is not None
+
+
+def _application_files(files: Mapping[str, str]) -> list[str]:
+    """Return the paths of the application files, in order."""
+    named = {path for path in files if application_files.is_file_name(path)}
+    found = {*named, *_by_content(files, named, application_files.is_canary)}
+    first: dict[str, str] = {}
+    for path in sorted(_by_content(files, found, policies.has_propagation_policy)):
+        above, last = posixpath.split(posixpath.dirname(path))
+        belongs = last == policies.DIRECTORY and above in map(posixpath.dirname, found)
+        if not belongs:
+            first.setdefault(posixpath.dirname(path), path)
+    return sorted({*found, *first.values()})
+
+
+def _by_content(
+    files: Mapping[str, str], described: Iterable[str], is_meant: Callable[[str], bool]
+) -> list[str]:
+    """Return files known by their text, in directories without one of `described`."""
+    directories = set(map(posixpath.dirname, described))
+    return [
+        path
+        for path, text in files.items()
+        if application_files.is_yaml_name(path)
+        and posixpath.dirname(path) not in directories
+        and is_meant(text)
+    ]
+
+
+def _providers(files: Mapping[str, str]) -> tuple[metric_providers.Provider, ...]:
+    """Return the providers of the tree's fleet file; none when there is not just one."""
+    named = [path for path in files if fleet_files.is_file_name(path)]
+    found = fleet_files.parse(files[named[0]], file=named[0]).fleet if len(named) == 1 else None
+    return found.providers if found else ()
+
+
+def _application(
+    path: str,
+    files: Mapping[str, str],
+    clusters: fleets.Fleet | None,
+    providers: Sequence[metric_providers.Provider],
+    *,
+    anchored: bool,
+) -> tuple[errors.Problem, ...]:
+    loaded = _load(path, files, directory=posixpath.dirname(path) if anchored else None)
+    if loaded.application is None:
+        return loaded.problems
+    if clusters is None:
+        told = fleet_checks.against_providers(
+            loaded.application, providers, document=loaded.document
+        )
+        return (*loaded.problems, *told)
+    compared = fleet_checks.against_fleet(
+        loaded.application, clusters, document=loaded.document, base=loaded.base
+    )
+    return (*loaded.problems, *compared)
+
+
+def load_applications(files: Mapping[str, str]) -> Mapping[str, application_files.Loaded]:
+    """Return the application files among `files`, read as `check` reads them, by path."""
+    return {path: _load(path, files, directory=None) for path in _application_files(files)}
+
+
+def _same_names(files: Mapping[str, str]) -> list[errors.Problem]:
+    """Two applications with one name would prune each other's objects."""
+    first: dict[str, str] = {}
+    found: list[errors.Problem] = []
+    for path in _application_files(files):
+        loaded = _load(path, files, directory=None)
+        if loaded.application is None:
+            continue
+        name = loaded.application.name
+        if name in first:
+            message = f"the application {name} is also described by {first[name]}"
+            hint = "give each application its own name"
+            found.append(errors.Problem(message, errors.Location(path), hint))
+        first.setdefault(name, path)
+    return found
+
+
+def _load(
+    path: str, files: Mapping[str, str], *, directory: str | None
+) -> application_files.Loaded:
+    own = posixpath.dirname(path)
+    beside = {
+        each: text
+        for each, text in files.items()
+        if analysis_templates.is_template_path(each)
+        or (
+            each != path
+            and not application_files.is_file_name(each)
+            and posixpath.dirname(each) in (own, posixpath.join(own, policies.DIRECTORY))
+            and application_files.is_yaml_name(each)
+        )
+    }
+    return application_files.parse(
+        files[path],
+        file=path,
+        default_name=default_name(path),
+        directory=directory,
+        neighbours=beside,
+    )
+
+
+def default_name(path: str) -> str:
+    """Return the name an application gets from the place of its file: its directory's name."""
+    return posixpath.basename(posixpath.dirname(path)) or "application"
+
+
+def _position(each: errors.Problem) -> tuple[str, int, str, str]:
+    return each.where.file, each.where.line, each.where.path, each.message

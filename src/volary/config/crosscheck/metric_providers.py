@@ -1,0 +1,153 @@
+"""The metrics of an application compared with the systems there are to be asked."""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from volary.config.application import cluster_strategies
+from volary.config.decoding import readings, values
+from volary.config.stages import http_queries
+from volary.config.text import yaml
+from volary.model import analysis, applications, errors, metric_providers
+from volary.model.fleet import fleets
+from volary.model.pipeline import pipelines
+
+Finding = tuple[yaml.Path, str, str, errors.Severity]
+_ERROR, _WARNING = errors.Severity.ERROR, errors.Severity.WARNING
+#: A rate needs two samples in its range; a shorter one often has but one.
+_SCRAPES = 2
+#: A range of PromQL, or the first part of a subquery's.
+_RANGE = re.compile(r"\[\s*(?:\{\{\s*(interval)\s*\}\}|([0-9a-z]+))\s*[:\]]")
+_HINT = "list it in analysisProviders of the fleet file or of the controller's settings"
+
+
+_LONGER = (
+    "write a longer interval, such as 1m, or say scrapeInterval in the provider's config when it "
+    "looks more often"
+)
+
+
+def findings(app: applications.Application, clusters: fleets.Fleet) -> Iterator[Finding]:
+    """Yield every metric that nobody can be asked for.
+
+    Without any provider it is a warning: the metrics are inconclusive then, which is not passed
+    over either.
+    """
+    for where, rule in _all_rules(app):
+        found = _problem(rule, clusters.providers)
+        if found is not None:
+            message, hint, severity = found
+            yield (*where, "provider"), f"{rule.name}: {message}", hint, severity
+    yield from provider_findings(app, clusters.providers)
+
+
+def provider_findings(
+    app: applications.Application, providers: Sequence[metric_providers.Provider]
+) -> Iterator[Finding]:
+    """Yield what the systems that are asked would not, or hardly, answer."""
+    yield from _scrapes(app, providers)
+    for where, rule in _all_rules(app):
+        for asked in _providers_of_metric(rule, providers):
+            options = asked.options
+            if not isinstance(options, metric_providers.HttpOptions):
+                continue
+            for name, fault in http_queries.refused_by_provider(rule, may_post=options.may_post):
+                message = f"{rule.name}: {asked.name} is not asked: {fault.message}"
+                yield (*where, name), message, fault.hint, _ERROR
+
+
+def _providers_of_metric(
+    rule: analysis.Rule, providers: Sequence[metric_providers.Provider]
+) -> Sequence[metric_providers.Provider]:
+    """Return the system that is asked; nothing where that cannot be said."""
+    found = [one for one in providers if rule.provider in ("", one.name)]
+    return found[:1] if rule.provider or len(providers) == 1 else ()
+
+
+def _scrapes(
+    app: applications.Application, providers: Sequence[metric_providers.Provider]
+) -> Iterator[Finding]:
+    """Yield every metric whose range is too short for how often its Prometheus looks at pods."""
+    for where, rule in _all_rules(app):
+        for one in _providers_of_metric(rule, providers):
+            if message := _too_short(rule, one):
+                yield (*where, "interval"), f"{rule.name}: {message}", _LONGER, _WARNING
+
+
+def _all_rules(app: applications.Application) -> Iterator[tuple[yaml.Path, analysis.Rule]]:
+    """Yield every metric with where it is written: in stages, and at the end of waves."""
+    for each in app.pipeline:
+        for path, rule in _rules(each):
+            yield (*cluster_strategies.where(app, each), *path), rule
+    for place, wave in enumerate(app.waves.waves):
+        for number, rule in enumerate(wave.gate.analysis.metrics if wave.gate.analysis else ()):
+            at = ("spec", "waves", place, "gate", "analysis", "metrics", number)
+            yield at, rule
+
+
+def _too_short(rule: analysis.Rule, asked: metric_providers.Provider) -> str:
+    """Return why a metric may find nothing; empty when it looks back far enough."""
+    options = asked.options
+    if not isinstance(options, metric_providers.PrometheusOptions):
+        return ""
+    scrape = options.scrape_interval
+    found = [each for each in _ranges(rule) if each < _SCRAPES * scrape]
+    if not found:
+        return ""
+    looked, between = (f"{each.total_seconds():g}s" for each in (min(found), scrape))
+    return (
+        f"looks back on {looked} and may find nothing: {asked.name} is taken to look at pods every "
+        f"{between}, and a rate needs {_SCRAPES} of its looks"
+    )
+
+
+def _ranges(rule: analysis.Rule) -> Iterator[timedelta]:
+    """Yield how far the queries of a metric look back; nothing for one that takes what is now."""
+    if rule.built_in:
+        yield rule.interval
+        return
+    for by_name, written in _RANGE.findall(f"{rule.query} {rule.total_query}"):
+        if by_name:
+            yield rule.interval
+            continue
+        try:
+            yield values.duration(written)
+        except ValueError:
+            continue
+
+
+def _rules(each: pipelines.Stage) -> Iterator[tuple[yaml.Path, analysis.Rule]]:
+    """Yield the metrics of a stage with the path of each."""
+    options = each.options
+    lists: dict[yaml.Path, tuple[analysis.Rule, ...]] = {}
+    if isinstance(options, pipelines.AnalysisOptions | pipelines.ProgressiveTrafficOptions):
+        lists[("with", "metrics")] = options.metrics
+    elif isinstance(options, pipelines.BlueGreenOptions):
+        for name, checks in (
+            ("prePromotion", options.pre_promotion),
+            ("postPromotion", options.post_promotion),
+        ):
+            lists[("with", name, "metrics")] = checks.metrics if checks else ()
+    if each.beside is not None:
+        lists[("analysis", "metrics")] = each.beside.metrics
+    for path, rules in lists.items():
+        yield from (((*path, i), rule) for i, rule in enumerate(rules))
+
+
+def _problem(
+    rule: analysis.Rule, providers: tuple[metric_providers.Provider, ...]
+) -> tuple[str, str, errors.Severity] | None:
+    if not providers:
+        return "there is nobody to ask, no analysisProviders are listed", _HINT, _WARNING
+    names = [provider.name for provider in providers]
+    if not rule.provider and len(providers) > 1:
+        hint = f"write provider: {' or '.join(names)}"
+        return "names no provider, and there are several", hint, _ERROR
+    found = [provider for provider in providers if rule.provider in ("", provider.name)]
+    if not found:
+        message = f"there is no provider {rule.provider}"
+        return message, readings.did_you_mean(rule.provider, names), _ERROR
+    if rule.built_in and found[0].type is not metric_providers.ProviderType.PROMETHEUS:
+        message = f"is built in for Prometheus only, and {found[0].name} is {found[0].type.value}"
+        return message, "write its query", _ERROR
+    return None

@@ -1,0 +1,98 @@
+"""Which propagation policy is for which object, by Karmada's order of policies."""
+
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from volary.config.dialects.karmada import affinities, policies, schema
+from volary.config.text import yaml
+
+Propagation = policies.Policy[schema.PropagationPolicy]
+#: Karmada sends these where what needs them goes, without a policy of their own.
+_BY_ITSELF = ("Namespace",)
+#: What ``propagateDeps`` may send along.
+_DEPENDENCIES = (
+    "ConfigMap",
+    "Secret",
+    "PersistentVolumeClaim",
+    "ServiceAccount",
+    "Service",
+    "EndpointSlice",
+)
+_OWN = ("volary.dev/", "pipecd.dev/", "flagger.app/", "kustomize.config.k8s.io/")
+_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyMatches:
+    """Who is for what."""
+
+    #: Policies that are for something, with what they are for.
+    claimed: Sequence[tuple[Propagation, Sequence[yaml.Document]]]
+    #: Objects that no policy is for.
+    unclaimed: Sequence[yaml.Document]
+
+
+def manifests(documents: Iterable[yaml.Document], directory: str) -> list[yaml.Document] | None:
+    """Return the objects among the documents of a directory.
+
+    None when files are not what is deployed, but something is built from them.
+    """
+    found = []
+    for document in documents:
+        if posixpath.basename(document.file) in _KUSTOMIZATIONS:
+            return None
+        if posixpath.basename(document.file) == "Chart.yaml":
+            return None
+        if posixpath.dirname(document.file) == directory and _is_object(document):
+            found.append(document)
+    return found
+
+
+def _is_object(document: yaml.Document) -> bool:
+    value = document.value
+    version = policies.text(value, "apiVersion")
+    ours = version.startswith(_OWN) or policies.is_policy(document)
+    return bool(version and policies.text(value, "kind")) and not ours
+
+
+def match_policies(objects: Sequence[yaml.Document], found: Sequence[Propagation]) -> PolicyMatches:
+    """Return which policy is for which object.
+
+    Those with a namespace come first; then the higher priority, the more exact selector, and the
+    name that sorts first (Karmada: the order in which policies claim a template).
+    """
+    claimed: dict[int, list[yaml.Document]] = {}
+    unclaimed = []
+    for each in objects:
+        best = min(
+            (i for i in range(len(found)) if _strength(found[i], each.value)),
+            key=lambda i: _precedence(found[i], each.value),
+            default=None,
+        )
+        if best is not None:
+            claimed.setdefault(best, []).append(each)
+        elif not _is_dependency(each.value, found):
+            unclaimed.append(each)
+    return PolicyMatches([(found[i], claimed[i]) for i in sorted(claimed)], unclaimed)
+
+
+def _strength(policy: Propagation, body: Mapping[str, Any]) -> affinities.Strength:
+    return max(
+        affinities.selects(resource_selector, body, policy.namespace)
+        for resource_selector in policy.read.spec.resource_selectors
+    )
+
+
+def _precedence(policy: Propagation, body: Mapping[str, Any]) -> tuple[bool, int, int, str]:
+    strength = _strength(policy, body)
+    return policy.is_for_all_namespaces, -policy.read.spec.priority, -strength, policy.name
+
+
+def _is_dependency(body: Mapping[str, Any], found: Sequence[Propagation]) -> bool:
+    kind = body.get("kind")
+    if kind in _BY_ITSELF:
+        return True
+    along = any(each.read.spec.propagate_deps or each.read.spec.association for each in found)
+    return along and kind in _DEPENDENCIES

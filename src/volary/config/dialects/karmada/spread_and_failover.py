@@ -1,0 +1,118 @@
+"""From ``spreadConstraints`` and ``failover`` to ``placement``: how it is spread, when it moves."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from volary.config.dialects import drafts
+from volary.config.dialects.karmada import policy_matching, schema
+from volary.config.text import yaml
+
+_SPREAD: yaml.Path = ("spec", "placement", "spread")
+_CONSTRAINTS: yaml.Path = ("spec", "placement", "spreadConstraints")
+_MOVES: yaml.Path = ("spec", "placement", "failover")
+_FAILOVER: yaml.Path = ("spec", "failover")
+#: The older spellings, and ours.
+_PURGES = {"Graciously": "Gracefully", "Immediately": "Directly"}
+
+
+def translate(made: drafts.Draft, found: Sequence[policy_matching.Propagation]) -> None:
+    """Write how the application is spread, and when it moves; its objects go together."""
+    first = found[0]
+    spread, moves = _spread(first), _failover(first)
+    for each in found:
+        for path, wanted, own in (
+            (_CONSTRAINTS, spread, _spread(each)),
+            (_FAILOVER, moves, _failover(each)),
+        ):
+            if own != wanted:
+                each.reading.error(
+                    path,
+                    f"{each.title} says something else than {first.title}, but an application is"
+                    " on the same clusters with all of its objects",
+                    "put the objects of each placement into a directory of their own",
+                )
+    _check(first)
+    if spread:
+        made.put(_SPREAD, spread, first.reading.where(_CONSTRAINTS))
+    if moves:
+        made.put(_MOVES, moves, first.reading.where(_FAILOVER))
+
+
+def _spread(policy: policy_matching.Propagation) -> list[dict[str, Any]]:
+    if _is_by_static_weight(policy):
+        return []
+    return [
+        _constraint(spread_constraint)
+        for spread_constraint in policy.read.spec.placement.spread_constraints
+    ]
+
+
+def _constraint(read: schema.SpreadConstraint) -> dict[str, Any]:
+    found: dict[str, Any] = {"minGroups": read.min_groups or 1}
+    if read.spread_by_label:
+        found["byLabel"] = read.spread_by_label
+    else:
+        found["by"] = read.spread_by_field or "cluster"
+    return {**found, "maxGroups": read.max_groups} if read.max_groups else found
+
+
+def _is_by_static_weight(policy: policy_matching.Propagation) -> bool:
+    """Say whether spread constraints have no effect (Karmada: shouldIgnoreSpreadConstraint)."""
+    read = policy.read.spec.placement.replica_scheduling
+    if read is None or read.replica_scheduling_type != "Divided":
+        return False
+    if read.replica_division_preference == "Aggregated":
+        return False
+    return read.weight_preference is None or not read.weight_preference.dynamic_weight
+
+
+def _check(policy: policy_matching.Propagation) -> None:
+    constraints = policy.read.spec.placement.spread_constraints
+    for place, each in enumerate(constraints):
+        if each.spread_by_field and each.spread_by_label:
+            message = "spreadByField and spreadByLabel are both given"
+            policy.reading.error((*_CONSTRAINTS, place), message, "keep one of them")
+    if constraints and _is_by_static_weight(policy):
+        message = "has no effect with static weights, in Karmada neither"
+        policy.reading.warn(_CONSTRAINTS, message, "remove it")
+    read = policy.read.spec.failover
+    if read is not None and read.cluster is not None and read.cluster.decision_conditions:
+        policy.reading.error(
+            (*_FAILOVER, "cluster", "decisionConditions"),
+            "has no effect: a taint is tolerated for as long as a toleration says",
+            "write tolerationSeconds of a clusterToleration",
+        )
+    for key, behaviour in (
+        ("application", read and read.application),
+        ("cluster", read and read.cluster),
+    ):
+        if behaviour and behaviour.state_preservation:
+            policy.reading.error(
+                (*_FAILOVER, key, "statePreservation"),
+                "values of the old status are not brought to the new copy",
+                "remove it if the application does without",
+            )
+
+
+def _failover(policy: policy_matching.Propagation) -> dict[str, Any]:
+    read = policy.read.spec.failover
+    if read is None:
+        return {}
+    found: dict[str, Any] = {}
+    if read.application is not None:
+        conditions = read.application.decision_conditions
+        seconds = 300 if conditions is None else conditions.toleration_seconds
+        found["application"] = _behaviour(read.application, 300 if seconds is None else seconds)
+    if read.cluster is not None:
+        # What no toleration is about is not put up with at all.
+        found["cluster"] = _behaviour(read.cluster, 0)
+    return found
+
+
+def _behaviour(read: schema.FailoverBehaviour, toleration: int) -> dict[str, Any]:
+    found: dict[str, Any] = {"toleration": f"{toleration}s"}
+    if read.purge_mode:
+        found["purge"] = _PURGES.get(read.purge_mode, read.purge_mode)
+    if read.grace_period_seconds is not None:
+        found["gracePeriod"] = f"{read.grace_period_seconds}s"
+    return found

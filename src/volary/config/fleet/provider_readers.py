@@ -1,0 +1,333 @@
+"""Reads `analysisProviders` into the model, and says what is wrong with them."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import TypeVar, cast
+from urllib import parse
+
+from volary.config.decoding import file_paths, readings
+from volary.config.fleet import provider_sections
+from volary.config.text import json_paths, yaml
+from volary.model import metric_providers
+
+AT: yaml.Path = ("analysisProviders",)
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_LONGEST_SHARE = timedelta(minutes=5)
+_OWN_ADDRESSES = {
+    metric_providers.ProviderType.DATADOG: "https://api.datadoghq.com",
+    metric_providers.ProviderType.NEW_RELIC: "https://api.newrelic.com",
+}
+_INSIGHTS = "https://insights-api.newrelic.com"
+#: Headers that hold secrets wherever they are used.
+_SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key"})
+
+C = TypeVar("C", bound=provider_sections.Connection)
+
+
+def convert(
+    reading: readings.Reading,
+    read: Sequence[provider_sections.ProviderEntry],
+    directory: str,
+    clusters: Sequence[str] | None = None,
+    at: yaml.Path = AT,
+) -> tuple[metric_providers.Provider, ...]:
+    """Return the providers; problems are noted.
+
+    Args:
+        reading: The file.
+        read: The entries.
+        directory: Where the file is; relative paths start there.
+        clusters: Names of the fleet's; None: they are not known here.
+        at: Path of the list.
+    """
+    found: list[metric_providers.Provider] = []
+    for i, each in enumerate(read):
+        if any(each.name == other.name for other in read[:i]):
+            reading.error((*at, i, "name"), f"the provider {each.name} is listed twice")
+        made = convert_one(reading, each, directory, (*at, i), clusters)
+        if made is not None:
+            found.append(made)
+    return tuple(found)
+
+
+def convert_one(
+    reading: readings.Reading,
+    read: provider_sections.ProviderEntry,
+    directory: str,
+    at: yaml.Path,
+    clusters: Sequence[str] | None = None,
+) -> metric_providers.Provider | None:
+    """Return a provider; None when its `config` cannot be read, which is noted."""
+    here = (*at, "config")
+    config = reading.read(provider_sections.CONFIGS[read.type], read.config, here)
+    if config is None:
+        return None
+    place = _Place(reading, directory, here)
+    options = _OPTIONS[read.type](place, config)
+    access = _access(place, read.type, config)
+    unknown = [name for name in config.addresses if clusters is not None and name not in clusters]
+    for name in unknown:
+        hint = readings.did_you_mean(name, clusters or ())
+        place.error(("addresses", name), f"the fleet has no cluster {name}", hint)
+    if not timedelta(0) <= config.share <= _LONGEST_SHARE:
+        place.error(("share",), "must be at most 5m")
+    return metric_providers.Provider(
+        name=read.name,
+        type=read.type,
+        access=access,
+        options=options,
+        points=config.points,
+        concurrency=config.max_concurrency,
+        share=config.share,
+    )
+
+
+class _Place:
+    """A `config` in its file."""
+
+    def __init__(self, reading: readings.Reading, directory: str, at: yaml.Path) -> None:
+        self._reading, self._directory, self._at = reading, directory, at
+
+    def error(self, path: yaml.Path, message: str, hint: str = "") -> None:
+        self._reading.error((*self._at, *path), message, hint)
+
+    def file(self, path: str) -> str:
+        return file_paths.resolve(path, self._directory) if path else ""
+
+    def secret(
+        self,
+        config: provider_sections.Connection,
+        name: str,
+        *,
+        default: str = "",
+        required: bool = False,
+    ) -> metric_providers.Secret:
+        """Return where a secret is, by its name as in ``apiKey``."""
+        snake = re.sub(r"([A-Z])", lambda found: f"_{found[1].lower()}", name)
+        file: str = getattr(config, f"{snake}_file")
+        variable: str = getattr(config, f"{snake}_env")
+        if file and variable:
+            self.error((f"{name}Env",), f"{name}File and {name}Env are both given", "keep one")
+        if not file and not variable:
+            if required and not default:
+                self.error((f"{name}File",), "is required", f"or write {name}Env")
+            return metric_providers.Secret(variable=default)
+        return metric_providers.Secret(self.file(file), "" if file else variable)
+
+
+def _access(
+    place: _Place, kind: metric_providers.ProviderType, config: provider_sections.Connection
+) -> metric_providers.Access:
+    address = config.address or _own_address(kind, config)
+    if not address:
+        place.error(("address",), "is required", "write http://prometheus.monitoring:9090")
+    written: dict[yaml.Path, str] = {("address",): config.address}
+    written |= {("addresses", name): each for name, each in config.addresses.items()}
+    for path, text in written.items():
+        if wrong := _wrong_address(text):
+            place.error(path, wrong)
+    token = place.secret(config, "token")
+    username, password = place.secret(config, "username"), place.secret(config, "password")
+    _check_credentials(place, kind, config, (token, username, password))
+    speaks_bearer = kind not in (
+        metric_providers.ProviderType.INFLUXDB,
+        metric_providers.ProviderType.DYNATRACE,
+    )
+    return metric_providers.Access(
+        address=address.rstrip("/"),
+        addresses={name: each.rstrip("/") for name, each in config.addresses.items()},
+        username=username,
+        literal_username=config.username,
+        password=password,
+        token=token if speaks_bearer else metric_providers.Secret(),
+        headers=_headers(place, config),
+        secret_headers=_secret_headers(place, config),
+        tls=_tls(place, config.tls),
+    )
+
+
+def _own_address(kind: metric_providers.ProviderType, config: provider_sections.Connection) -> str:
+    if isinstance(config, provider_sections.CloudWatchConfig):
+        ending = ".cn" if config.region.startswith("cn-") else ""
+        return f"https://monitoring.{config.region}.amazonaws.com{ending}"
+    if isinstance(config, provider_sections.NewRelicConfig) and config.api == "insights":
+        return _INSIGHTS
+    return _OWN_ADDRESSES.get(kind, "")
+
+
+def _wrong_address(text: str) -> str:
+    """Return what is wrong with an address; it is not repeated, for it may hold a password."""
+    if not text:
+        return ""
+    try:
+        found = parse.urlsplit(text.replace(metric_providers.CLUSTER, "cluster"))
+        port = found.port
+    except ValueError:
+        return "is not an address"
+    if found.scheme not in ("http", "https") or not found.hostname or port == 0:
+        return "must be an address with https:// or http://"
+    if "@" in found.netloc:
+        return "must not have a user or password in it; write username and passwordFile"
+    if found.query or found.fragment or any(each.isspace() for each in text):
+        return "must end with its path"
+    return ""
+
+
+def _check_credentials(
+    place: _Place,
+    kind: metric_providers.ProviderType,
+    config: provider_sections.Connection,
+    secrets: tuple[metric_providers.Secret, metric_providers.Secret, metric_providers.Secret],
+) -> None:
+    token, username, password = secrets
+    if config.username and username:
+        place.error(("username",), "is given twice", "keep username, usernameFile or usernameEnv")
+    if bool(config.username or username) != bool(password):
+        place.error(("passwordFile",), "a user name and a password go together")
+    if token and password:
+        place.error(("tokenFile",), "a token and a password are both given", "keep one")
+    own_proof = (
+        metric_providers.ProviderType.DATADOG,
+        metric_providers.ProviderType.CLOUDWATCH,
+        metric_providers.ProviderType.NEW_RELIC,
+    )
+    if kind in own_proof and (token or password):
+        name = "tokenFile" if token else "passwordFile"
+        place.error((name,), f"{kind.value} is asked with keys, and nothing else")
+
+
+def _headers(place: _Place, config: provider_sections.Connection) -> Mapping[str, str]:
+    found = dict(config.headers)
+    for name, value in config.headers.items():
+        path = ("headers", name)
+        if name.lower() in _SECRET_HEADERS:
+            place.error(path, "holds a secret", "write headerFiles or headerEnv, or tokenFile")
+        elif not _HEADER.fullmatch(name) or any(ord(each) < ord(" ") for each in value):
+            place.error(path, "is not a header")
+    if isinstance(config, provider_sections.PrometheusConfig) and config.tenant:
+        if not _HEADER.fullmatch(config.tenant_header):
+            place.error(("tenantHeader",), "is not the name of a header")
+        if any(ord(each) < ord(" ") for each in config.tenant):
+            place.error(("tenant",), "is not the name of a tenant")
+        found[config.tenant_header] = config.tenant
+    return found
+
+
+def _secret_headers(
+    place: _Place, config: provider_sections.Connection
+) -> Mapping[str, metric_providers.Secret]:
+    found: dict[str, metric_providers.Secret] = {}
+    for field, given in (("headerFiles", config.header_files), ("headerEnv", config.header_env)):
+        for name, where in given.items():
+            path = (field, name)
+            if not _HEADER.fullmatch(name):
+                place.error(path, "is not the name of a header")
+            elif not where:
+                place.error(path, "must not be empty")
+            elif name in found or name in config.headers:
+                place.error(path, f"the header {name} is given twice", "keep one")
+            is_file = field == "headerFiles"
+            found[name] = metric_providers.Secret(
+                place.file(where) if is_file else "", "" if is_file else where
+            )
+    return found
+
+
+def _tls(place: _Place, read: provider_sections.ProviderTls) -> metric_providers.Tls:
+    if bool(read.cert_file) != bool(read.key_file):
+        place.error(("tls", "certFile"), "certFile and keyFile go together")
+    if read.insecure_skip_verify and read.ca_file:
+        message = "no certificate is looked at, so caFile has no effect"
+        place.error(("tls", "insecureSkipVerify"), message, "keep caFile")
+    return metric_providers.Tls(
+        authority_file=place.file(read.ca_file),
+        certificate_file=place.file(read.cert_file),
+        key_file=place.file(read.key_file),
+        server_name=read.server_name,
+        insecure=read.insecure_skip_verify,
+    )
+
+
+def _prometheus(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
+    read = cast("provider_sections.PrometheusConfig", config)
+    for name, label in (
+        ("clusterLabel", read.cluster_label),
+        ("namespaceLabel", read.namespace_label),
+        ("podLabel", read.pod_label),
+    ):
+        if label and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", label):
+            place.error((name,), "is not the name of a label")
+    if read.scrape_interval <= timedelta(0):
+        place.error(("scrapeInterval",), "must be more than 0")
+    return metric_providers.PrometheusOptions(
+        read.metrics,
+        read.cluster_label,
+        read.namespace_label,
+        read.pod_label,
+        read.scrape_interval,
+    )
+
+
+def _datadog(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
+    return metric_providers.DatadogOptions(
+        place.secret(config, "apiKey", required=True),
+        place.secret(config, "applicationKey", required=True),
+    )
+
+
+def _cloudwatch(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
+    read = cast("provider_sections.CloudWatchConfig", config)
+    if not re.fullmatch(r"[a-z0-9-]+", read.region):
+        place.error(("region",), "is not the name of a region", "write eu-central-1")
+    return metric_providers.CloudWatchOptions(
+        read.region,
+        place.secret(config, "accessKey", default="AWS_ACCESS_KEY_ID"),
+        place.secret(config, "secretKey", default="AWS_SECRET_ACCESS_KEY"),
+        place.secret(config, "sessionToken"),
+    )
+
+
+def _new_relic(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
+    read = cast("provider_sections.NewRelicConfig", config)
+    key = place.secret(config, "apiKey", required=True)
+    return metric_providers.NewRelicOptions(read.account, key, insights=read.api == "insights")
+
+
+def _graphite(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
+    return metric_providers.GraphiteOptions()
+
+
+def _influxdb(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
+    read = cast("provider_sections.InfluxDbConfig", config)
+    return metric_providers.InfluxDbOptions(
+        read.organization, place.secret(config, "token", required=True)
+    )
+
+
+def _dynatrace(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
+    return metric_providers.DynatraceOptions(place.secret(config, "token", required=True))
+
+
+def _http(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
+    read = cast("provider_sections.HttpConfig", config)
+    try:
+        json_paths.parse(read.json_path)
+    except ValueError as error:
+        place.error(("jsonPath",), str(error), "write $.data.value")
+    return metric_providers.HttpOptions(read.json_path, may_post=read.allow_post)
+
+
+_OPTIONS: Mapping[
+    metric_providers.ProviderType,
+    Callable[[_Place, provider_sections.Connection], metric_providers.Options],
+] = {
+    metric_providers.ProviderType.PROMETHEUS: _prometheus,
+    metric_providers.ProviderType.DATADOG: _datadog,
+    metric_providers.ProviderType.CLOUDWATCH: _cloudwatch,
+    metric_providers.ProviderType.NEW_RELIC: _new_relic,
+    metric_providers.ProviderType.GRAPHITE: _graphite,
+    metric_providers.ProviderType.INFLUXDB: _influxdb,
+    metric_providers.ProviderType.DYNATRACE: _dynatrace,
+    metric_providers.ProviderType.HTTP: _http,
+}

@@ -1,0 +1,304 @@
+"""Writes the reference pages of the files users write from their models.
+
+``python -m volary.config.generated.reference_pages application`` prints a page; a test compares the
+committed pages with what is printed.
+"""
+
+import sys
+import types
+import typing
+from collections.abc import Iterator
+from datetime import timedelta
+from enum import StrEnum
+
+from pydantic import fields
+
+from volary.config.application import application_sections, input_sections
+from volary.config.decoding import base_sections, readings, values
+from volary.config.fleet import fleet_files, provider_sections
+from volary.config.server import notification_routes, settings_sections
+from volary.config.stages import query_placeholders, stage_sections
+from volary.model.pipeline import pipelines
+from volary.model.placement import rollouts
+
+_APPLICATION = """\
+# Application file
+
+Made from the models in `src/volary/config`; change those, not this page.
+
+An application file is named `app.pipecd.yaml`, `*.pipecd.yaml` or `volary.yaml` and lies in the
+application's directory. It is written in one of these dialects, told apart by `apiVersion`:
+
+| `apiVersion` | Dialect |
+|---|---|
+| `volary.dev/v1` | Flat and strict: unknown fields, and fields of PipeCD that are not carried out yet, are errors |
+| `pipecd.dev/v1beta1` | PipeCD's schema, read by PipeCD's rules: keys in any case, zero values get the default, unknown fields are ignored. Whatever is ignored is a warning that names it |
+| `flagger.app/v1beta1` | A `Canary` of Flagger's, in a file of any name: read as the file of ours that `volary convert flagger` prints ([field by field](../how-to/coming-from-flagger.md)) |
+| `policy.karmada.io/v1alpha1` | Policies of Karmada's: what chooses clusters, divides replicas and overrides for the objects beside them ([point by point](../how-to/coming-from-karmada.md)) |
+
+In PipeCD's dialect the fields marked *Kubernetes* below stand under
+`spec.plugins.kubernetes_multicluster` (or `spec.plugins.kubernetes`), and `name` and `labels` under
+`spec`. There are no `targets`: every cluster of the fleet, or those in `input.multiTargets`.
+
+## Forms of values
+
+| Form | Written |
+|---|---|
+| duration | `30s`, `5m`, `1h30m`, `300ms`; a number is nanoseconds, as in PipeCD (below one second an error in our dialect, a warning in PipeCD's) |
+| replicas | `2`, `"2"` pods or `10%` of the workload's replicas, rounded up. `150%` is allowed, with a warning, up to `1000%`; negative numbers are errors; `0` is PipeCD's way to say the default (a warning), and an error in our dialect |
+| percentage | `10`, `"10"` or `10%`, whole, from 0 to 100 |
+| path | relative to the application's directory, with `/`, inside the repository |
+
+YAML is read as kubectl reads it (`on` and `y` are booleans, `0644` is 420); duplicate keys are errors.
+"""  # noqa: E501 (a row of a table is one line)
+
+_STAGES = """\
+## Stages
+
+A stage has the fields of `pipeline.stages[]` above; its options stand under `with`. `K8S_MULTI_*`
+means the same as `K8S_*`. `K8S_ROLLBACK` must not be listed. Unknown stages are errors in both
+dialects: passing over them in silence would be dangerous.
+
+Weights must add up to 100. In PipeCD's dialect with `method: istio`, `primary` may be left out and
+takes the rest. With `podselector` either primary or canary must be 100 and baseline 0.
+"""
+
+_NOT_YET = """\
+## Known, not carried out yet
+
+These fields of PipeCD (and of later versions) are errors in our dialect and warnings in PipeCD's.
+
+| Field | Would do |
+|---|---|
+"""
+
+_FLEET = """\
+# Fleet file
+
+Made from the models in `src/volary/config`; change those, not this page.
+
+A fleet file names the clusters and says how to reach each. `--contexts us,eu` stands for a fleet of
+contexts of the ordinary kubeconfig, and PipeCD's piped file (`kind: Piped`) is read too: the
+`deployTargets` of its Kubernetes plugins are the clusters, `kubeConfigPath` their kubeconfig.
+
+```yaml
+apiVersion: volary.dev/v1
+kind: Fleet
+clusters:
+  - name: us
+    labels: {region: us, env: prod}
+    kubeconfig: us.kubeconfig
+  - name: eu
+    labels: {region: eu, env: prod}
+    context: eu-admin
+```
+
+## Fields
+"""
+
+_PROVIDERS = """\
+## Analysis providers
+
+`analysisProviders[].config` by type. Secrets are never written into the file: every `…File` names a
+file that holds one, every `…Env` a variable of the environment; both are read for each query, so that
+new ones count at once. Of `tokenFile`, `tokenEnv` and a user name with a password, one is used. The
+controller's settings have the same list.
+"""  # noqa: E501 (as wide as the page)
+#: Lines of a table without rows, and its title.
+_EMPTY_TABLE = 4
+
+_CONTROLLER = """\
+# Controller settings
+
+Made from the models in `src/volary/config`; change those, not this page.
+
+`volary server --config volary-controller.yaml` reads this file. Relative paths start at the file's
+directory. Secrets are never written into it: every `…File` names a file that holds one, and a line
+break at its end does not count. Durations are written `30s`, `5m` or `1h30m`.
+
+The shortest file watches one repository and keeps everything beside itself:
+
+```yaml
+apiVersion: volary.dev/v1
+kind: Controller
+fleet: fleet.yaml
+repositories:
+  - name: shop
+    url: https://git.example/shop.git
+    branch: main
+```
+
+Certificates of https hosts are checked with the authorities of the system; `SSL_CERT_FILE` in the
+environment names others. Redirects are not followed: write the address they lead to. ssh needs the
+programs `git` and `ssh`.
+
+## Fields
+"""
+
+_NOTICES = """\
+## Events
+
+| Group | Events |
+|---|---|
+"""
+
+
+def application_page() -> str:
+    """Return the reference page of application files."""
+    parts = [_APPLICATION, "## Fields\n", _table("`metadata`", application_sections.Metadata)]
+    parts.append(
+        _table("`spec`", application_sections.VolarySpec, without=application_sections.Kubernetes)
+    )
+    parts.append(_table("`spec`, *Kubernetes*", application_sections.Kubernetes))
+    parts.append(_STAGES)
+    for name, model in stage_sections.BY_NAME.items():
+        parts.append(_stage(name, model))
+    parts.append(_NOT_YET + "\n".join(_later()) + "\n")
+    return "\n".join(parts)
+
+
+def fleet_page() -> str:
+    """Return the reference page of fleet files."""
+    return "\n".join([_FLEET, _table("", fleet_files.FleetFile), _PROVIDERS, *_providers()])
+
+
+def _providers() -> Iterator[str]:
+    yield _table("Every type", provider_sections.Connection)
+    for kind, model in provider_sections.CONFIGS.items():
+        own = _table(f"`type: {kind.value}`", model, without=provider_sections.Connection)
+        yield own if own.count("\n") > _EMPTY_TABLE else ""
+
+
+def controller_page() -> str:
+    """Return the reference page of the controller's settings."""
+    rows = [f"| `{group}` | {_events(group)} |" for group in notification_routes.GROUPS]
+    return "\n".join(
+        [_CONTROLLER, _table("", settings_sections.ControllerFile), _NOTICES + "\n".join(rows), ""]
+    )
+
+
+def _events(group: str) -> str:
+    return ", ".join(
+        f"`{name}`" for name in notification_routes.EVENTS if name.startswith(f"{group}_")
+    )
+
+
+def _stage(name: pipelines.StageName, model: type[base_sections.Section]) -> str:
+    intro = f"### {name}\n\n{(model.__doc__ or '').strip()}\n"
+    return f"{intro}\n{_table('', model)}" if model.model_fields else intro
+
+
+def _table(
+    title: str,
+    model: type[base_sections.Section],
+    *,
+    without: type[base_sections.Section] | None = None,
+) -> str:
+    skipped = set(without.model_fields) if without else set()
+    rows = [row for row in _rows(model, "", skipped)]
+    heading = f"### {title}\n\n" if title else ""
+    return heading + "\n".join(
+        ["| Field | Form | Default | Meaning |", "|---|---|---|---|", *rows, ""]
+    )
+
+
+def _rows(model: type[base_sections.Section], prefix: str, skipped: set[str]) -> Iterator[str]:
+    for name, info in model.model_fields.items():
+        if name in skipped:
+            continue
+        inner = readings.section_of(info.annotation)
+        is_list = typing.get_origin(info.annotation) is list
+        path = f"{prefix}{info.alias or name}{'[]' if is_list and inner else ''}"
+        form = "list of objects" if is_list and inner else "object" if inner else _form(info)
+        yield f"| `{path}` | {form} | {_default(info, inner)} | {info.description} |"
+        if inner:
+            yield from _rows(inner, f"{path}.", set())
+
+
+def _form(info: fields.FieldInfo) -> str:
+    return _name(info.annotation, info)
+
+
+def _name(annotation: object, info: fields.FieldInfo) -> str:
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        known = {id(values.RelativePath): "path", id(values.Percentage): "percentage"}
+        within = [argument for argument in arguments[1:] if isinstance(argument, fields.FieldInfo)]
+        return known.get(id(annotation)) or _name(arguments[0], within[0] if within else info)
+    if origin is list:
+        return f"list of {_name(arguments[0], info)}"
+    if origin is dict:
+        return (
+            f"map of text to {_name(arguments[1], info)}"
+            if arguments[1] is not object
+            else "object"
+        )
+    if origin is typing.Literal:
+        return " or ".join(f"`{argument}`" for argument in arguments if argument)
+    if origin in {types.UnionType, typing.Union}:
+        return " or ".join(
+            _name(argument, info) for argument in arguments if argument is not type(None)
+        )
+    return _simple(annotation, info)
+
+
+def _simple(annotation: object, info: fields.FieldInfo) -> str:
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return " or ".join(f"`{each.value}`" for each in annotation)
+    if annotation is str and any(
+        getattr(each, "func", None) is values.relative_path for each in info.metadata
+    ):
+        return "path"
+    if isinstance(annotation, type) and issubclass(annotation, base_sections.Section):
+        return "object"
+    if annotation is int:
+        return "number" if settings_sections.is_count(info.metadata) else "percentage"
+    names: dict[object, str] = {
+        str: "text",
+        bool: "boolean",
+        float: "number",
+        object: "any value",
+        timedelta: "duration",
+        pipelines.Replicas: "replicas",
+        rollouts.Share: "number or share",
+    }
+    return names[annotation]
+
+
+def _default(info: fields.FieldInfo, inner: object) -> str:
+    if info.is_required():
+        return "required"
+    value = info.default
+    if inner or info.default_factory is not None or value in ("", None):
+        return ""
+    if value == timedelta():
+        return "`0`"
+    if isinstance(value, StrEnum):
+        return f"`{value.value}`"
+    if isinstance(value, timedelta):
+        return f"`{query_placeholders.interval_text(value)}`"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _later() -> Iterator[str]:
+    models: list[tuple[str, type[base_sections.Section]]] = [
+        ("", application_sections.Spec),
+        ("input.", input_sections.Input),
+        ("input.multiTargets[].", input_sections.TargetInput),
+        ("input.multiTargets[].target.", input_sections.TargetReference),
+        ("input.helmChart.", input_sections.HelmChart),
+        ("pipeline.stages[].", stage_sections.StageEntry),
+        ("trigger.onOutOfSync.", application_sections.OnOutOfSync),
+    ]
+    for prefix, model in models:
+        yield from (f"| `{prefix}{name}` | {text} |" for name, text in model.later.items())
+
+
+_PAGES = {
+    "application": application_page,
+    "controller": controller_page,
+    "fleet": fleet_page,
+}
+
+if __name__ == "__main__":
+    sys.stdout.write(_PAGES[sys.argv[1]]())

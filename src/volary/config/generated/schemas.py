@@ -1,0 +1,86 @@
+"""JSON Schema of the files users write, for editors (``volary schema``)."""
+
+from typing import Any
+
+from pydantic import json_schema
+
+from volary.config.application import application_sections
+from volary.config.decoding import base_sections
+from volary.config.fleet import fleet_files, provider_sections
+from volary.config.server import settings_sections
+from volary.config.stages import stage_sections
+from volary.model import json
+from volary.model.pipeline import pipelines
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def application_schema() -> json.JsonObject:
+    """Return the schema of application files in either dialect.
+
+    PipeCD's dialect is described as strictly as ours, so that editors show typos
+    there too, although `lint` only warns.
+    """
+    models: list[type[base_sections.Section]] = [
+        application_sections.VolaryFile,
+        application_sections.PipecdFile,
+    ]
+    models += dict.fromkeys(stage_sections.BY_NAME.values())
+    _, schema = json_schema.models_json_schema(
+        [(model, "validation") for model in models], by_alias=True, title="Volary application"
+    )
+    definitions: dict[str, Any] = schema["$defs"]
+    for own in ("Replicas", "Share"):
+        del definitions[own]  # the models' own shapes; their written forms stand in place
+    definitions["StageEntry"]["properties"]["name"]["enum"] = _names()
+    definitions["StageEntry"]["allOf"] = [_options_of(name) for name in stage_sections.BY_NAME]
+    return {
+        "$schema": _DRAFT,
+        "title": "Volary application",
+        "type": "object",
+        "required": ["apiVersion"],
+        "if": {"properties": {"apiVersion": {"const": "pipecd.dev/v1beta1"}}},
+        "then": {"$ref": "#/$defs/PipecdFile"},
+        "else": {"$ref": "#/$defs/VolaryFile"},
+        "$defs": definitions,
+    }
+
+
+def fleet_schema() -> json.JsonObject:
+    """Return the schema of fleet files."""
+    return _with_providers(fleet_files.FleetFile, "Volary fleet")
+
+
+def controller_schema() -> json.JsonObject:
+    """Return the schema of the controller's settings."""
+    return _with_providers(settings_sections.ControllerFile, "Volary controller")
+
+
+def _with_providers(model: type[base_sections.Section], title: str) -> json.JsonObject:
+    """Return a file's schema, with the `config` of analysis providers by their type."""
+    _, schema = json_schema.models_json_schema(
+        [(each, "validation") for each in (model, *provider_sections.CONFIGS.values())],
+        by_alias=True,
+    )
+    definitions: dict[str, Any] = schema["$defs"]
+    definitions["ProviderEntry"]["allOf"] = [
+        {
+            "if": {"properties": {"type": {"const": kind.value}}},
+            "then": {"properties": {"config": {"$ref": f"#/$defs/{each.__name__}"}}},
+        }
+        for kind, each in provider_sections.CONFIGS.items()
+    ]
+    file = definitions.pop(model.__name__)
+    return {"$schema": _DRAFT, **file, "$defs": definitions, "title": title}
+
+
+def _names() -> list[str]:
+    return [form for name in stage_sections.BY_NAME for form in stage_sections.forms(name)]
+
+
+def _options_of(name: pipelines.StageName) -> json.JsonObject:
+    reference = {"$ref": f"#/$defs/{stage_sections.BY_NAME[name].__name__}"}
+    return {
+        "if": {"properties": {"name": {"enum": stage_sections.forms(name)}}},
+        "then": {"properties": {"with": reference}},
+    }

@@ -1,0 +1,177 @@
+"""Reads ``waves``: which clusters move together, and what has to hold in between."""
+
+from collections.abc import Sequence
+
+from volary.config.decoding import readings
+from volary.config.placement import wave_sections
+from volary.config.stages import analysis_rules, metric_sections, webhooks
+from volary.config.text import yaml
+from volary.model import analysis as model_analysis
+from volary.model.fleet import selectors
+from volary.model.pipeline import pipelines
+from volary.model.placement import rollouts
+
+PATH: yaml.Path = ("spec", "waves")
+_OF_CANARY = (
+    model_analysis.Strategy.CANARY_BASELINE,
+    model_analysis.Strategy.CANARY_PRIMARY,
+)
+
+
+def convert(reading: readings.Reading, read: wave_sections.InWaves) -> rollouts.Waves:
+    """Return how the application moves; problems are noted."""
+    if not read.waves:
+        _without_waves(reading)
+    waves = tuple(_wave(reading, each, (*PATH, place)) for place, each in enumerate(read.waves))
+    _check_names(reading, read.waves)
+    _check_last(reading, waves)
+    return rollouts.Waves(
+        waves,
+        rollouts.WavesOver(read.waves_over),
+        rollouts.Unmatched(read.unmatched_clusters),
+        None if read.budget is None else _budget(read.budget),
+    )
+
+
+def _without_waves(reading: readings.Reading) -> None:
+    for key in ("wavesOver", "unmatchedClusters", "budget"):
+        if reading.written(("spec", key)) is not None:
+            reading.error(("spec", key), f"{key} has no effect without waves", "add waves")
+
+
+def _wave(reading: readings.Reading, read: wave_sections.Wave, path: yaml.Path) -> rollouts.Wave:
+    if read.shuffle and read.order_by:
+        reading.error((*path, "shuffle"), "shuffle and orderBy are both given", "keep one of them")
+    for key in ("size", "maxConcurrency"):
+        given: rollouts.Share | None = read.size if key == "size" else read.max_concurrency
+        if given is not None and not given.number:
+            reading.error((*path, key), "must be more than 0")
+    if read.progress_deadline is not None and not read.progress_deadline:
+        reading.error((*path, "progressDeadline"), "must be more than 0")
+    return rollouts.Wave(
+        name=read.name,
+        selector=None
+        if read.targets is None
+        else selector(reading, read.targets, (*path, "targets")),
+        size=read.size,
+        one_per=read.one_per,
+        max_concurrency=read.max_concurrency,
+        order_by=read.order_by,
+        shuffle=read.shuffle,
+        soak=read.soak,
+        progress_deadline=read.progress_deadline,
+        budget=_budget(read.budget),
+        on_failure=read.on_failure,
+        on_unreachable=read.on_unreachable,
+        gate=_gate(reading, read.gate, (*path, "gate")),
+    )
+
+
+def selector(
+    reading: readings.Reading, read: wave_sections.ClusterSelector, path: yaml.Path
+) -> rollouts.ClusterSelector:
+    """Return which clusters are chosen; conditions that can never hold are noted."""
+    for place, each in enumerate(read.match_fields):
+        if each.key not in selectors.FIELDS:
+            at = (*path, "matchFields", place, "key")
+            hint = readings.did_you_mean(each.key, selectors.FIELDS)
+            reading.error(at, f"a cluster has no field {each.key}", hint)
+    return rollouts.ClusterSelector(
+        tuple(read.names),
+        read.match_labels,
+        requirements(reading, read.match_expressions, (*path, "matchExpressions")),
+        requirements(reading, read.match_fields, (*path, "matchFields")),
+        tuple(read.exclude),
+    )
+
+
+def requirements(
+    reading: readings.Reading, read: Sequence[wave_sections.Requirement], path: yaml.Path
+) -> tuple[rollouts.Requirement, ...]:
+    """Return conditions; those that can never hold are noted."""
+    for place, each in enumerate(read):
+        _check_values(reading, each, (*path, place))
+    return tuple(_requirement(each) for each in read)
+
+
+def _check_values(
+    reading: readings.Reading, read: wave_sections.Requirement, path: yaml.Path
+) -> None:
+    needs = read.operator in (rollouts.Operator.IN, rollouts.Operator.NOT_IN)
+    if needs and not read.values:
+        reading.error((*path, "values"), f"{read.operator.value} needs values")
+    if read.values and not needs:
+        reading.error((*path, "values"), f"{read.operator.value} takes no values")
+
+
+def _requirement(read: wave_sections.Requirement) -> rollouts.Requirement:
+    return rollouts.Requirement(read.key, read.operator, tuple(read.values))
+
+
+def _budget(read: wave_sections.Budget) -> rollouts.Budget:
+    return rollouts.Budget(read.failures, read.unreachable)
+
+
+def _gate(reading: readings.Reading, read: wave_sections.Gate, path: yaml.Path) -> rollouts.Gate:
+    webhook = _webhook(reading, read, (*path, "webhook"))
+    judged = _analysis(reading, read, (*path, "analysis"))
+    if read.approval is None:
+        return rollouts.Gate(webhook=webhook, analysis=judged)
+    names = tuple(dict.fromkeys(read.approval.approvers))
+    if read.approval.count > len(names):
+        message = f"{read.approval.count} people have to approve, but {len(names)} may"
+        reading.error((*path, "approval", "count"), message, "name more approvers")
+    if not read.approval.timeout:
+        reading.error((*path, "approval", "timeout"), "must be more than 0")
+    options = pipelines.ApprovalOptions(names, read.approval.count)
+    return rollouts.Gate(options, read.approval.timeout, webhook, judged)
+
+
+def _webhook(
+    reading: readings.Reading, read: wave_sections.Gate, path: yaml.Path
+) -> pipelines.WebhookGateOptions | None:
+    if read.webhook is None:
+        return None
+    written = reading.read(webhooks.WebhookGate, read.webhook, path)
+    return None if written is None else webhooks.convert_gate(reading, written, path)
+
+
+def _analysis(
+    reading: readings.Reading, read: wave_sections.Gate, path: yaml.Path
+) -> pipelines.AnalysisOptions | None:
+    if read.analysis is None:
+        return None
+    written = reading.read(metric_sections.Analysis, read.analysis, path)
+    if written is None:
+        return None
+    if written.multi_targets:
+        reading.error((*path, "multiTargets"), "a gate is for all clusters of its wave")
+    for place, rule in enumerate((made := analysis_rules.convert(reading, written, path)).metrics):
+        if rule.strategy in _OF_CANARY:
+            at = (*path, "metrics", place, "strategy")
+            message = f"{rule.strategy.value}: no canary runs at the end of a wave"
+            reading.error(at, message, "NOT_UPDATED compares with the clusters of later waves")
+    return made
+
+
+def _check_last(reading: readings.Reading, waves: Sequence[rollouts.Wave]) -> None:
+    """Note what the last wave would be compared with: nothing is left then."""
+    found = waves[-1].gate.analysis if waves else None
+    for place, rule in enumerate(found.metrics if found else ()):
+        if rule.strategy is model_analysis.Strategy.NOT_UPDATED:
+            at = (*PATH, len(waves) - 1, "gate", "analysis", "metrics", place, "strategy")
+            message = "NOT_UPDATED: after the last wave every cluster has the release"
+            reading.error(at, message, "use THRESHOLD or PREVIOUS there")
+
+
+def _check_names(reading: readings.Reading, waves: Sequence[wave_sections.Wave]) -> None:
+    seen: set[str] = set()
+    for place, each in enumerate(waves):
+        if each.name in seen or (each.name == "rest" and place < len(waves) - 1):
+            what = "is listed twice" if each.name in seen else "is the name of the last wave"
+            reading.error((*PATH, place, "name"), f"the wave {each.name} {what}")
+        seen.add(each.name)
+        takes_all = each.targets is None and each.size is None and not each.one_per
+        if takes_all and place < len(waves) - 1:
+            message = f"{each.name} takes every cluster, none is left for the waves below it"
+            reading.error((*PATH, place), message, "add targets, a size or onePer")

@@ -1,0 +1,316 @@
+"""Reads the controller's settings file into the model, and says everything that is wrong.
+
+What is only parsed here is carried out elsewhere: `repositories` and `applications` by
+`gitops`, everything else by `controller` and `server`.
+"""
+
+import ipaddress
+from dataclasses import dataclass
+from datetime import timedelta
+
+from volary.config.decoding import file_paths, readings
+from volary.config.fleet import provider_readers
+from volary.config.placement import wave_rules
+from volary.config.server import (
+    cluster_health_rules,
+    failover_limits,
+    notification_routes,
+    settings_sections,
+)
+from volary.config.text import git_addresses, yaml
+from volary.model import applications, errors, server_settings
+
+_STORES = ("sqlite:", "postgresql://", "postgres://")
+_SHORTEST_INTERVAL = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedController:
+    """What a settings file says and what is wrong with it."""
+
+    #: None when there is an error.
+    settings: server_settings.Settings | None
+    problems: tuple[errors.Problem, ...] = ()
+
+    def require(self) -> server_settings.Settings:
+        """Return the settings.
+
+        Raises:
+            UserError: There are errors; carries all of them.
+        """
+        if self.settings is None:
+            raise errors.UserError(*self.problems)
+        return self.settings
+
+
+def parse(text: str, *, file: str, directory: str = "") -> LoadedController:
+    """Read a settings file.
+
+    Args:
+        text: The file's text.
+        file: Its name as the user knows it, for problems.
+        directory: Where it is; relative paths start there.
+    """
+    try:
+        documents = yaml.load_all(text, file)
+    except errors.UserError as error:
+        return LoadedController(None, error.problems)
+    if len(documents) != 1 or not isinstance(documents[0].value, dict):
+        message = "a settings file has one document, an object with kind: Controller"
+        return LoadedController(None, (errors.Problem(message, errors.Location(file)),))
+    reading = readings.Reading(documents[0])
+    read = reading.read(settings_sections.ControllerFile, reading.document.value, ())
+    found = _convert(reading, read, directory) if read else None
+    problems = tuple(sorted(reading.problems, key=lambda each: each.where.line))
+    return LoadedController(None if reading.has_errors else found, problems)
+
+
+def _convert(
+    reading: readings.Reading, read: settings_sections.ControllerFile, directory: str
+) -> server_settings.Settings:
+    data = file_paths.resolve(read.data_directory, directory)
+    host, port = _listen(reading, read.listen)
+    repositories = tuple(
+        _repository(reading, each, directory, ("repositories", i))
+        for i, each in enumerate(read.repositories)
+    )
+    if not repositories:
+        reading.error(("repositories",), "no repository is watched")
+    _check_repositories(reading, repositories)
+    return server_settings.Settings(
+        fleet=file_paths.resolve(read.fleet, directory),
+        data_directory=data,
+        store=_store(reading, read.store, directory) or f"sqlite:{data}/volary.db",
+        host=host,
+        port=port,
+        tls=_tls(read.tls, directory),
+        repositories=repositories,
+        applications=_applications(reading, read),
+        supersede=read.supersede,
+        scripts=read.scripts == "allow",
+        local_webhooks=read.local_webhooks == "allow",
+        failover=failover_limits.convert(reading, read.failover),
+        cluster_health=cluster_health_rules.convert(reading, read.cluster_health),
+        retention=server_settings.Retention(
+            read.retention.runs, timedelta(days=read.retention.days)
+        ),
+        auth=_auth(reading, read.auth, directory),
+        roles=tuple(_role(reading, each, i) for i, each in enumerate(read.roles)),
+        notifications=notification_routes.convert(reading, read.notifications, directory),
+        providers=provider_readers.convert(reading, read.analysis_providers, directory),
+    )
+
+
+def _listen(reading: readings.Reading, text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    is_port = port.isascii() and port.isdigit() and int(port) < 65536 if len(port) < 6 else False
+    if not colon or not is_port or not host:
+        hint = "write 127.0.0.1:8080, or 0.0.0.0:8080 for every address"
+        reading.error(("listen",), "must be an address and a port", hint)
+        return "127.0.0.1", 8080
+    if ":" in host and not _is_address(host):
+        reading.error(("listen",), "is not an address", "write [::1]:8080")
+    return host, int(port)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _store(reading: readings.Reading, text: str, directory: str) -> str:
+    """Check the address; messages do not repeat it, for it may hold a password."""
+    if not text:
+        return ""
+    if not text.startswith(_STORES):
+        hint = "write sqlite:FILE or postgresql://USER@HOST/NAME"
+        reading.error(("store",), "is not the address of a database", hint)
+        return text
+    if text.startswith("sqlite:"):
+        # Also in the longer form, sqlite:///FILE or sqlite:////ABSOLUTE.
+        path = text.removeprefix("sqlite:").removeprefix("///")
+        return f"sqlite:{file_paths.resolve(path, directory)}"
+    return text
+
+
+def _tls(read: settings_sections.Tls | None, directory: str) -> server_settings.TlsFiles | None:
+    if read is None:
+        return None
+    certificate, key = (
+        file_paths.resolve(read.certificate, directory),
+        file_paths.resolve(read.key, directory),
+    )
+    return server_settings.TlsFiles(certificate, key)
+
+
+def _repository(
+    reading: readings.Reading,
+    read: settings_sections.RepositoryEntry,
+    directory: str,
+    at: yaml.Path,
+) -> server_settings.Repository:
+    url, kind = read.url, None
+    try:
+        kind = git_addresses.transport(url)
+        url = git_addresses.resolve(url, directory)
+    except ValueError as error:
+        reading.error((*at, "url"), str(error))
+    _check_name(reading, read, at)
+    if read.interval < _SHORTEST_INTERVAL:
+        reading.error((*at, "interval"), "must be at least one second", "write 1m")
+    for i, path in enumerate(read.paths):
+        if path == ".." or path.startswith("../"):
+            reading.error((*at, "paths", i), f"{path} leaves the repository")
+    credentials = None
+    if read.credentials is not None:
+        credentials = _credentials(reading, read.credentials, directory, (*at, "credentials"))
+    if kind is not None:
+        _check_credentials(reading, kind, credentials, at)
+    webhook = read.webhook
+    return server_settings.Repository(
+        name=read.name,
+        url=url,
+        branch=read.branch,
+        paths=tuple("" if path == "." else path for path in read.paths),
+        interval=read.interval,
+        credentials=credentials,
+        webhook=server_settings.RepositoryWebhook(
+            webhook.provider, file_paths.resolve(webhook.secret_file, directory)
+        )
+        if webhook
+        else None,
+    )
+
+
+def _check_name(
+    reading: readings.Reading, read: settings_sections.RepositoryEntry, at: yaml.Path
+) -> None:
+    if not all(char.isascii() and (char.isalnum() or char in "-_.") for char in read.name):
+        message = "must be letters, digits, dashes, dots and underscores"
+        reading.error((*at, "name"), message)
+    try:
+        git_addresses.branch(read.branch)
+    except ValueError as error:
+        reading.error((*at, "branch"), str(error))
+
+
+_FORMS: dict[frozenset[str], type[server_settings.Credentials]] = {
+    frozenset({"token_file"}): server_settings.TokenCredentials,
+    frozenset({"username", "password_file"}): server_settings.BasicCredentials,
+    frozenset({"ssh_key_file", "known_hosts_file"}): server_settings.KeyCredentials,
+}
+
+
+def _credentials(
+    reading: readings.Reading, read: settings_sections.Credentials, directory: str, at: yaml.Path
+) -> server_settings.Credentials | None:
+    given = {name: value for name, value in read.model_dump().items() if value}
+    form = _FORMS.get(frozenset(given))
+    if form is None:
+        hint = "write tokenFile; username and passwordFile; or sshKeyFile and knownHostsFile"
+        reading.error(at, "is not one complete form of credentials", hint)
+        return None
+    resolved = {
+        name: value if name == "username" else file_paths.resolve(value, directory)
+        for name, value in given.items()
+    }
+    return form(**resolved)
+
+
+def _check_credentials(
+    reading: readings.Reading,
+    kind: git_addresses.Transport,
+    given: server_settings.Credentials | None,
+    at: yaml.Path,
+) -> None:
+    has_key = isinstance(given, server_settings.KeyCredentials)
+    if kind is git_addresses.Transport.SSH and not has_key:
+        hint = "write sshKeyFile and knownHostsFile under credentials"
+        reading.error((*at, "url"), "ssh needs a key and the host keys to believe", hint)
+    elif kind is git_addresses.Transport.HTTPS and has_key:
+        hint = "write tokenFile, or username and passwordFile"
+        reading.error((*at, "credentials"), "a key is for ssh, and the address is https", hint)
+    elif kind is git_addresses.Transport.FILE and given is not None:
+        reading.error((*at, "credentials"), "a repository of this machine takes no credentials")
+
+
+def _check_repositories(
+    reading: readings.Reading, repositories: tuple[server_settings.Repository, ...]
+) -> None:
+    by_name: set[str] = set()
+    by_url: dict[str, server_settings.Repository] = {}
+    for i, each in enumerate(repositories):
+        if each.name in by_name:
+            message = f"the repository {each.name} is listed twice"
+            reading.error(("repositories", i, "name"), message)
+        by_name.add(each.name)
+        first = by_url.setdefault(each.url, each)
+        if first.credentials != each.credentials:
+            message = f"has other credentials than {first.name}, which has the same url"
+            hint = "one mirror serves both; give them the same credentials"
+            reading.error(("repositories", i, "credentials"), message, hint)
+
+
+def _applications(
+    reading: readings.Reading, read: settings_sections.ControllerFile
+) -> tuple[server_settings.ListedApplication, ...]:
+    names = [repository.name for repository in read.repositories]
+    found: dict[tuple[str, str], server_settings.ListedApplication] = {}
+    for i, each in enumerate(read.applications):
+        at: yaml.Path = ("applications", i)
+        if each.repository not in names:
+            hint = readings.did_you_mean(each.repository, names)
+            reading.error((*at, "repository"), f"no repository {each.repository} is listed", hint)
+        path = "" if each.path == "." else each.path
+        if path == ".." or path.startswith("../"):
+            reading.error((*at, "path"), f"{path} leaves the repository")
+        if (each.repository, path) in found:
+            reading.error((*at, "path"), f"{path or '.'} is listed twice")
+        if each.targets and each.targets.names and each.targets.match_labels:
+            reading.error((*at, "targets"), "names and matchLabels are both given", "keep one")
+        targets: applications.TargetSelector | None = None
+        if each.targets is not None:
+            targets = wave_rules.selector(reading, each.targets, (*at, "targets"))
+        found[each.repository, path] = server_settings.ListedApplication(
+            each.repository, path, targets
+        )
+    return tuple(found.values())
+
+
+def _auth(
+    reading: readings.Reading, read: settings_sections.Auth, directory: str
+) -> server_settings.Auth:
+    if read.oidc is None:
+        return server_settings.Auth(None, read.tokens_required)
+    oidc, at = read.oidc, ("auth", "oidc")
+    if oidc.jwks_file and oidc.jwks_url:
+        reading.error((*at, "jwksUrl"), "jwksFile and jwksUrl are both given", "keep one of them")
+    for name, url in (("issuer", oidc.issuer), ("jwksUrl", oidc.jwks_url)):
+        if url and not url.startswith("https://"):
+            reading.error((*at, name), "must be an https address")
+    if not oidc.algorithms:
+        reading.error((*at, "algorithms"), "no signature would be believed", "write RS256")
+    believed = server_settings.Oidc(
+        issuer=oidc.issuer,
+        audience=oidc.audience,
+        jwks_file=file_paths.resolve(oidc.jwks_file, directory) if oidc.jwks_file else "",
+        jwks_url=oidc.jwks_url,
+        groups_claim=oidc.groups_claim,
+        subject_claim=oidc.subject_claim,
+        algorithms=tuple(oidc.algorithms),
+    )
+    return server_settings.Auth(believed, read.tokens_required)
+
+
+def _role(
+    reading: readings.Reading, read: settings_sections.RoleBinding, index: int
+) -> server_settings.RoleBinding:
+    if bool(read.subject) == bool(read.group):
+        reading.error(("roles", index), "needs a subject or a group, one of them")
+    return server_settings.RoleBinding(
+        read.role, read.subject, read.group, read.applications.match_labels
+    )

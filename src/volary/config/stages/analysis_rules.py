@@ -1,0 +1,372 @@
+"""Reads what is to be measured and judged, and refuses what could never say anything.
+
+An analysis that would pass in silence, as PipeCD lets it (an interval longer than the
+analysis, a threshold without bounds), is an error in both dialects.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Generic, TypeVar
+from urllib import parse
+
+from volary.config.decoding import readings
+from volary.config.stages import http_queries, metric_sections, query_placeholders
+from volary.config.text import yaml
+from volary.model import analysis
+from volary.model.pipeline import pipelines
+
+#: Queries that Volary brings along; the last one counts failed requests among all.
+COUNTED = "request-errors"
+BUILT_IN = ("request-success-rate", "request-duration", COUNTED)
+
+_SHORTEST = timedelta(seconds=1)
+_LONGEST_QUERY = timedelta(minutes=5)
+_ADDRESS = re.compile(r"https?://[^\s/?#@]+([/?#]\S*)?")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_METRICS, _HTTPS = "metrics", "https"
+_LITERAL = analysis.Strategy.THRESHOLD
+#: Share of healthy releases above which a rule is worth a warning.
+_MANY_FALSE_ALARMS = 0.2
+
+Entry = TypeVar("Entry", metric_sections.Metric, metric_sections.HttpCheck)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place(Generic[Entry]):
+    """An entry, and where it is written: at its place in the stage, or in the template."""
+
+    entry: Entry
+    reading: readings.Reading
+    path: yaml.Path
+    #: What it is called when it does not say.
+    name: str
+
+
+def convert(
+    reading: readings.Reading, read: metric_sections.Analysis, path: yaml.Path
+) -> pipelines.AnalysisOptions:
+    """Return the options of ``ANALYSIS``; what is wrong with them is noted."""
+    options = replace(
+        convert_stage_analysis(reading, read, path), duration=read.duration, hold_for=read.hold_for
+    )
+    _check_unit(reading, read.duration, (*path, "duration"))
+    for rule in (*options.metrics, *(each.rule for each in options.http)):
+        first = rule.warm_up + rule.interval
+        if timedelta(0) < read.duration < first:
+            after = query_placeholders.interval_text(first)
+            message = f"{rule.name} is never judged: its first look is after {after}"
+            reading.error((*path, "duration"), message)
+    for i, rule in enumerate(options.metrics):
+        _check_false_alarms(reading, rule, read.duration, (*path, _METRICS, i))
+    return options
+
+
+def _check_false_alarms(
+    reading: readings.Reading, rule: analysis.Rule, duration: timedelta, path: yaml.Path
+) -> None:
+    """Warn where looking again and again condemns healthy releases."""
+    share = analysis.false_alarms(rule, duration)
+    if share > _MANY_FALSE_ALARMS and not rule.dry_run:
+        message = (
+            f"{rule.name}: up to {100 * share:.0f} % of healthy releases fail by chance, as each "
+            f"look may be wrong in {100 * rule.significance:g} %"
+        )
+        reading.warn(
+            path, message, "judgement: sequential keeps that chance for all looks together"
+        )
+
+
+def convert_stage_analysis(
+    reading: readings.Reading, read: metric_sections.StageAnalysis, path: yaml.Path
+) -> pipelines.AnalysisOptions:
+    """Return what is measured beside another stage; what is wrong with it is noted."""
+    if read.logs:
+        hint = "remove it, or ask the system that keeps the logs by a metric or a request"
+        reading.error((*path, "logs"), "no provider of logs is carried out", hint)
+    elif not read.metrics and not read.https:
+        reading.error(path, "nothing is measured", "add metrics or https")
+    return pipelines.AnalysisOptions(
+        duration=timedelta(0),
+        metrics=rules(reading, read.metrics, (*path, _METRICS)),
+        http=http_checks(reading, read.https, (*path, _HTTPS)),
+    )
+
+
+def rules(
+    reading: readings.Reading,
+    read: Sequence[metric_sections.Metric],
+    path: yaml.Path,
+    *,
+    interval: timedelta | None = None,
+) -> tuple[analysis.Rule, ...]:
+    """Return the rules of the metrics at `path`; what is wrong with them is noted.
+
+    Args:
+        reading: The file.
+        read: The metrics.
+        path: Of their list.
+        interval: Of metrics that name none; None: each has to.
+    """
+    found: list[analysis.Rule] = []
+    for i, each in enumerate(read):
+        place = _place(reading, metric_sections.Metric, each, _METRICS, (*path, i))
+        if place is None:
+            continue
+        arguments = dict(reading.arguments) | (each.template.app_args if each.template else {})
+        rule = replace(_rule(place, interval), arguments=arguments)
+        _check_name(reading, rule.name, (other.name for other in found), (*path, i))
+        if rule.strategy is analysis.Strategy.NOT_UPDATED and path[:2] != ("spec", "waves"):
+            message = "NOT_UPDATED is for the gate of a wave"
+            reading.error((*path, i, "strategy"), message, "write it into the wave's gate.analysis")
+        for name, wrong in query_placeholders.of_rule(rule):
+            place.reading.error((*place.path, name), wrong.message, wrong.hint)
+        for name, fault in http_queries.unsendable_fields(rule):
+            place.reading.error((*place.path, name), fault.message, fault.hint)
+        found.append(rule)
+    return tuple(found)
+
+
+def http_checks(
+    reading: readings.Reading, read: Sequence[metric_sections.HttpCheck], path: yaml.Path
+) -> tuple[analysis.HttpCheck, ...]:
+    """Return the requests at `path`; what is wrong with them is noted."""
+    found: list[analysis.HttpCheck] = []
+    for i, each in enumerate(read):
+        place = _place(reading, metric_sections.HttpCheck, each, _HTTPS, (*path, i))
+        if place is None:
+            continue
+        made = _http(place)
+        _check_name(reading, made.rule.name, (other.rule.name for other in found), (*path, i))
+        found.append(made)
+    return tuple(found)
+
+
+def _place(
+    reading: readings.Reading, kind: type[Entry], read: Entry, section: str, path: yaml.Path
+) -> _Place[Entry] | None:
+    """Return the entry that counts; None when it cannot be read, which is noted."""
+    if read.template is None:
+        return _Place(read, reading, path, f"{section}-{path[-1]}")
+    name, at = read.template.name, (*path, "template", "name")
+    shared = reading.templates
+    reading.problems += [problem for problem in shared.problems if problem not in reading.problems]
+    document = shared.document
+    if document is None or (section, name) not in shared.entries:
+        known = [each for where, each in shared.entries if where == section]
+        there = "an AnalysisTemplate in the directory .pipe of the repository would have it"
+        hint = readings.did_you_mean(name, known) if known else there
+        message = f"analysis template {name} not found despite template specified"
+        reading.error(at, message, hint)
+        return None
+    ignored = sorted(read.model_fields_set - {"template"})
+    if ignored:
+        message = f"{', '.join(ignored)} beside a template has no effect"
+        reading.lenient(path, message, "write it into the template")
+    source = readings.Reading(document, shared.dialect, reading.problems)
+    found: yaml.Path = ("spec", section, name)
+    entry = source.read(kind, source.written(found), found)
+    if entry is not None and entry.template is not None:
+        source.error((*found, "template"), "a template cannot name another one")
+        return None
+    return None if entry is None else _Place(entry, source, found, name)
+
+
+def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> analysis.Rule:
+    read, reading, path = place.entry, place.reading, place.path
+    name = read.name or place.name
+    is_built_in = not read.query and name in BUILT_IN
+    if not read.query and not is_built_in:
+        hint = f"or write a name that is built in: {', '.join(BUILT_IN)}"
+        reading.error((*path, "query"), 'missing "query" field', hint)
+    _check_times(place, given=interval)
+    _check_comparison(reading, read, path)
+    kind = _kind(reading, read, name if is_built_in else "", path)
+    return analysis.Rule(
+        name=name,
+        provider=read.provider,
+        query=read.query,
+        total_query=read.total_query,
+        kind=kind,
+        interval=read.interval or interval or timedelta(minutes=1),
+        timeout=read.timeout,
+        strategy=read.strategy,
+        expected=_range(read.expected),
+        deviation=_deviation(read),
+        ratio_limit=read.max if read.max is not None else read.min,
+        judgement=read.judgement,
+        significance=read.significance,
+        failure_limit=read.failure_limit,
+        failure_count=read.failure_count,
+        minimum_samples=read.min_samples,
+        median_per_look=read.median_per_look,
+        warm_up=read.warm_up,
+        no_data=_no_data(place, analysis.NoData.HOLD),
+        dry_run=read.dry_run,
+        decider=read.scope,
+        built_in=name if is_built_in else "",
+        canary_arguments=read.canary_args,
+        baseline_arguments=read.baseline_args,
+        primary_arguments=read.primary_args,
+    )
+
+
+def _http(place: _Place[metric_sections.HttpCheck]) -> analysis.HttpCheck:
+    read, reading, path = place.entry, place.reading, place.path
+    if not read.url:
+        reading.error((*path, "url"), "is required")
+    elif "@" in read.url.partition("://")[2].partition("/")[0]:
+        hint = "write it to headers, or let what is asked need none"
+        reading.error((*path, "url"), "must not contain a user or password", hint)
+    elif not _ADDRESS.fullmatch(read.url) or not _has_host(read.url):
+        reading.error((*path, "url"), "must be an address with https:// or http://")
+    for i, header in enumerate(read.headers):
+        is_bad = not _HEADER.fullmatch(header.key) or any(
+            ord(each) < ord(" ") for each in header.value
+        )
+        if is_bad:
+            reading.error((*path, "headers", i), "is not a header of a request")
+    _check_times(place, given=None)
+    code = float(read.expected_code)
+    rule = analysis.Rule(
+        name=read.name or place.name,
+        provider="",
+        query=f"{read.method} {read.url}",
+        interval=read.interval or timedelta(minutes=1),
+        timeout=read.timeout,
+        expected=analysis.Range(code, code),
+        failure_limit=read.failure_limit,
+        failure_count=read.failure_count,
+        no_data=_no_data(place, analysis.NoData.FAIL),
+        dry_run=read.dry_run,
+    )
+    headers = tuple((header.key, header.value) for header in read.headers)
+    return analysis.HttpCheck(rule, read.url, read.method, headers)
+
+
+def _has_host(url: str) -> bool:
+    try:
+        return bool(parse.urlsplit(url).hostname)
+    except ValueError:
+        return False
+
+
+def _no_data(place: _Place[Entry], otherwise: analysis.NoData) -> analysis.NoData:
+    """Return the policy; PipeCD's word is read too, and its danger is named."""
+    read, reading = place.entry, place.reading
+    path: yaml.Path = (*place.path, "skipOnNoData")
+    written = reading.written(path)
+    if read.no_data is not None:
+        if written is not None:
+            reading.error(path, "skipOnNoData and noData are both given", "keep noData")
+        return read.no_data
+    if written is True:
+        message = "skipOnNoData: a release whose metrics are silent passes"
+        reading.warn(path, message, "noData: hold waits for data and fails without")
+        return analysis.NoData.PASS
+    return analysis.NoData.FAIL if written is False else otherwise
+
+
+def _deviation(read: metric_sections.Metric) -> analysis.Deviation:
+    if read.max is not None:
+        return analysis.Deviation.HIGH
+    return analysis.Deviation.LOW if read.min is not None else read.deviation
+
+
+def _range(read: metric_sections.Expected | None) -> analysis.Range | None:
+    return None if read is None else analysis.Range(read.min, read.max)
+
+
+def _check_times(place: _Place[Entry], *, given: timedelta | None) -> None:
+    read, reading = place.entry, place.reading
+    path: yaml.Path = place.path
+    if read.interval is None:
+        if given is None:
+            reading.error((*path, "interval"), 'missing "interval" field')
+    else:
+        _check_unit(reading, read.interval, (*path, "interval"))
+        if timedelta(0) < read.interval < _SHORTEST:
+            reading.error((*path, "interval"), "must be at least 1s")
+    _check_unit(reading, read.timeout, (*path, "timeout"))
+    if read.timeout > _LONGEST_QUERY:
+        reading.error((*path, "timeout"), "must be at most 5m")
+
+
+def _check_unit(reading: readings.Reading, read: timedelta, path: yaml.Path) -> None:
+    """Note a duration of nothing, and numbers, which are nanoseconds in PipeCD."""
+    written = reading.written(path)
+    if isinstance(written, int | float) and written:
+        reading.error(path, f"{written} means {written} nanoseconds", f"write a unit: {written}s")
+    elif read <= timedelta(0):
+        reading.error(path, "must be more than 0")
+
+
+def _check_comparison(
+    reading: readings.Reading, read: metric_sections.Metric, path: yaml.Path
+) -> None:
+    bounds = read.expected
+    if read.strategy is _LITERAL:
+        if bounds is None or (bounds.min is None and bounds.max is None):
+            message = '"expected" is required to analyze with the THRESHOLD strategy'
+            reading.error((*path, "expected"), message, "write expected: {max: …} or {min: …}")
+        for name in ("max", "min"):
+            if getattr(read, name) is not None:
+                hint = f"write expected: {{{name}: …}}, or a strategy that compares"
+                reading.error((*path, name), "THRESHOLD compares nothing", hint)
+    elif bounds is not None:
+        message = f"expected is not looked at with {read.strategy.value}"
+        reading.lenient((*path, "expected"), message, then="it is ignored")
+    if bounds and bounds.min is not None and bounds.max is not None and bounds.min > bounds.max:
+        reading.error((*path, "expected"), "min is greater than max: no value is good")
+    if read.max is not None and read.min is not None:
+        reading.error((*path, "min"), "max and min are both given", "write two metrics")
+    elif reading.written((*path, "deviation")) and _deviation(read) is not read.deviation:
+        message = f"contradicts {'max' if read.max is not None else 'min'}"
+        reading.error((*path, "deviation"), message, "remove it")
+    _check_idle(reading, read, path)
+
+
+def _check_idle(reading: readings.Reading, read: metric_sections.Metric, path: yaml.Path) -> None:
+    """Note options that mean nothing beside the others; PipeCD's files may have them."""
+    sequential = read.judgement is analysis.Judgement.SEQUENTIAL
+    is_range = read.strategy is _LITERAL
+    for name, is_idle, why in (
+        ("deviation", is_range, "THRESHOLD compares nothing"),
+        ("significance", is_range and not sequential, "THRESHOLD goes by no chance"),
+        ("failureLimit", sequential, "a sequential judgement takes all looks together"),
+        ("failureCount", sequential, "a sequential judgement takes all looks together"),
+    ):
+        if is_idle and reading.written((*path, name)) is not None:
+            reading.lenient((*path, name), f"{name} has no effect: {why}")
+
+
+def _kind(
+    reading: readings.Reading, read: metric_sections.Metric, built_in: str, path: yaml.Path
+) -> analysis.Kind:
+    """Return what the numbers are; what does not go with it is noted."""
+    kind = analysis.Kind.PROPORTION if built_in == COUNTED else read.kind
+    if built_in and kind is not read.kind and "kind" in read.model_fields_set:
+        reading.error((*path, "kind"), f"{built_in} is a proportion", "remove it")
+    elif built_in and built_in != COUNTED and kind is not analysis.Kind.VALUE:
+        reading.error((*path, "kind"), f"{built_in} is a value", f"remove it, or measure {COUNTED}")
+    is_proportion = kind is analysis.Kind.PROPORTION
+    if is_proportion and read.query and not read.total_query:
+        reading.error((*path, "totalQuery"), "is required: what does query count events of?")
+    elif read.total_query and not is_proportion:
+        reading.error((*path, "totalQuery"), "is for kind: proportion only")
+    sequential = read.judgement is analysis.Judgement.SEQUENTIAL
+    if sequential and read.strategy is _LITERAL and kind is analysis.Kind.VALUE:
+        message = "values against a threshold have no chance of false alarm to keep"
+        reading.error((*path, "judgement"), message, "write each, or a strategy that compares")
+    is_compared = read.strategy is not _LITERAL and kind is analysis.Kind.VALUE
+    if read.median_per_look and not is_compared:
+        reading.error((*path, "medianPerLook"), "is for values that are compared")
+    return kind
+
+
+def _check_name(
+    reading: readings.Reading, name: str, others: Iterable[str], path: yaml.Path
+) -> None:
+    if name in others:
+        reading.error(path, f"two are called {name}", "give one of them another name")

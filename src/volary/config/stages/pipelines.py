@@ -1,0 +1,252 @@
+"""Turns the entries of ``pipeline.stages`` into stages, with the checks of each on its own.
+
+A stage that Volary does not know is an error in both dialects: passing over it in silence
+would be dangerous.
+"""
+
+import itertools
+from dataclasses import replace
+from datetime import timedelta
+from typing import cast
+
+from volary.config.decoding import base_sections, file_paths, readings
+from volary.config.stages import (
+    analysis_rules,
+    fleet_shares,
+    metric_sections,
+    progressive_rules,
+    progressive_sections,
+    scripts,
+    stage_sections,
+    traffic_weights,
+    webhooks,
+)
+from volary.config.text import yaml
+from volary.model import applications
+from volary.model.pipeline import pipelines, webhook
+
+#: Stages that nothing is measured beside, with what to do instead.
+_JUDGING = {
+    pipelines.StageName.ANALYSIS: "write the metrics under with",
+    pipelines.StageName.PROGRESSIVE_TRAFFIC: "write the metrics under with",
+    pipelines.StageName.BLUE_GREEN: "write prePromotion or postPromotion under with",
+    pipelines.StageName.WAIT_APPROVAL: "while people are asked no cluster is worked on: put an"
+    " ANALYSIS before it, or use K8S_WEBHOOK_GATE",
+}
+
+#: Stages after which no version runs that did not run before.
+_BEFORE = (
+    pipelines.StageName.WEBHOOK_GATE,
+    pipelines.StageName.WAIT,
+    pipelines.StageName.WAIT_APPROVAL,
+    pipelines.StageName.SCRIPT_RUN,
+)
+_NAMES = tuple(name.value for name in stage_sections.BY_NAME)
+
+
+def convert(
+    reading: readings.Reading,
+    entries: list[stage_sections.StageEntry],
+    method: applications.RoutingMethod,
+    path: yaml.Path,
+) -> tuple[pipelines.Stage, ...]:
+    """Return the stages that could be read; problems of the others are noted."""
+    found = (convert_one(reading, entry, method, (*path, i)) for i, entry in enumerate(entries))
+    return _opened(tuple(each for each in found if each is not None))
+
+
+def _opened(stages: tuple[pipelines.Stage, ...]) -> tuple[pipelines.Stage, ...]:
+    """Let the gates before anything runs ask what Flagger calls ``confirm-rollout``."""
+    before = tuple(itertools.takewhile(lambda each: each.name in _BEFORE, stages))
+    return (*map(_opening, before), *stages[len(before) :])
+
+
+def _opening(each: pipelines.Stage) -> pipelines.Stage:
+    if not isinstance(each.options, pipelines.WebhookGateOptions):
+        return each
+    asked = replace(each.options.webhook, type=webhook.WebhookType.CONFIRM_ROLLOUT)
+    return replace(each, options=replace(each.options, webhook=asked))
+
+
+def convert_one(
+    reading: readings.Reading,
+    entry: stage_sections.StageEntry,
+    method: applications.RoutingMethod,
+    path: yaml.Path,
+) -> pipelines.Stage | None:
+    """Return the stage at `path`, which ends with its index; None when it has an error."""
+    name = _name(reading, entry.name, (*path, "name"))
+    if name is None:
+        return None
+    at = (*path, "with")
+    read = reading.read(stage_sections.BY_NAME[name], entry.with_, at)
+    check_duration(reading, entry.timeout, (*path, "timeout"))
+    if read is None:
+        return None
+    converted = _options(reading, name, read, method, at)
+    if converted is None:
+        return None
+    progressive_rules.check_time(reading, converted, entry.timeout, path)
+    return pipelines.Stage(
+        name=name,
+        options=converted,
+        index=cast("int", path[-1]),
+        description=entry.desc,
+        timeout=entry.timeout,
+        targets=tuple(getattr(read, "multi_targets", ())),
+        skip_on=_skip_on(reading, entry.skip_on, (*path, "skipOn")),
+        beside=_stage_analysis(reading, name, entry, path),
+    )
+
+
+def _stage_analysis(
+    reading: readings.Reading,
+    name: pipelines.StageName,
+    entry: stage_sections.StageEntry,
+    path: yaml.Path,
+) -> pipelines.AnalysisOptions | None:
+    """Return what is measured while the stage is carried out; None: nothing."""
+    at = (*path, "analysis")
+    if entry.analysis is None:
+        return None
+    if name in _JUDGING:
+        reading.error(at, f"nothing is measured beside {name.value} this way", _JUDGING[name])
+        return None
+    read = reading.read(metric_sections.StageAnalysis, entry.analysis, at)
+    return None if read is None else analysis_rules.convert_stage_analysis(reading, read, at)
+
+
+def _skip_on(
+    reading: readings.Reading, read: stage_sections.SkipOn, path: yaml.Path
+) -> pipelines.SkipOn:
+    file_paths.check_patterns(reading, read.paths, (*path, "paths"))
+    return pipelines.SkipOn(tuple(read.commit_message_prefixes), tuple(read.paths))
+
+
+def _name(reading: readings.Reading, name: str, path: yaml.Path) -> pipelines.StageName | None:
+    canonical = stage_sections.canonical(name)
+    if canonical == pipelines.StageName.ROLLBACK:
+        hint = "remove it; planner.autoRollback decides whether failed runs are rolled back"
+        reading.error(path, f"{name} must not be listed: Volary adds it when it is needed", hint)
+    elif canonical not in _NAMES:
+        reading.error(path, f"unknown stage {name}", readings.did_you_mean(canonical, _NAMES))
+    else:
+        return pipelines.StageName(canonical)
+    return None
+
+
+def check_duration(reading: readings.Reading, read: timedelta, path: yaml.Path) -> None:
+    """Note a duration of nothing, and numbers, which are nanoseconds in PipeCD."""
+    written = reading.written(path)
+    if isinstance(written, int | float) and 0 < written < 1_000_000_000:
+        message = f"{written} means {written} nanoseconds"
+        reading.lenient(path, message, f"write a unit: {written}s")
+    elif read <= timedelta(0):
+        reading.error(path, "must be more than 0")
+
+
+def _options(
+    reading: readings.Reading,
+    name: pipelines.StageName,
+    read: base_sections.Section,
+    method: applications.RoutingMethod,
+    path: yaml.Path,
+) -> pipelines.StageOptions | None:
+    match read:
+        case stage_sections.Traffic():
+            return traffic_weights.convert(reading, read, method, path)
+        case stage_sections.PrimaryRollout():
+            return pipelines.PrimaryRolloutOptions(
+                suffix=read.suffix,
+                create_service=read.create_service,
+                add_variant_label_to_selector=read.add_variant_label_to_selector,
+                prune=read.prune,
+            )
+        case stage_sections.Sync():
+            return pipelines.SyncOptions(read.add_variant_label_to_selector, read.prune)
+        case stage_sections.BaselineRollout():
+            return _variant(reading, read, path)
+        case stage_sections.Wait() | stage_sections.WaitApproval():
+            return _waiting(reading, read, path)
+        case _:
+            return _others(reading, name, read, method, path)
+
+
+def _others(
+    reading: readings.Reading,
+    name: pipelines.StageName,
+    read: base_sections.Section,
+    method: applications.RoutingMethod,
+    path: yaml.Path,
+) -> pipelines.StageOptions | None:
+    match read:
+        case stage_sections.Clean():
+            return pipelines.CleanOptions()
+        case progressive_sections.ProgressiveTraffic():
+            return progressive_rules.convert(reading, read, method, path)
+        case progressive_sections.BlueGreen():
+            return progressive_rules.convert_blue_green(reading, read, path)
+        case webhooks.WebhookGate():
+            return webhooks.convert_gate(reading, read, path)
+        case scripts.Script():
+            return scripts.convert(reading, read, path)
+        case metric_sections.Analysis():
+            return analysis_rules.convert(reading, read, path)
+    raise AssertionError(f"no options for {name}")
+
+
+def _variant(
+    reading: readings.Reading, read: stage_sections.BaselineRollout, path: yaml.Path
+) -> pipelines.VariantRolloutOptions:
+    _check_replicas(reading, read.replicas, (*path, "replicas"))
+    replicas = read.replicas if read.replicas and read.replicas.number else None
+    fleet_shares.check_rollout(reading, read, path)
+    return pipelines.VariantRolloutOptions(
+        replicas=replicas,
+        suffix=read.suffix,
+        create_service=read.create_service,
+        patches=_patches(read.patches) if isinstance(read, stage_sections.CanaryRollout) else (),
+        of=read.of,
+        at_most=read.at_most,
+    )
+
+
+def _check_replicas(
+    reading: readings.Reading, replicas: pipelines.Replicas | None, path: yaml.Path
+) -> None:
+    written = reading.written(path)
+    if isinstance(written, float):
+        then = f"{int(written)} is used"
+        reading.lenient(path, f"{written} is not a whole number", then=then)
+    elif written is not None and (replicas is None or not replicas.number):
+        reading.lenient(path, "zero pods are not possible", then="PipeCD's default of 1 is used")
+    elif replicas and replicas.is_percentage and replicas.number > 100:
+        reading.warn(path, f"{replicas} is more pods than primary has")
+
+
+def _patches(read: list[stage_sections.Patch]) -> tuple[pipelines.Patch, ...]:
+    return tuple(
+        pipelines.Patch(
+            kind=each.target.kind,
+            name=each.target.name,
+            operations=tuple(pipelines.PatchOperation(op.path, op.value) for op in each.ops),
+            document_root=each.target.document_root,
+        )
+        for each in read
+    )
+
+
+def _waiting(
+    reading: readings.Reading,
+    read: stage_sections.Wait | stage_sections.WaitApproval,
+    path: yaml.Path,
+) -> pipelines.StageOptions | None:
+    if isinstance(read, stage_sections.Wait):
+        check_duration(reading, read.duration, (*path, "duration"))
+        return pipelines.WaitOptions(read.duration)
+    names = tuple(dict.fromkeys(read.approvers))
+    if read.min_approver_num > len(names):
+        message = f"{read.min_approver_num} people have to approve, but {len(names)} may"
+        reading.error((*path, "minApproverNum"), message, "name more approvers")
+        return None
+    return pipelines.ApprovalOptions(names, read.min_approver_num)

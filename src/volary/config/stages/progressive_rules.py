@@ -1,0 +1,317 @@
+"""Reads the options of progressive traffic and blue/green, and refuses plans that never end."""
+
+import re
+from datetime import timedelta
+
+from volary.config.decoding import readings
+from volary.config.stages import analysis_rules, progressive_sections, query_placeholders, webhooks
+from volary.config.text import yaml
+from volary.model import analysis as models
+from volary.model import applications, errors
+from volary.model.pipeline import pipelines, traffic, webhook
+
+_ALL = 100
+_SHORTEST = timedelta(seconds=1)
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_ATTRIBUTE = re.compile(r"[^;\x00-\x1f\x7f]*")
+#: What a match looks at, by its option.
+_NAMED = {"headers": "header", "cookies": "cookie", "queryParams": "parameter of the query"}
+_POD_SELECTOR = applications.RoutingMethod.POD_SELECTOR
+_CHECKING = frozenset({webhook.WebhookType.PRE_ROLLOUT, webhook.WebhookType.ROLLOUT})
+_SWITCHING = frozenset(
+    {
+        webhook.WebhookType.CONFIRM_ROLLOUT,
+        webhook.WebhookType.CONFIRM_PROMOTION,
+        webhook.WebhookType.ROLLBACK,
+        webhook.WebhookType.POST_ROLLOUT,
+        webhook.WebhookType.EVENT,
+    }
+)
+
+
+def convert(
+    reading: readings.Reading,
+    read: progressive_sections.ProgressiveTraffic,
+    method: applications.RoutingMethod,
+    path: yaml.Path,
+) -> pipelines.ProgressiveTrafficOptions | None:
+    """Return the options; None when they cannot be used, which is noted then."""
+    before = len(reading.problems)
+    check_interval(reading, read.interval, (*path, "interval"))
+    found = pipelines.ProgressiveTrafficOptions(
+        interval=read.interval,
+        threshold=read.threshold,
+        step_weight=read.step_weight,
+        step_weights=tuple(read.step_weights),
+        max_weight=read.max_weight,
+        step_weight_promotion=read.step_weight_promotion,
+        metrics=_metrics(reading, read, path),
+        iterations=read.iterations,
+        mirror=read.mirror,
+        mirror_weight=read.mirror_weight,
+        match=matches(reading, read.match, (*path, "match")),
+        session_affinity=affinity(reading, read.session_affinity, (*path, "sessionAffinity")),
+        webhooks=webhooks.convert(reading, read.webhooks, (*path, "webhooks")),
+        scope=read.scope,
+        overshoot=read.overshoot,
+        immediate=read.immediate,
+        progress_deadline=timedelta(seconds=read.progress_deadline_seconds),
+        ready_threshold=read.canary_ready_threshold,
+        scale_canary=read.scale_canary,
+    )
+    for name, message in problems(found):
+        reading.error((*path, name) if name else path, message)
+    for name, message in idle(found):
+        if reading.written((*path, name)) is not None:
+            reading.lenient((*path, name), f"{name} has no effect: {message}")
+    if method is _POD_SELECTOR:
+        _check_selector(reading, found, path)
+    if not found.metrics and not any(webhook.type in _CHECKING for webhook in found.webhooks):
+        message = "nothing is measured: traffic moves as long as canary's pods are ready"
+        reading.warn(path, message, "add metrics, or webhooks of type rollout")
+    found_here = reading.problems[before:]
+    is_bad = any(each.severity is errors.Severity.ERROR for each in found_here)
+    return None if is_bad else found
+
+
+def convert_blue_green(
+    reading: readings.Reading, read: progressive_sections.BlueGreen, path: yaml.Path
+) -> pipelines.BlueGreenOptions:
+    """Return the options; what is wrong with them is noted."""
+    if read.preview_service and not read.preview:
+        reading.lenient((*path, "previewService"), "previewService has no effect: preview is false")
+    if read.scale_down_delay > timedelta(hours=24):
+        reading.error((*path, "scaleDownDelay"), "must be at most 24h")
+    return pipelines.BlueGreenOptions(
+        preview_service=read.preview_service,
+        preview=read.preview,
+        pre_promotion=_checks(reading, read.pre_promotion, (*path, "prePromotion")),
+        post_promotion=_checks(reading, read.post_promotion, (*path, "postPromotion")),
+        scale_down_delay=read.scale_down_delay,
+        webhooks=webhooks.convert(reading, read.webhooks, (*path, "webhooks"), allowed=_SWITCHING),
+        ready_threshold=read.canary_ready_threshold,
+    )
+
+
+def _checks(
+    reading: readings.Reading, read: progressive_sections.Checks | None, path: yaml.Path
+) -> pipelines.Checks | None:
+    if read is None:
+        return None
+    check_interval(reading, read.interval, (*path, "interval"))
+    if read.threshold > read.count:
+        message = (
+            f"{read.count} checks cannot fail {read.threshold} times: the analysis always passes"
+        )
+        reading.error((*path, "threshold"), message)
+    asked = webhooks.convert(reading, read.webhooks, (*path, "webhooks"), allowed=_CHECKING)
+    measured = _metrics(reading, read, path)
+    if not asked and not read.metrics:
+        reading.error(path, "nothing is checked", "add metrics or webhooks")
+    return pipelines.Checks(read.interval, read.count, read.threshold, measured, asked)
+
+
+def _metrics(
+    reading: readings.Reading,
+    read: progressive_sections.ProgressiveTraffic | progressive_sections.Checks,
+    path: yaml.Path,
+) -> tuple[models.Rule, ...]:
+    """Return what is measured with each check; what is wrong with it is noted."""
+    at = (*path, "metrics")
+    for i in range(len(read.metrics)):
+        for name in ("failureLimit", "failureCount"):
+            if reading.written((*at, i, name)) is not None:
+                message = f"{name} has no effect: each bad look is a failed check"
+                reading.lenient((*at, i, name), message, "set the stage's threshold")
+    return analysis_rules.rules(reading, read.metrics, at, interval=read.interval)
+
+
+def least_time(options: pipelines.StageOptions) -> timedelta:
+    """Return how long a stage takes at least when every check passes."""
+    match options:
+        case pipelines.ProgressiveTrafficOptions():
+            return options.interval * (_rounds(options) - 1)
+        case pipelines.BlueGreenOptions():
+            both = (options.pre_promotion, options.post_promotion)
+            checks = (
+                each.interval * (each.count - (0 if each.metrics else 1))
+                for each in both
+                if each is not None
+            )
+            return sum(checks, options.scale_down_delay)
+    return timedelta(0)
+
+
+def _rounds(options: pipelines.ProgressiveTrafficOptions) -> int:
+    """Return the number of rounds; the first one is at once."""
+    if options.iterations:
+        return options.iterations + (1 if options.match else 2)
+    shadow = 1 if options.mirror else 0
+    if options.step_weights:
+        return len(options.step_weights) + 1 + shadow
+    return -(-options.max_weight // max(1, options.step_weight)) + 1 + shadow
+
+
+def check_time(
+    reading: readings.Reading, options: pipelines.StageOptions, timeout: timedelta, path: yaml.Path
+) -> None:
+    """Note a stage that cannot end before its timeout."""
+    least = least_time(options)
+    if timedelta(0) < timeout < least:
+        needs, has = (
+            query_placeholders.interval_text(least),
+            query_placeholders.interval_text(timeout),
+        )
+        message = f"the stage takes at least {needs}, and its timeout is {has}"
+        reading.error((*path, "timeout"), message, "raise the timeout, or take larger steps")
+
+
+def check_interval(reading: readings.Reading, read: timedelta, path: yaml.Path) -> None:
+    """Note an interval that is too short, and numbers without a unit."""
+    written = reading.written(path)
+    if isinstance(written, int | float) and written:
+        reading.error(path, f"{written} means {written} nanoseconds", f"write a unit: {written}s")
+    elif read < _SHORTEST:
+        reading.error(path, "must be at least 1s")
+
+
+def matches(
+    reading: readings.Reading, read: list[progressive_sections.RequestMatch], path: yaml.Path
+) -> tuple[traffic.RequestMatch, ...]:
+    """Return the matches at `path`; what is wrong with them is noted."""
+    found = []
+    for i, each in enumerate(read):
+        here = (*path, i)
+        if not (each.headers or each.cookies or each.query_params):
+            reading.error(here, "matches every request", "add headers, cookies or queryParams")
+        found.append(
+            traffic.RequestMatch(
+                _texts(reading, each.headers, (*here, "headers")),
+                _texts(reading, each.cookies, (*here, "cookies")),
+                _texts(reading, each.query_params, (*here, "queryParams")),
+            )
+        )
+    return tuple(found)
+
+
+def _texts(
+    reading: readings.Reading, read: dict[str, progressive_sections.TextMatch], path: yaml.Path
+) -> dict[str, traffic.TextMatch]:
+    found = {}
+    for name, each in read.items():
+        if not (name if path[-1] == "queryParams" else _TOKEN.fullmatch(name)):
+            reading.error(path, f"{name[:80]!r} is not a name of a {_NAMED[str(path[-1])]}")
+        given = {
+            kind: value
+            for kind in traffic.MatchKind
+            if (value := getattr(each, kind.value)) is not None
+        }
+        if len(given) != 1:
+            reading.error((*path, name), "needs exactly one of exact, prefix, suffix and regex")
+            continue
+        ((kind, value),) = given.items()
+        found[name] = traffic.TextMatch(value, kind)
+    return found
+
+
+def affinity(
+    reading: readings.Reading, read: progressive_sections.SessionAffinity | None, path: yaml.Path
+) -> traffic.SessionAffinity | None:
+    """Return the cookies at `path`; what is wrong with them is noted."""
+    if read is None:
+        return None
+    if read.cookie_name == read.primary_cookie_name:
+        reading.error((*path, "primaryCookieName"), "must differ from cookieName")
+    for name, text in (
+        ("cookieName", read.cookie_name),
+        ("primaryCookieName", read.primary_cookie_name),
+    ):
+        if text and not _TOKEN.fullmatch(text):
+            reading.error((*path, name), f"{text[:80]!r} is not a name of a cookie")
+    for name, text in (("domain", read.domain), ("path", read.path)):
+        if not _ATTRIBUTE.fullmatch(text):
+            reading.error((*path, name), "must not contain semicolons or control characters")
+    if read.same_site is traffic.SameSite.NONE and not read.secure:
+        reading.warn((*path, "sameSite"), "browsers drop SameSite=None cookies without secure")
+    return traffic.SessionAffinity(
+        cookie_name=read.cookie_name,
+        primary_cookie_name=read.primary_cookie_name,
+        max_age=timedelta(seconds=read.max_age),
+        domain=read.domain,
+        path=read.path,
+        http_only=read.http_only,
+        secure=read.secure,
+        partitioned=read.partitioned,
+        same_site=read.same_site,
+    )
+
+
+def _check_selector(
+    reading: readings.Reading, found: pipelines.ProgressiveTrafficOptions, path: yaml.Path
+) -> None:
+    """Note what a Service's selector cannot do: it moves everything or nothing."""
+    hint = "use a trafficRouting.method that divides traffic, or iterations alone"
+    name = "stepWeight" if found.step_weight else "stepWeights"
+    if not found.iterations:
+        reading.error((*path, name), "podselector cannot divide traffic by weights", hint)
+    for option, is_set in (
+        ("match", bool(found.match)),
+        ("mirror", found.mirror),
+        ("sessionAffinity", found.session_affinity is not None),
+    ):
+        if is_set:
+            reading.error((*path, option), f"podselector cannot do {option}", hint)
+
+
+def problems(options: pipelines.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
+    """Return why a plan can never end or contradicts itself, by option; empty when it is good."""
+    found: list[tuple[str, str]] = []
+    ways = [
+        name
+        for name, is_set in (
+            ("stepWeight", options.step_weight > 0),
+            ("stepWeights", bool(options.step_weights)),
+            ("iterations", options.iterations > 0),
+        )
+        if is_set
+    ]
+    if not ways:
+        found.append(("", "one of stepWeight, stepWeights and iterations is needed"))
+    elif len(ways) > 1:
+        found.append((ways[-1], f"{' and '.join(ways)} exclude each other"))
+    found += _weight_problems(options)
+    if options.match and not options.iterations:
+        found.append(("match", "an A/B test counts iterations, not weights: set iterations"))
+    if options.match and options.mirror:
+        found.append(("mirror", "an A/B test cannot mirror requests"))
+    return found
+
+
+def idle(options: pipelines.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
+    """Return options that mean nothing beside the others, each with the reason."""
+    found: list[tuple[str, str]] = []
+    if not options.mirror:
+        found.append(("mirrorWeight", "mirror is false"))
+    if options.step_weights:
+        found.append(("maxWeight", "the last of stepWeights is the maximum"))
+    if options.iterations:
+        found.append(("maxWeight", "iterations have no weights"))
+        found.append(("overshoot", "iterations have no weights"))
+    return found
+
+
+def _weight_problems(options: pipelines.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    if options.step_weights:
+        pairs = zip(options.step_weights, options.step_weights[1:], strict=False)
+        if any(later <= earlier for earlier, later in pairs):
+            found.append(("stepWeights", "must rise from weight to weight, or the end is not met"))
+        if not all(0 < step_weight <= _ALL for step_weight in options.step_weights):
+            found.append(("stepWeights", "must be from 1 to 100"))
+    if not 0 < options.max_weight <= _ALL:
+        found.append(("maxWeight", "must be from 1 to 100, or it is never reached"))
+    if options.step_weight > _ALL:
+        found.append(("stepWeight", "must be from 1 to 100"))
+    if options.overshoot and options.step_weights:
+        found.append(("overshoot", "stepWeights are met exactly; overshoot needs stepWeight"))
+    return found

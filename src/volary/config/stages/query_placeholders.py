@@ -1,0 +1,186 @@
+"""Placeholders of queries: `{{ .App.Name }}` as in PipeCD, `{{ target }}` as in Flagger.
+
+Both are names only: there are no pipelines, conditions or functions but ``index``. A name
+nobody knows, or one without a value, is an error and never an empty text, because a query with
+a hole in it would measure something else.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from volary.config.decoding import readings
+from volary.model import analysis, errors
+
+#: Go's trim markers, with a space on their inner side, take the white space beside them along.
+_PLACEHOLDER = re.compile(r"(?:\s*\{\{-\s|\{\{)(.*?)(?:\s-\}\}\s*|\}\})", re.DOTALL)
+_INDEX = re.compile(r"index\s+\.(AppCustomArgs|VariantCustomArgs)\s+[\"`]([^\"`]+)[\"`]")
+_ARGUMENT = re.compile(r"(variables|\.AppCustomArgs|\.VariantCustomArgs)\.([A-Za-z0-9_.-]+)")
+_OF_VARIANT = "VariantCustomArgs"
+#: PipeCD's name for the namespace is an argument there.
+_NAMESPACE_ARGUMENT = "k8sNamespace"
+#: Names as they are written, with the field of `Values` that they stand for.
+NAMES: Mapping[str, str] = {
+    ".App.Name": "application",
+    ".Variant.Name": "variant",
+    ".K8s.Namespace": "namespace",
+    "name": "application",
+    "variant": "variant",
+    "namespace": "namespace",
+    "target": "workload",
+    "primary": "primary",
+    "service": "service",
+    "ingress": "ingress",
+    "route": "route",
+    "interval": "interval",
+    "cluster": "cluster",
+}
+_FORMS = ("variables.x", ".AppCustomArgs.x", ".VariantCustomArgs.x")
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What placeholders of one query stand for; an empty text is no value."""
+
+    application: str
+    #: canary, baseline or primary, literally.
+    variant: str
+    namespace: str
+    #: The workload of the variant: `shop-canary`.
+    workload: str
+    #: The workload of primary: `shop`.
+    primary: str
+    cluster: str
+    interval: timedelta
+    #: The Service that leads to the variant, where the router has one for it.
+    service: str = ""
+    ingress: str = ""
+    route: str = ""
+    #: Of the query for every variant, and for this one.
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    variant_arguments: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A placeholder that cannot be filled in."""
+
+    message: str
+    hint: str = ""
+
+
+def fill(text: str, values: Values) -> str:
+    """Return the text with every placeholder replaced by its value.
+
+    Raises:
+        UserError: Some cannot be; carries all of them.
+    """
+    wrong = list(findings(text, values.arguments, values.variant_arguments))
+    empty = [
+        word
+        for word in _words(text)
+        if word in NAMES and not _value(word, values) and not any(word in x.message for x in wrong)
+    ]
+    wrong += [
+        Finding(f"{{{{ {word} }}}} has no value for {values.variant} on {values.cluster}")
+        for word in dict.fromkeys(empty)
+    ]
+    if wrong:
+        raise errors.UserError(*(errors.Problem(each.message, hint=each.hint) for each in wrong))
+    return _PLACEHOLDER.sub(lambda found: _replacement(found[1].strip(), values), text)
+
+
+def blanked(text: str, by: str = "x") -> str:
+    """Return the text with something in place of every placeholder, to look at its form."""
+    return _PLACEHOLDER.sub(lambda _: by, text)
+
+
+def findings(
+    text: str, arguments: Collection[str], variant_arguments: Collection[str]
+) -> Iterator[Finding]:
+    """Yield every placeholder that nobody knows, or whose argument is not given; once each."""
+    for word in dict.fromkeys(_words(text)):
+        if word in NAMES:
+            continue
+        argument = _argument(word)
+        if argument is None:
+            yield _unknown(word)
+            continue
+        group, name = argument
+        given = variant_arguments if group == _OF_VARIANT else arguments
+        if name not in given:
+            where = (
+                "canaryArgs, baselineArgs or primaryArgs of the metric"
+                if group == _OF_VARIANT
+                else "appArgs of the template, or the analysis' appCustomArgs"
+            )
+            close = readings.did_you_mean(name, given) if given else f"write {name} to {where}"
+            yield Finding(
+                f"the query needs the argument {name[:_SHOWN]}, which has no value", close
+            )
+    if "{{" in _PLACEHOLDER.sub("", text):
+        yield Finding("the query has {{ without }}")
+
+
+def of_rule(rule: analysis.Rule) -> Iterator[tuple[str, Finding]]:
+    """Yield what is wrong with the queries of a rule, with the field each is written in."""
+    variants = {"canary": rule.canary_arguments}
+    if rule.strategy is analysis.Strategy.CANARY_BASELINE:
+        variants["baseline"] = rule.baseline_arguments
+    elif rule.strategy.compares:
+        variants["primary"] = rule.primary_arguments
+    for field_name, text in (("query", rule.query), ("totalQuery", rule.total_query)):
+        said: set[Finding] = set()
+        for variant, given in variants.items():
+            for each in findings(text, rule.arguments, given):
+                if each not in said:
+                    said.add(each)
+                    is_of_variant = _OF_VARIANT in text and "argument" in each.message
+                    ending = f" for {variant}" if is_of_variant and len(variants) > 1 else ""
+                    yield field_name, Finding(each.message + ending, each.hint)
+
+
+def interval_text(interval: timedelta) -> str:
+    """Return an interval as metric systems write it: `90s`, `5m`, `1500ms`."""
+    milliseconds = round(interval.total_seconds() * 1000)
+    for size, unit in ((3_600_000, "h"), (60_000, "m"), (1000, "s")):
+        if milliseconds % size == 0:
+            return f"{milliseconds // size}{unit}"
+    return f"{milliseconds}ms"
+
+
+def _unknown(word: str) -> Finding:
+    shown = word[:_SHOWN]
+    if not re.fullmatch(r"[\w.-]*", word):
+        message = f"{{{{ {shown} }}}} is more than a name"
+        return Finding(message, f"only names are replaced: {', '.join((*NAMES, *_FORMS))}")
+    return Finding(
+        f"{{{{ {shown} }}}} is not known", readings.did_you_mean(word, (*NAMES, *_FORMS))
+    )
+
+
+def _words(text: str) -> list[str]:
+    return [each.strip() for each in _PLACEHOLDER.findall(text)]
+
+
+def _argument(word: str) -> tuple[str, str] | None:
+    found = _ARGUMENT.fullmatch(word) or _INDEX.fullmatch(word)
+    return None if found is None else (found[1].removeprefix("."), found[2])
+
+
+def _replacement(word: str, values: Values) -> str:
+    if word in NAMES:
+        return _value(word, values)
+    argument = _argument(word)
+    assert argument is not None, "findings() was asked before"
+    group, name = argument
+    return (values.variant_arguments if group == _OF_VARIANT else values.arguments)[name]
+
+
+def _value(word: str, values: Values) -> str:
+    if word == ".K8s.Namespace" and _NAMESPACE_ARGUMENT in values.arguments:
+        return values.arguments[_NAMESPACE_ARGUMENT]
+    found = getattr(values, NAMES[word])
+    return interval_text(found) if isinstance(found, timedelta) else str(found)

@@ -1,0 +1,107 @@
+"""Reads the weights of a traffic stage and checks them against the router."""
+
+from dataclasses import replace
+from typing import assert_never
+
+from volary.config.decoding import readings
+from volary.config.stages import fleet_shares, progressive_rules, stage_sections
+from volary.config.text import yaml
+from volary.model import applications
+from volary.model.pipeline import pipelines, variant
+
+_DIVIDING = "use trafficRouting.method istio, gatewayapi, smi, nginx or traefik to divide traffic"
+
+
+def convert(
+    reading: readings.Reading,
+    read: stage_sections.Traffic,
+    method: applications.RoutingMethod,
+    path: yaml.Path,
+) -> pipelines.TrafficOptions | None:
+    """Return the weights; None when they cannot be used, which is noted then.
+
+    Weights that do not add up to 100 are an error in both dialects (PipeCD sends
+    whatever is missing to primary, or to nobody). One form that PipeCD's Istio
+    router documents is kept in its dialect: without ``primary``, primary takes the rest.
+    """
+    weights = _weights(reading, read, method, path)
+    if weights is None:
+        return None
+    weights = replace(
+        weights,
+        match=progressive_rules.matches(reading, read.match, (*path, "match")),
+        mirror=read.mirror,
+        session_affinity=progressive_rules.affinity(
+            reading, read.session_affinity, (*path, "sessionAffinity")
+        ),
+        of=read.of,
+    )
+    if not fleet_shares.may_divide(reading, weights, method, path):
+        return None
+    if method is applications.RoutingMethod.POD_SELECTOR:
+        message = unsupported_by_pod_selector(weights)
+        if message:
+            reading.error(path, message, _DIVIDING)
+            return None
+    return weights
+
+
+def unsupported_by_pod_selector(weights: pipelines.TrafficOptions) -> str:
+    """Return why a Service's selector cannot do this, in PipeCD's words; empty when it can."""
+    if weights.baseline > 0:
+        return "PodSelector method does not support baseline variant"
+    if 100 not in (weights.primary, weights.canary):
+        return (
+            "PodSelector requires either primary or canary to be 100% "
+            f"(primary={weights.primary}, canary={weights.canary})"
+        )
+    return ""
+
+
+def _weights(
+    reading: readings.Reading,
+    read: stage_sections.Traffic,
+    method: applications.RoutingMethod,
+    path: yaml.Path,
+) -> pipelines.TrafficOptions | None:
+    others = read.canary + read.baseline
+    if read.all:
+        if read.primary or others:
+            message = "all and single percentages are both given"
+            reading.lenient(path, message, "keep one of them", then="all wins")
+        primary, canary, baseline = (100 * (read.all == each.value) for each in variant.Variant)
+        return pipelines.TrafficOptions(primary, canary, baseline)
+    primary = read.primary or 0
+    if read.primary is None and not others and read.match:
+        primary = 100
+    is_implied = reading.is_pipecd and _rest_is_implied(method, others)
+    if read.primary is None and (is_implied or read.of is pipelines.Scope.FLEET):
+        primary = max(0, 100 - others)
+    total = primary + others
+    if total != 100:
+        hint = f"add primary: {100 - others}" if 0 < others <= 100 and not primary else ""
+        reading.error(
+            path,
+            f"weights must add up to 100, not {total} "
+            f"(primary={primary}, canary={read.canary}, baseline={read.baseline})",
+            hint,
+        )
+        return None
+    return pipelines.TrafficOptions(primary, read.canary, read.baseline)
+
+
+def _rest_is_implied(method: applications.RoutingMethod, others: int) -> bool:
+    return method is applications.RoutingMethod.ISTIO and 0 < others <= 100
+
+
+def share(weights: pipelines.TrafficOptions, which: variant.Variant) -> int:
+    """Return the percentage of one variant."""
+    match which:
+        case variant.Variant.PRIMARY:
+            return weights.primary
+        case variant.Variant.CANARY:
+            return weights.canary
+        case variant.Variant.BASELINE:
+            return weights.baseline
+        case _:
+            assert_never(which)

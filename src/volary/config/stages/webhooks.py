@@ -1,0 +1,167 @@
+"""Webhooks in application files: Flagger's fields, with the same names."""
+
+import re
+from datetime import timedelta
+from urllib import parse
+
+from pydantic import Field
+
+from volary.config.decoding import base_sections, readings, values
+from volary.config.text import yaml
+from volary.model.pipeline import pipelines, webhook
+
+_LONGEST = timedelta(minutes=5)
+_MOST_RETRIES = 10
+_CONTROL = re.compile(r"[\x00-\x20\x7f]")
+
+
+class Webhook(base_sections.Section):
+    """A question or a report to an HTTP server; a status of at most 202 is agreement."""
+
+    name: base_sections.Text = Field(description="Name, for the log.")
+    type: webhook.WebhookType = Field(
+        default=webhook.WebhookType.ROLLOUT, description="When it is called."
+    )
+    url: base_sections.Text = Field(description="Address, `https://` or `http://`.")
+    timeout: values.Duration = Field(
+        default=timedelta(seconds=10), description="How long an answer may take, at most 5m."
+    )
+    retries: int = Field(
+        default=0,
+        ge=0,
+        le=_MOST_RETRIES,
+        strict=True,
+        description="How often a call that got no answer, or one of 500 and above, is repeated.",
+    )
+    disable_tls: bool = Field(
+        default=False,
+        alias="disableTLS",
+        strict=True,
+        description="Do not verify the server's certificate.",
+    )
+    mute_alert: bool = Field(
+        default=False, strict=True, description="Say a refusal once, not each time."
+    )
+    metadata: dict[str, str] = Field(
+        default_factory=dict, description="Sent along; `${CLUSTER}` stands for the cluster's name."
+    )
+
+
+class WebhookGate(base_sections.Section):
+    """Wait until a webhook agrees; the stage's timeout is how long it is asked."""
+
+    multi_targets: list[values.ClusterName] = Field(
+        default_factory=list, description="Clusters the stage is limited to; empty: all."
+    )
+    url: base_sections.Text = Field(description="Address, `https://` or `http://`.")
+    name: str = Field(default="", description="Name, for the log; empty: the address' host.")
+    interval: values.Duration = Field(
+        default=timedelta(seconds=10), description="Time between two questions, at least 1s."
+    )
+    timeout: values.Duration = Field(
+        default=timedelta(seconds=10), description="How long an answer may take, at most 5m."
+    )
+    retries: int = Field(
+        default=0, ge=0, le=_MOST_RETRIES, strict=True, description="As for other webhooks."
+    )
+    disable_tls: bool = Field(
+        default=False,
+        alias="disableTLS",
+        strict=True,
+        description="Do not verify the server's certificate.",
+    )
+    metadata: dict[str, str] = Field(
+        default_factory=dict, description="Sent along; `${CLUSTER}` stands for the cluster's name."
+    )
+    scope: pipelines.Scope = Field(
+        default=pipelines.Scope.FLEET,
+        description="`fleet`: asked once for all clusters; `cluster`: once for each of them.",
+    )
+
+
+def convert(
+    reading: readings.Reading,
+    read: list[Webhook],
+    path: yaml.Path,
+    *,
+    allowed: frozenset[webhook.WebhookType] = frozenset(webhook.WebhookType),
+) -> tuple[webhook.Webhook, ...]:
+    """Return the webhooks at `path`; what is wrong with them is noted."""
+    seen: set[str] = set()
+    for i, each in enumerate(read):
+        here = (*path, i)
+        _check(reading, each, here)
+        if each.name in seen:
+            reading.lenient((*here, "name"), f"two webhooks are called {each.name}")
+        seen.add(each.name)
+        if each.type not in allowed:
+            known = ", ".join(sorted(allowed))
+            reading.error((*here, "type"), f"{each.type} is not asked here", f"possible: {known}")
+    return tuple(
+        webhook.Webhook(
+            url=each.url,
+            name=each.name,
+            type=each.type,
+            timeout=each.timeout,
+            retries=each.retries,
+            disable_tls=each.disable_tls,
+            mute_alert=each.mute_alert,
+            metadata=each.metadata,
+        )
+        for each in read
+    )
+
+
+def convert_gate(
+    reading: readings.Reading, read: WebhookGate, path: yaml.Path
+) -> pipelines.WebhookGateOptions:
+    """Return the options of a gate; what is wrong with them is noted."""
+    _check(reading, read, path)
+    if read.interval < timedelta(seconds=1):
+        reading.error((*path, "interval"), "must be at least 1s")
+    asked = webhook.Webhook(
+        url=read.url,
+        name=read.name or (_host(read.url) or "gate"),
+        type=webhook.WebhookType.CONFIRM_PROMOTION,
+        timeout=read.timeout,
+        retries=read.retries,
+        disable_tls=read.disable_tls,
+        metadata=read.metadata,
+    )
+    return pipelines.WebhookGateOptions(asked, read.interval, read.scope)
+
+
+def _check(reading: readings.Reading, read: Webhook | WebhookGate, path: yaml.Path) -> None:
+    problem = url_problem(read.url)
+    if problem:
+        reading.error((*path, "url"), problem)
+    if not timedelta(0) < read.timeout <= _LONGEST:
+        reading.error((*path, "timeout"), "must be more than 0 and at most 5m")
+    if read.disable_tls and read.url.startswith("https"):
+        message = f"the certificate of {_host(read.url)} is not verified: anybody may answer"
+        reading.warn((*path, "disableTLS"), message, "let the server have a certificate you trust")
+
+
+def url_problem(text: str) -> str:
+    """Return why `text` cannot be called; empty when it can."""
+    if _CONTROL.search(text):
+        return "must not contain spaces or control characters"
+    try:
+        found = parse.urlsplit(text)
+        host, _ = found.hostname, found.port
+    except ValueError:
+        return "is not an address"
+    if found.scheme not in ("http", "https"):
+        return "must begin with https:// or http://"
+    if not host:
+        return "must name a host"
+    if found.username or found.password:
+        return "must not contain a password; it would be stored in Git and shown in logs"
+    return ""
+
+
+def _host(text: str) -> str:
+    try:
+        return parse.urlsplit(text).hostname or ""
+    except ValueError:
+        return ""

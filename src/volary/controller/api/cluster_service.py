@@ -1,0 +1,174 @@
+"""What people see of clusters and ask for: the part of the service that is about the fleet.
+
+Marks are kept by the process that drives; what is asked for here goes there as a request, and
+is noted in the audit.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from volary.controller import refusals
+from volary.controller.api import command_client, representations
+from volary.controller.fleet import cluster_registry
+from volary.model import errors, json
+from volary.model.fleet import cluster_health, fleets, taints
+
+#: Kind of every request about a cluster.
+KIND = "cluster"
+
+
+@dataclass(slots=True)
+class ClusterService:
+    """See the module."""
+
+    register: cluster_registry.ClusterRegistry
+    asker: command_client.CommandClient
+    audit_trail: command_client.AuditLog
+
+    async def list(self) -> tuple[representations.ClusterView, ...]:
+        """Return the fleet and how each cluster is, in the fleet's order."""
+        await self._look()
+        return tuple(self._view(cluster) for cluster in self.register.members.clusters)
+
+    async def get(self, name: str) -> representations.ClusterView:
+        """Return one cluster.
+
+        Raises:
+            refusals.NotFound: There is none of that name.
+        """
+        await self._look()
+        for cluster in self.register.members.clusters:
+            if cluster.name == name:
+                return self._view(cluster)
+        raise refusals.not_found("cluster", name)
+
+    async def cordon(
+        self, name: str, asker: representations.Actor, *, reason: str
+    ) -> representations.ClusterView:
+        """Have nothing new begin there.
+
+        Raises:
+            refusals.NotFound: There is no such cluster.
+            refusals.Conflict: It is cordoned already.
+        """
+        return await self._ask("cordon", name, asker, {"reason": reason})
+
+    async def drain(
+        self, name: str, asker: representations.Actor, *, reason: str
+    ) -> representations.ClusterView:
+        """Have nothing new begin there, and what runs there moved where it may be.
+
+        Raises:
+            refusals.NotFound: There is no such cluster.
+            refusals.Conflict: It is drained already.
+        """
+        return await self._ask("drain", name, asker, {"reason": reason})
+
+    async def uncordon(
+        self, name: str, asker: representations.Actor, *, reason: str
+    ) -> representations.ClusterView:
+        """Take both back.
+
+        Raises:
+            refusals.NotFound: There is no such cluster.
+            refusals.Conflict: It is not cordoned.
+        """
+        return await self._ask("uncordon", name, asker, {"reason": reason})
+
+    async def taint(
+        self, name: str, asker: representations.Actor, taint: taints.Taint
+    ) -> representations.ClusterView:
+        """Mark a cluster; a mark of the same key and effect is replaced.
+
+        Raises:
+            refusals.NotFound: There is no such cluster.
+        """
+        said = {
+            "key": taint.key,
+            "value": taint.value,
+            "effect": taint.effect.value,
+            "reason": taint.reason,
+        }
+        return await self._ask("taint", name, asker, said)
+
+    async def untaint(
+        self, name: str, asker: representations.Actor, *, key: str, effect: str, reason: str
+    ) -> representations.ClusterView:
+        """Take a mark away that was made by hand; an empty `effect` means every one of the key.
+
+        Raises:
+            refusals.NotFound: There is no such cluster.
+            refusals.Conflict: There is no such mark, or it was not made by hand.
+            errors.UserError: There is no such effect.
+        """
+        if effect not in ("", *taints.Effect):
+            raise errors.user_error(f"{effect} is no effect", hint="NoSchedule or NoExecute")
+        return await self._ask(
+            "untaint", name, asker, {"key": key, "effect": effect, "reason": reason}
+        )
+
+    async def _ask(
+        self, action: str, name: str, asker: representations.Actor, said: Mapping[str, str]
+    ) -> representations.ClusterView:
+        await self.get(name)
+        document: json.JsonObject = {"action": action, "cluster": name, **said}
+        async with self.audit_trail.noting(
+            asker, f"cluster.{action}", document={"cluster": name, **said}
+        ):
+            await self.asker.ask(KIND, asker.by, document=document)
+        return await self.get(name)
+
+    async def _look(self) -> None:
+        if not self.register.is_leader:
+            await self.register.load()
+
+    def _view(self, member: fleets.Cluster) -> representations.ClusterView:
+        known = self.register.of(member.name)
+        marks = taints.merge(member.taints, known.taints)
+        suspended = member.suspended
+        state = cluster_health.ClusterState.SUSPENDED if suspended else known.state
+        return representations.ClusterView(
+            name=member.name,
+            labels=dict(member.labels),
+            provider=member.provider,
+            region=member.region,
+            zones=member.zones,
+            suspended=suspended,
+            namespaces=member.namespaces,
+            status=state.value,
+            reason="suspended in the fleet" if suspended else known.reason or _unseen(known),
+            since=known.since,
+            changing=_changing(known, self.register.rules),
+            schedulable=not suspended and not marks,
+            taints=tuple(map(_taint, marks)),
+        )
+
+
+def _unseen(known: cluster_health.ClusterHealth) -> str:
+    return "not looked at yet" if known.state is cluster_health.ClusterState.UNKNOWN else ""
+
+
+def _changing(known: cluster_health.ClusterHealth, rules: cluster_health.HealthRules) -> str:
+    """Say what is seen but does not count yet."""
+    pending = known.pending
+    if pending is None or known.observed is None:
+        return ""
+    ready = pending.state is cluster_health.ClusterState.READY
+    threshold = rules.success_threshold if ready else rules.failure_threshold
+    lasted = (known.observed - pending.since).total_seconds()
+    reason = f": {pending.reason}" if pending.reason else ""
+    return (
+        f"{pending.state.value} for {lasted:.0f} s, counts after"
+        f" {threshold.total_seconds():g} s{reason}"
+    )
+
+
+def _taint(taint: taints.Taint) -> representations.TaintView:
+    return representations.TaintView(
+        key=taint.key,
+        value=taint.value,
+        effect=taint.effect.value,
+        since=taint.since,
+        by=taint.by or "fleet file",
+        reason=taint.reason,
+    )

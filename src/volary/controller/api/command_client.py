@@ -1,0 +1,158 @@
+"""What people ask for on its way to the process that drives, and into the audit.
+
+A request is written down first; whichever process drives takes it from there and writes its
+answer back. So it does not matter which process a person talks to, and a request that was
+taken is not lost when a process dies. What a person wrote is kept without the secrets we know.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+
+from volary.controller import refusals
+from volary.controller.api import representations
+from volary.controller.persistence import change_signal, redaction
+from volary.manifests import redaction as manifest_redaction
+from volary.model import clocks, errors, json
+from volary.store import protocol, records
+
+#: How long an answer is waited for: longer than another process needs to take over.
+PATIENCE = timedelta(seconds=20)
+_POLL_SECONDS = 0.25
+_REFUSAL = "refusal"
+
+
+class AuditLog:
+    """The one place that writes the audit."""
+
+    def __init__(
+        self, store: protocol.Store, clock: clocks.Clock, masker: manifest_redaction.Masker
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._masker = masker
+
+    @asynccontextmanager
+    async def noting(
+        self,
+        asker: representations.Actor,
+        action: str,
+        *,
+        application: str = "",
+        run: str = "",
+        document: json.JsonObject | None = None,
+    ) -> AsyncIterator[None]:
+        """Note what is done in the block, and how it ended; an exception goes on."""
+        said = dict(document or {})
+        try:
+            yield
+        except errors.VolaryError as error:
+            said[_REFUSAL] = _short(error)
+            await self.note(asker, action, "failed", application, run, said)
+            raise
+        await self.note(asker, action, "ok", application, run, said)
+
+    async def note(
+        self,
+        asker: representations.Actor,
+        action: str,
+        result: str,
+        application: str = "",
+        run: str = "",
+        document: json.JsonObject | None = None,
+    ) -> None:
+        """Note one thing that somebody did, or was not let do (``denied``)."""
+        await self.write(
+            records.AuditRecord(
+                at=self._clock.now(),
+                by=asker.by,
+                action=action,
+                result=result,
+                source=asker.source,
+                application=application,
+                run_id=run,
+                document=document or {},
+            )
+        )
+
+    async def write(self, entry: records.AuditRecord) -> None:
+        """Append an entry, without secrets in its sentences."""
+        document = redaction.clean_document(
+            self._masker, entry.document, also=frozenset({_REFUSAL})
+        )
+        await self._store.audit.write(replace(entry, document=document))
+
+
+class CommandClient:
+    """Hands requests over and waits for their answers."""
+
+    def __init__(
+        self,
+        store: protocol.Store,
+        clock: clocks.Clock,
+        *,
+        asked: change_signal.ChangeSignal,
+        kept: change_signal.ChangeSignal,
+        make_id: Callable[[], str],
+        masker: manifest_redaction.Masker,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._asked = asked
+        self._kept = kept
+        self._make_id = make_id
+        self._masker = masker
+
+    async def ask(
+        self,
+        kind: str,
+        by: str,
+        *,
+        application: str = "",
+        run: str = "",
+        document: json.JsonObject | None = None,
+        patience: timedelta = PATIENCE,
+    ) -> str:
+        """Ask the process that drives, and return the request's id once it was taken.
+
+        Raises:
+            refusals.Conflict: It was refused; says why.
+            refusals.Busy: It is written down, but nobody has answered in time.
+        """
+        request = records.RequestRecord(
+            id=self._make_id(),
+            kind=kind,
+            by=by,
+            at=self._clock.now(),
+            application=application,
+            run_id=run,
+            document=redaction.clean_document(self._masker, document or {}),
+        )
+        await self._store.requests.ask(request)
+        self._asked.notify_all()
+        try:
+            async with asyncio.timeout(patience.total_seconds()):
+                answered = await self._answer(request.id)
+        except TimeoutError:
+            raise refusals.Busy(
+                "the request is kept, but there is no leader at the moment; look again later"
+            ) from None
+        if answered.refusal:
+            raise refusals.conflict(answered.refusal)
+        return request.id
+
+    async def _answer(self, request_id: str) -> records.RequestRecord:
+        while True:
+            found = await self._store.requests.get(request_id)
+            if found is not None and found.answered is not None:
+                return found
+            await self._kept.wait(_POLL_SECONDS)
+
+
+def _short(error: errors.VolaryError) -> str:
+    if isinstance(error, errors.UserError):
+        first: errors.Problem = error.problems[0]
+        return first.message
+    return str(error)

@@ -1,0 +1,267 @@
+"""Carries out the commands that people submitted: they come out of the store.
+
+Whichever process took a command, the leader carries it out and writes the answer back. When a
+process dies in between, the next leader asks the run again; a run refuses what it did already.
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+from volary.controller.api import cluster_service
+from volary.controller.applications import reconcilers, registry
+from volary.controller.fleet import taint_commands
+from volary.controller.leadership import context
+from volary.controller.persistence import change_signal, retry
+from volary.controller.placement import rebalancing
+from volary.controller.runs import ready_runs, releases, rollbacks
+from volary.controller.status import run_admission, run_requests
+from volary.engine.persistence import codec
+from volary.engine.runs import state
+from volary.engine.state_machine import events, machine
+from volary.gitops import triggers
+from volary.model import errors
+from volary.model.runs import run_plans
+from volary.store import records
+
+
+async def pause_application(
+    reconciler: reconcilers.ApplicationReconciler, pause: state.Pause
+) -> str:
+    """Have nothing of the application begin to move; returns why not, or nothing.
+
+    A run under way is paused as well; one that cannot be, because it is ending, goes its way.
+    """
+    if reconciler.application_status.pause is not None:
+        paused = run_admission.describe_pause(reconciler.application_status.pause)
+        return f"the application is already {paused}"
+    await reconciler.change({"pause": pause})
+    if reconciler.application_status.under_way:
+        event = events.PauseAsked(pause.at, pause.by, pause.reason)
+        await reconciler.request(reconciler.application_status.run, event)
+    return ""
+
+
+async def resume_application(
+    reconciler: reconcilers.ApplicationReconciler, by: str, now: datetime
+) -> str:
+    """Have the application go on, its run with what it is pinned to; returns why not."""
+    if reconciler.application_status.pause is None:
+        return "the application is not paused"
+    await reconciler.change({"pause": None})
+    if reconciler.application_status.under_way:
+        await reconciler.request(reconciler.application_status.run, events.Resume(now, by))
+    reconciler.work()
+    return ""
+
+
+_LOG = logging.getLogger(__name__)
+
+
+#: What can be asked of an application that lost its repository.
+_FOR_ORPHANED = ("pause", "resume")
+
+
+class CommandHandler:
+    """Takes requests from the store, one after another per application, and answers them."""
+
+    def __init__(
+        self,
+        leader: context.LeaderContext,
+        application_registry: registry.ApplicationRegistry,
+        asked: change_signal.ChangeSignal,
+    ) -> None:
+        self._leader = leader
+        self._registry = application_registry
+        self._asked = asked
+        self._under_way: set[str] = set()
+
+    async def keep_handling(self) -> None:
+        """Answer until cancelled."""
+        store = self._leader.store
+        while True:
+            waiting = await retry.until_available(store.requests.unanswered, "answering requests")
+            for request in waiting:
+                if request.id not in self._under_way:
+                    self._under_way.add(request.id)
+                    self._leader.group.create_task(self._answer(request), name="request")
+            await self._asked.wait(self._leader.rules.look.total_seconds())
+
+    async def _answer(self, request: records.RequestRecord) -> None:
+        try:
+            refusal = await self._carry_out(request)
+        except errors.UserError as error:
+            refusal = str(error.problems[0].message)
+        except errors.TemporaryError as error:
+            refusal = f"not now: {error}"
+        except (errors.PermanentError, LookupError, TypeError, ValueError) as error:
+            if context.is_overtaken(error):
+                raise
+            _LOG.exception("request %s cannot be carried out", request.id)
+            refusal = "it cannot be carried out, see the log"
+        store, fence = self._leader.store, self._leader.fence
+        await retry.until_available(
+            lambda: store.requests.answer(request.id, refusal=refusal, fence=fence),
+            "answering requests",
+        )
+        self._under_way.discard(request.id)
+        self._leader.change_signal.notify_all()
+
+    async def _carry_out(self, request: records.RequestRecord) -> str:
+        """Do what is asked for; returns why not, or nothing."""
+        if request.run_id:
+            return await self._of_run(request)
+        if request.kind == cluster_service.KIND:
+            leader = self._leader
+            now = leader.dependencies.clock.now()
+            return await taint_commands.carry_out(request, leader.register, now, fence=leader.fence)
+        reconciler = self._registry.reconciler(request.application)
+        if reconciler is None:
+            return f"there is no application {request.application}"
+        return await self._of_application(reconciler, request)
+
+    async def _of_application(
+        self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord
+    ) -> str:
+        reason = request.document.get("reason", "")
+        if request.kind == "forget":
+            return await self._registry.forget(reconciler, request.by, reason)
+        if request.kind == "adopt":
+            repository = request.document["repository"]
+            return await self._registry.adopt(reconciler, repository, request.by)
+        if reconciler.why_orphaned and request.kind not in _FOR_ORPHANED:
+            return f"{reconciler.why_orphaned}, so nothing is started for it"
+        return await self._of_one_at_home(reconciler, request)
+
+    async def _of_one_at_home(
+        self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord
+    ) -> str:
+        if request.kind == "rollback":
+            return await self._rollback(reconciler, request)
+        if request.kind == rebalancing.KIND:
+            return await rebalancing.carry_out(self._leader, reconciler, request)
+        if request.kind == "pause":
+            pause = state.Pause(
+                request.by,
+                self._leader.dependencies.clock.now(),
+                request.document.get("reason", ""),
+            )
+            return await pause_application(reconciler, pause)
+        if request.kind == "resume":
+            return await resume_application(
+                reconciler, request.by, self._leader.dependencies.clock.now()
+            )
+        return await self._sync(reconciler, request)
+
+    async def _of_run(self, request: records.RequestRecord) -> str:
+        stored = await self._leader.store.runs.load(request.run_id)
+        if stored is None:
+            return f"there is no run {request.run_id}"
+        event = _event(request, self._leader.dependencies.clock.now())
+        if stored.head.finished is not None:
+            return machine.advance(codec.read_run(stored), event).refusal
+        reconciler = self._registry.reconciler(stored.head.application)
+        return (
+            await reconciler.request(request.run_id, event)
+            if reconciler
+            else "no process carries out this run"
+        )
+
+    async def _sync(
+        self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord
+    ) -> str:
+        commit = (
+            request.document.get("commit")
+            or reconciler.application_status.head
+            or reconciler.record.branch
+        )
+        project = await ready_runs.open_application(
+            self._leader.dependencies, reconciler.place, commit
+        )
+        decision = triggers.on_command(project.application.triggers, request.by)
+        if decision.trigger is None:
+            return decision.reason
+        await reconciler.submit(
+            run_requests.RunRequest(
+                id=request.id,
+                commit=project.commit,
+                kind=run_requests.KindName.RELEASE,
+                reason=decision.reason,
+                at=request.at,
+                by=request.by,
+                strategy=releases.parse_strategy(request.document.get("strategy", "")),
+            )
+        )
+        return ""
+
+    async def _rollback(
+        self, reconciler: reconcilers.ApplicationReconciler, request: records.RequestRecord
+    ) -> str:
+        to = request.document.get("to", "")
+        run = reconciler.run_under_way
+        if not to and run is not None:
+            event = events.Cancel(
+                self._leader.dependencies.clock.now(), request.by, rollback=True, reason="rollback"
+            )
+            return await reconciler.request(run.id, event)
+        if not to:
+            await reconciler.submit(
+                await rollbacks.request_rollback(self._leader.store, reconciler.name, request)
+            )
+            return ""
+        commit = await self._commit_of(reconciler, to)
+        project = await ready_runs.open_application(
+            self._leader.dependencies, reconciler.place, commit
+        )
+        await reconciler.submit(
+            run_requests.RunRequest(
+                id=request.id,
+                commit=project.commit,
+                kind=run_requests.KindName.ROLLBACK_TO_COMMIT,
+                reason=f"{request.by} rolls back to {project.commit[:7]}",
+                at=request.at,
+                by=request.by,
+                # Nobody wants to wait for a canary on the way back.
+                strategy=run_plans.Strategy.QUICK_SYNC,
+            )
+        )
+        return ""
+
+    async def _commit_of(self, reconciler: reconcilers.ApplicationReconciler, named: str) -> str:
+        """Return the commit of a run that is named by its id; else what is named is one."""
+        stored = await self._leader.store.runs.load(named)
+        is_run = stored is not None and stored.head.application == reconciler.name
+        return stored.head.commit if stored is not None and is_run else named
+
+
+def _event(request: records.RequestRecord, now: datetime) -> events.Event:
+    """Return what a request means for its run.
+
+    Raises:
+        LookupError: Nobody knows such a request.
+    """
+    said, by = request.document, request.by
+    comment, reason = said.get("comment", ""), said.get("reason", "")
+    make: dict[str, Callable[[], events.Event]] = {
+        "approve": lambda: events.Approve(now, by, comment),
+        "reject": lambda: events.Reject(now, by, comment),
+        "withdraw": lambda: events.Withdraw(now, by, comment),
+        "promote": lambda: events.PromoteWave(now, by, reason, said.get("wave", "")),
+        "unfreeze": lambda: events.Unfreeze(now, by, reason),
+        "pause": lambda: events.PauseAsked(now, by, reason),
+        "resume": lambda: events.Resume(now, by),
+        "cancel": lambda: events.Cancel(
+            now,
+            by,
+            rollback=bool(said.get("rollback")),
+            now=bool(said.get("now")),
+            reason=reason,
+        ),
+        "retry": lambda: events.Retry(now, by, tuple(said.get("targets", ()))),
+        "skip": lambda: (
+            events.SkipStage(now, said["stage"], by, reason)
+            if said.get("stage")
+            else events.SkipCluster(now, said["target"], by, reason)
+        ),
+    }
+    return make[request.kind]()

@@ -1,0 +1,328 @@
+"""From what is kept to what people see. Pure."""
+
+from volary.controller.api import representations
+from volary.controller.preview import json_format, previews
+from volary.controller.runs import moves
+from volary.controller.status import (
+    application_statuses,
+    release_coverage,
+    run_admission,
+    run_origins,
+    run_requests,
+)
+from volary.engine.observers import explanations
+from volary.engine.persistence import codec
+from volary.engine.runs import state
+from volary.engine.state_machine import deadlines, requests
+from volary.model.runs import run_records
+from volary.placement.replicas import assignment
+from volary.store import records
+
+
+def of_application(known: records.ApplicationRecord) -> representations.ApplicationView:
+    """Return an application as people see it."""
+    application_status = application_statuses.from_document(known.document)
+    return representations.ApplicationView(
+        name=known.name,
+        repository=known.repository,
+        path=known.path,
+        branch=known.branch,
+        labels=dict(known.labels),
+        status=known.status or application_statuses.StatusWord.UNKNOWN.value,
+        reason=known.reason,
+        running_commit=known.running_commit,
+        head=application_status.head,
+        run=application_status.run,
+        waiting=_waiting(application_status.run_request, application_status.waiting_reason)
+        if application_status.run_request
+        else None,
+        paused=run_admission.describe_pause(application_status.pause)
+        if application_status.pause
+        else "",
+        missing=release_coverage.missing_reasons(application_status.coverage),
+        updated=known.updated,
+        removed=known.removed,
+        version=known.version,
+    )
+
+
+def _waiting(run_request: run_requests.RunRequest, why: str) -> representations.WaitingView:
+    return representations.WaitingView(
+        run=run_request.id,
+        commit=run_request.commit,
+        reason=run_request.reason,
+        kind=run_request.kind.value,
+        by=run_request.by,
+        waiting_reason=why or "it is being prepared",
+    )
+
+
+def of_summary(kept: records.RunSummary) -> representations.RunSummaryView:
+    """Return a run as lists show it."""
+    return _summary(kept.head, kept.version, run_origins.from_document(kept.origin))
+
+
+def _summary(
+    head: run_records.RunHead, version: int, origin: run_origins.Origin
+) -> representations.RunSummaryView:
+    return representations.RunSummaryView(
+        id=head.id,
+        application=head.application,
+        status=head.status.value,
+        reason=head.reason,
+        commit=head.commit,
+        running_commit=head.running_commit,
+        subject=origin.subject,
+        trigger=origin.reason,
+        by=origin.by,
+        strategy=origin.strategy,
+        targets=origin.targets,
+        created=head.created,
+        started=head.started,
+        finished=head.finished,
+        version=version,
+    )
+
+
+def of_run(
+    stored: run_records.StoredRun,
+    approvals: tuple[run_records.ApprovalRecord, ...],
+    known: records.ApplicationRecord | None = None,
+) -> representations.RunView:
+    """Return a whole run with what it waits for and what comes next.
+
+    Args:
+        stored: The run.
+        approvals: Who agreed and who did not.
+        known: Its application, for what waits for the run; None: nothing is said about that.
+    """
+    run, origin = codec.read_run(stored), run_origins.from_document(stored.origin)
+    return representations.RunView(
+        summary=_summary(stored.head, stored.version, origin),
+        plan=origin.summary,
+        stages=tuple(_stage(stage) for stage in run.stages),
+        rollback=_stage(run.rollback) if run.rollback else None,
+        targets=tuple(
+            representations.TargetView(cluster.name, cluster.touched, cluster.left_out)
+            for cluster in run.clusters
+        ),
+        approvals=tuple(
+            representations.ApprovalView(
+                approval.stage,
+                approval.group,
+                approval.by,
+                approval.at,
+                approval.approved,
+                approval.comment,
+            )
+            for approval in approvals
+        ),
+        pending_approval=_wanted_approval(run),
+        paused_by=run.pause.by if run.pause else "",
+        unfrozen=requests.unfreeze_reason(run.unfrozen) if run.unfrozen else "",
+        held=run.held,
+        deadline=run.deadline,
+        waiting_reason=explanations.waiting_reason(run),
+        what_next=explanations.what_next(run),
+        if_failed="" if run.is_final else explanations.if_failed(run),
+        move=moves.waiting_reason(application_statuses.from_document(known.document), run.id)
+        if known
+        else "",
+        last_event=stored.last_event,
+        replicas=_all_divided(origin.assigned),
+    )
+
+
+def _stage(stage: state.StageState) -> representations.StageView:
+    return representations.StageView(
+        id=stage.id,
+        name=stage.stage.name.value,
+        status=stage.status.value,
+        reason=stage.reason,
+        started=stage.started,
+        finished=stage.finished,
+        deadline=stage.deadline,
+        wave=stage.wave,
+        promoted=stage.promoted,
+        tasks=tuple(_task(task, group.name) for group in stage.groups for task in group.tasks),
+    )
+
+
+def _task(task: state.TaskState, group: str) -> representations.TaskView:
+    said = task.progress or state.Progress("")
+    return representations.TaskView(
+        target=task.target,
+        group=group,
+        status=task.status.value,
+        reason=task.reason,
+        attempt=task.attempt,
+        started=task.started,
+        finished=task.finished,
+        deadline=task.deadline,
+        progress=said.sentence,
+        ready=said.ready,
+        total=said.total,
+        wanted_weights=dict(said.wanted_weights),
+        observed_weights=dict(said.observed_weights),
+        details=task.details,
+    )
+
+
+def _wanted_approval(run: state.Run) -> representations.WantedApprovalView | None:
+    if run.is_final:
+        return None
+    group = deadlines.waiting_group(run)
+    if group is None or group.rule is None:
+        return None
+    return representations.WantedApprovalView(
+        stage=run.current.id,
+        group=group.name,
+        needed=group.rule.count,
+        given=len(group.approvals),
+        approvers=group.rule.approvers,
+        expires=group.expires,
+    )
+
+
+def of_plan(shown: previews.Preview) -> representations.PlanView:
+    """Return what a prepared run would do; it is masked already."""
+    return representations.PlanView(
+        application=shown.application,
+        commit=shown.commit,
+        subject=shown.subject,
+        running_commit=shown.running_commit,
+        running_reason=shown.running_reason,
+        strategy=shown.strategy.value,
+        reason=shown.reason,
+        images=shown.images,
+        has_changes=shown.has_changes,
+        failed=shown.failed,
+        stages=tuple(
+            representations.PlannedStageView(
+                stage.name, stage.description, stage.targets, stage.skipped
+            )
+            for stage in shown.stages
+        ),
+        clusters=tuple(map(_planned_cluster, shown.targets)),
+        warnings=shown.warnings,
+        replicas=_all_divided(shown.replicas),
+    )
+
+
+def _all_divided(made: assignment.Assignment) -> tuple[representations.DividedReplicasView, ...]:
+    return tuple(_divided(workload, made) for workload in made.workloads)
+
+
+def _divided(
+    each: assignment.WorkloadAssignment, made: assignment.Assignment
+) -> representations.DividedReplicasView:
+    def one(name: str, share: assignment.Share) -> representations.ReplicasView:
+        read_at = made.read_at.get(name) if name in each.room else None
+        return representations.ReplicasView(
+            name,
+            share.replicas,
+            share.completions,
+            share.least,
+            each.room[name] if read_at else None,
+            read_at,
+        )
+
+    clusters = tuple(one(name, share) for name, share in each.shares.items())
+    return representations.DividedReplicasView(str(each.key), each.reason, clusters)
+
+
+def _planned_cluster(each: previews.TargetPreview) -> representations.PlannedClusterView:
+    return representations.PlannedClusterView(
+        name=each.target,
+        status=each.status.value,
+        created=each.count(previews.Verb.CREATED),
+        changed=each.count(previews.Verb.CHANGED),
+        pruned=each.count(previews.Verb.PRUNED),
+        kept=each.count(previews.Verb.KEPT),
+        unchanged=each.unchanged,
+        objects=tuple(
+            representations.PlannedObjectView(
+                object=str(item.key),
+                action=item.verb.value,
+                reason=item.reason,
+                differences=tuple(map(json_format.difference, item.differences)),
+                omitted=item.omitted,
+            )
+            for item in each.objects
+        ),
+        problems=each.problems,
+        silence=each.silence,
+        warnings=each.warnings,
+    )
+
+
+def of_event(event: records.FeedEvent) -> representations.EventView:
+    """Return an event of a feed."""
+    return representations.EventView(
+        position=event.position,
+        run=event.run_id,
+        application=event.application,
+        number=event.number,
+        at=event.record.at,
+        event=event.record.event,
+        document=event.record.document,
+    )
+
+
+def of_line(kept: records.StoredLogLine) -> representations.LogView:
+    """Return a line of a log."""
+    line = kept.line
+    return representations.LogView(
+        position=kept.position,
+        number=kept.number,
+        at=line.at,
+        stage=line.stage,
+        target=line.target,
+        attempt=line.attempt,
+        level=line.level,
+        text=line.text,
+    )
+
+
+def of_finding(kept: records.StoredFinding) -> representations.FindingView:
+    """Return what an analysis found."""
+    found = kept.finding
+    return representations.FindingView(
+        position=kept.position,
+        number=kept.number,
+        at=found.at,
+        stage=found.stage,
+        target=found.target,
+        attempt=found.attempt,
+        kind=found.kind,
+        metric=found.metric,
+        document=found.document,
+    )
+
+
+def of_commit(kept: records.CommitRecord) -> representations.CommitView:
+    """Return a commit of an application."""
+    return representations.CommitView(
+        commit=kept.commit,
+        seen=kept.seen,
+        subject=kept.subject,
+        author=kept.author,
+        status=kept.status,
+        reason=kept.reason,
+        run=kept.run_id,
+    )
+
+
+def of_audit(kept: records.AuditRecord) -> representations.AuditView:
+    """Return an entry of the audit."""
+    return representations.AuditView(
+        position=kept.position,
+        at=kept.at,
+        by=kept.by,
+        action=kept.action,
+        result=kept.result,
+        source=kept.source,
+        application=kept.application,
+        run=kept.run_id,
+        document=kept.document,
+    )

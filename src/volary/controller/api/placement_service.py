@@ -1,0 +1,219 @@
+"""What people see and ask of where applications are: the part of the service that is about it."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from volary.controller import refusals
+from volary.controller.api import command_client, representations
+from volary.controller.fleet import cluster_registry
+from volary.controller.placement import rebalancing
+from volary.controller.runs import ready_runs
+from volary.controller.status import application_statuses
+from volary.model.placement import failover_rules
+from volary.placement.failover import decisions, eviction_limits
+from volary.store import protocol, records
+
+_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionView:
+    """An application on its way off a cluster."""
+
+    cluster: str
+    #: ``cluster``, ``application``, ``drain`` or ``rebalance``.
+    cause: str
+    #: The evidence, one sentence.
+    reason: str
+    since: datetime
+    #: ``Gracefully``, ``Directly`` or ``Never``.
+    purge: str
+    replacements: tuple[str, ...]
+    #: The replacements were seen healthy.
+    replaced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EvictedClusterView:
+    """A cluster that an application left; it is not chosen again until a rebalance."""
+
+    cluster: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PendingEvictionView:
+    """A reason to move that still lacks something."""
+
+    cluster: str
+    #: One sentence.
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementView:
+    """Where an application is, and what is moving."""
+
+    application: str
+    clusters: tuple[str, ...]
+    away: tuple[EvictedClusterView, ...]
+    leaving: tuple[EvictionView, ...]
+    waiting: tuple[PendingEvictionView, ...]
+    #: Id of the move that begins next; empty: none does.
+    move: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutClusterView:
+    """A cluster that an application would not be on."""
+
+    cluster: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceView:
+    """What a rebalance would do."""
+
+    application: str
+    reason: str
+    clusters: tuple[str, ...]
+    #: Clusters that get more, keep a part, and lose all.
+    more: tuple[str, ...]
+    less: tuple[str, ...]
+    off: tuple[str, ...]
+    left_out: tuple[LeftOutClusterView, ...]
+
+
+@dataclass(slots=True)
+class PlacementService:
+    """See the module."""
+
+    store: protocol.Store
+    dependencies: ready_runs.Dependencies
+    register: cluster_registry.ClusterRegistry
+    asker: command_client.CommandClient
+    audit_trail: command_client.AuditLog
+    limits: failover_rules.FailoverLimits = field(default_factory=failover_rules.FailoverLimits)
+
+    @property
+    def alarm(self) -> str:
+        """Why nothing at all is moved: so much of the fleet looks lost; empty: it is not.
+
+        Only the process that drives looks at clusters; elsewhere this is empty.
+        """
+        if not self.register.is_leader:
+            return ""
+        now, rules = self.dependencies.clock.now(), self.register.rules
+        view = eviction_limits.assess(self.register.known, now, rules)
+        return eviction_limits.allowance(view, (), self.limits, now).alarm
+
+    async def moving(self) -> Counter[str]:
+        """Return how many applications are on their way off a cluster, by cause."""
+        found: Counter[str] = Counter()
+        cursor = ""
+        while True:
+            wanted = records.ApplicationFilter()
+            page = await self.store.applications.list(wanted, cursor=cursor, limit=_PAGE)
+            for item in page.items:
+                placed = application_statuses.from_document(item.document).placed
+                found.update({leaving.cause.value for leaving in placed.leaving})
+            cursor = page.cursor
+            if not cursor:
+                return found
+
+    async def get(self, application: str) -> PlacementView:
+        """Return where an application is.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+        """
+        known = await self._application(application)
+        return _view(application, application_statuses.from_document(known.document))
+
+    async def plan(self, application: str, asker: representations.Actor) -> RebalanceView:
+        """Return what a rebalance would do now; writes nothing but that somebody asked.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            refusals.Conflict: There is nothing to place, or no place for it.
+        """
+        known = await self._application(application)
+        async with self.audit_trail.noting(
+            asker, "application.rebalance", application=application, document={"dryRun": True}
+        ):
+            return await self._plan(known, asker.by)
+
+    async def rebalance(
+        self, application: str, asker: representations.Actor
+    ) -> representations.AskedView:
+        """Have an application placed anew.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            refusals.Conflict: Nothing would move, or it cannot now.
+        """
+        await self._application(application)
+        async with self.audit_trail.noting(
+            asker, "application.rebalance", application=application, document={}
+        ):
+            run = await self.asker.ask(rebalancing.KIND, asker.by, application=application)
+        application_status = application_statuses.from_document(
+            (await self._application(application)).document
+        )
+        move = application_status.move
+        return representations.AskedView(run, move.reason if move and move.id == run else "")
+
+    async def _plan(self, known: records.ApplicationRecord, by: str) -> RebalanceView:
+        if not self.register.is_leader:
+            await self.register.load()
+        application_status = application_statuses.from_document(known.document)
+        place = ready_runs.ApplicationSource(
+            known.name, known.repository, known.path, known.branch, application_status.targets
+        )
+        seen = rebalancing.KnownClusters(self.register.known, self.register.rules)
+        made = await rebalancing.plan(
+            self.dependencies, place, known.running_commit, application_status, seen, by=by
+        )
+        return RebalanceView(
+            known.name,
+            made.reason,
+            made.chosen,
+            made.more,
+            made.less,
+            tuple(each.cluster for each in made.leaving),
+            tuple(LeftOutClusterView(name, why) for name, why in made.left_out.items()),
+        )
+
+    async def _application(self, name: str) -> records.ApplicationRecord:
+        found = await self.store.applications.get(name)
+        if found is None:
+            raise refusals.not_found("application", name)
+        return found
+
+
+def _view(
+    application: str, application_status: application_statuses.ApplicationStatus
+) -> PlacementView:
+    placed = application_status.placed
+    return PlacementView(
+        application,
+        placed.chosen,
+        tuple(EvictedClusterView(name, why) for name, why in placed.away.items()),
+        tuple(map(_leaving, placed.leaving)),
+        tuple(PendingEvictionView(name, why) for name, why in placed.waiting.items()),
+        application_status.move.id if application_status.move else "",
+    )
+
+
+def _leaving(each: decisions.Eviction) -> EvictionView:
+    return EvictionView(
+        each.cluster,
+        each.cause.value,
+        each.reason,
+        each.since,
+        each.purge.value,
+        each.replacements,
+        each.replaced,
+    )

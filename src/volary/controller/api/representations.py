@@ -1,0 +1,431 @@
+"""What people see: frozen values without behaviour, ready to be written as JSON.
+
+Times are aware and in UTC, status words are those of `model.status`, sentences have no full
+stop. Every text is already without secrets.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from volary.model import json
+
+Item = TypeVar("Item", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class PageView(Generic[Item]):
+    """A piece of a list."""
+
+    items: tuple[Item, ...]
+    #: Where the next page begins; empty: there is none.
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingView:
+    """What an application will do next, and why not yet."""
+
+    #: The id its run will have.
+    run: str
+    commit: str
+    #: Why it is wanted.
+    reason: str
+    #: Who or what asked: ``commit``, ``command``, ``rollback``.
+    kind: str
+    by: str
+    #: Why it has not begun.
+    waiting_reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationView:
+    """An application as it stands."""
+
+    name: str
+    repository: str
+    path: str
+    branch: str
+    labels: Mapping[str, str]
+    #: ``synced``, ``running``, ``waiting``, ``failed``, ``rolled_back``, ``cancelled``, ``broken``,
+    #: ``suspended``, ``removed``, ``orphaned`` or ``unknown``.
+    status: str
+    reason: str
+    #: The last commit that succeeded; empty: none did.
+    running_commit: str
+    #: Newest commit that was looked at.
+    head: str
+    #: Id of the run under way, or of the last one.
+    run: str
+    waiting: WaitingView | None
+    #: Who paused it and why; empty: it is not paused.
+    paused: str
+    #: Clusters that have not got the last completed release, and what each waits for.
+    missing: Mapping[str, str]
+    updated: datetime | None
+    removed: datetime | None
+    #: Grows with each change.
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummaryView:
+    """A run as lists show it."""
+
+    id: str
+    application: str
+    status: str
+    reason: str
+    commit: str
+    running_commit: str
+    subject: str
+    #: Why the run exists, and who or what asked for it.
+    trigger: str
+    by: str
+    strategy: str
+    targets: tuple[str, ...]
+    created: datetime
+    started: datetime | None
+    finished: datetime | None
+    #: Grows with each change.
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskView:
+    """One stage on one cluster."""
+
+    target: str
+    #: Name of the group it moves with; may be empty.
+    group: str
+    status: str
+    reason: str
+    attempt: int
+    started: datetime | None
+    finished: datetime | None
+    deadline: datetime | None
+    #: How far it is, in a sentence; ``ready`` of ``total``, both 0 without a count.
+    progress: str
+    ready: int
+    total: int
+    #: Traffic in percent per variant, as asked for and as read back.
+    wanted_weights: Mapping[str, int]
+    observed_weights: Mapping[str, int]
+    details: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StageView:
+    """One step of a run on all its clusters."""
+
+    id: str
+    name: str
+    status: str
+    reason: str
+    started: datetime | None
+    finished: datetime | None
+    deadline: datetime | None
+    #: The wave it is a step of; empty: of none.
+    wave: str
+    #: Who ended before its time what it waits for, and why; empty: nobody did.
+    promoted: str
+    tasks: tuple[TaskView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetView:
+    """A cluster of a run."""
+
+    name: str
+    #: The run wrote to it, or may have.
+    touched: bool
+    #: Why the run goes on without it; empty: it does not.
+    left_out: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalView:
+    """What one person decided."""
+
+    stage: str
+    group: str
+    by: str
+    at: datetime
+    approved: bool
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class WantedApprovalView:
+    """An approval that is waited for."""
+
+    stage: str
+    group: str
+    #: How many are needed and how many there are.
+    needed: int
+    given: int
+    #: Who may; empty: anybody who is let in.
+    approvers: tuple[str, ...]
+    expires: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicasView:
+    """What one cluster gets of a workload."""
+
+    name: str
+    #: Of a Job its parallelism, of an autoscaler the most.
+    replicas: int
+    #: Of a Job that has some.
+    completions: int | None = None
+    #: Of an autoscaler.
+    least_replicas: int | None = None
+    #: How many more would have fit; none: nobody had to look.
+    free: int | None = None
+    #: When that was read.
+    read_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DividedReplicasView:
+    """One workload and who gets how many of its replicas."""
+
+    workload: str
+    #: How the numbers came about.
+    reason: str
+    clusters: tuple[ReplicasView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A whole run."""
+
+    summary: RunSummaryView
+    #: Why the strategy was chosen.
+    plan: str
+    stages: tuple[StageView, ...]
+    #: None while the run goes forward.
+    rollback: StageView | None
+    targets: tuple[TargetView, ...]
+    approvals: tuple[ApprovalView, ...]
+    pending_approval: WantedApprovalView | None
+    paused_by: str
+    #: Who opened closed windows to it, and why; empty: nobody did.
+    unfrozen: str
+    #: A failure came to rest and a person decides: retry, skip or cancel.
+    held: bool
+    deadline: datetime | None
+    waiting_reason: str
+    what_next: str
+    if_failed: str
+    #: What moves to another cluster after it, why, and when it interrupts the run; may be empty.
+    move: str
+    #: Number of the last event of its feed.
+    last_event: int
+    #: Of what is divided over the clusters: what it is pinned to.
+    replicas: tuple[DividedReplicasView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EventView:
+    """One event of a run's feed."""
+
+    #: Grows over all runs, with gaps.
+    position: int
+    run: str
+    application: str
+    #: Counts up by one within the run.
+    number: int
+    at: datetime
+    event: str
+    document: json.JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    """One line of a task's log."""
+
+    #: Grows over all tasks, with gaps.
+    position: int
+    number: int
+    at: datetime
+    stage: str
+    target: str
+    attempt: int
+    level: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FindingView:
+    """Something that an analysis measured or concluded."""
+
+    #: Grows over all tasks, with gaps.
+    position: int
+    number: int
+    at: datetime
+    stage: str
+    target: str
+    attempt: int
+    #: ``measurement`` or ``verdict``.
+    kind: str
+    metric: str
+    #: Of a measurement: `query`, `values`, `variant`, `role`, and how the look was judged; of a
+    #: verdict: `result`, `sentence`, `numbers`, `own`, `pooled`.
+    document: json.JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class AskedView:
+    """A wish that was taken."""
+
+    #: Of the run it is about, or will lead to.
+    run: str
+    #: What follows, one sentence.
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStageView:
+    """A stage of the run to be."""
+
+    name: str
+    description: str
+    clusters: tuple[str, ...]
+    #: Why it is left out; empty: it is not.
+    skipped: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedObjectView:
+    """What would happen to one object."""
+
+    object: str
+    #: ``created``, ``changed``, ``pruned`` or ``kept``.
+    action: str
+    reason: str
+    #: Each with ``path``, ``operation`` and, where there is one, the ``old`` and ``new`` value;
+    #: masked and bounded.
+    differences: tuple[json.JsonObject, ...]
+    #: Differences beyond the bound.
+    omitted: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedClusterView:
+    """What one cluster would do."""
+
+    name: str
+    #: ``changes``, ``unchanged``, ``refused`` or ``unreachable``.
+    status: str
+    created: int
+    changed: int
+    pruned: int
+    kept: int
+    unchanged: int
+    objects: tuple[PlannedObjectView, ...]
+    #: Why it would refuse.
+    problems: tuple[str, ...]
+    #: Why it could not be asked; empty: it could.
+    silence: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """What a sync would do now: the same as ``volary plan --output json`` says."""
+
+    application: str
+    commit: str
+    subject: str
+    running_commit: str
+    #: How the running commit is known.
+    running_reason: str
+    strategy: str
+    #: Why this strategy.
+    reason: str
+    images: tuple[str, ...]
+    has_changes: bool
+    #: A cluster would refuse, or could not be asked.
+    failed: bool
+    stages: tuple[PlannedStageView, ...]
+    clusters: tuple[PlannedClusterView, ...]
+    warnings: tuple[str, ...] = ()
+    #: Of what is divided over the clusters.
+    replicas: tuple[DividedReplicasView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommitView:
+    """A commit of an application and what became of it."""
+
+    commit: str
+    seen: datetime
+    subject: str
+    author: str
+    status: str
+    reason: str
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditView:
+    """Who did what."""
+
+    position: int
+    at: datetime
+    by: str
+    action: str
+    #: ``ok``, ``denied`` or ``failed``.
+    result: str
+    source: str
+    application: str
+    run: str
+    document: json.JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who asks, and from where."""
+
+    by: str
+    #: Address it came from; empty: from inside.
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaintView:
+    """A mark that keeps applications away from a cluster."""
+
+    key: str
+    value: str
+    #: ``NoSchedule`` or ``NoExecute``.
+    effect: str
+    since: datetime | None
+    #: A person, ``volary`` for a rule, or ``fleet file``.
+    by: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """A registered cluster."""
+
+    name: str
+    labels: Mapping[str, str]
+    provider: str
+    region: str
+    zones: tuple[str, ...]
+    suspended: bool
+    namespaces: tuple[str, ...]
+    #: ``ready``, ``notReady``, ``unreachable``, ``suspended`` or ``unknown``.
+    status: str
+    reason: str
+    #: Since when it is so.
+    since: datetime | None
+    #: What is seen, but not for long enough to count; empty: nothing else.
+    changing: str
+    #: Whether anything new begins there without tolerating a taint.
+    schedulable: bool
+    taints: tuple[TaintView, ...]

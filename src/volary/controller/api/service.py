@@ -1,0 +1,409 @@
+"""Everything people can see and ask for, without HTTP: what the server and tests stand on.
+
+Reading comes straight from the store, so every process can answer. What changes something is
+handed to the process that drives (see `asking`) and noted in the audit. Who may do what is
+not decided here.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from volary.controller import refusals
+from volary.controller.api import (
+    cluster_service,
+    command_client,
+    conversions,
+    placement_service,
+    representations,
+    status_service,
+)
+from volary.controller.persistence import change_signal
+from volary.controller.preview import previews
+from volary.controller.runs import ready_runs, releases
+from volary.controller.status import application_state, application_statuses, run_requests
+from volary.model import json
+from volary.model.runs import run_plans, run_records
+from volary.store import protocol, records
+
+_Page = representations.PageView
+_POLL_SECONDS = 1.0
+_FORGOTTEN = "forgotten; what runs in the clusters stays there, and nothing looks after it any more"
+
+
+@dataclass(slots=True)
+class Service:
+    """See the module; made by `server_loop.open_controller`."""
+
+    store: protocol.Store
+    dependencies: ready_runs.Dependencies
+    asker: command_client.CommandClient
+    audit_trail: command_client.AuditLog
+    kept: change_signal.ChangeSignal
+    #: Everything about clusters.
+    fleet: cluster_service.ClusterService
+    #: How applications are in their clusters.
+    statuses: status_service.StatusService
+    #: Where applications are.
+    placements: placement_service.PlacementService
+
+    # Looking.
+
+    async def applications(
+        self, wanted: records.ApplicationFilter, *, cursor: str = "", limit: int = 50
+    ) -> _Page[representations.ApplicationView]:
+        """Return applications by name."""
+        page = await self.store.applications.list(wanted, cursor=cursor, limit=limit)
+        return _Page(tuple(map(conversions.of_application, page.items)), page.cursor)
+
+    async def application(self, name: str) -> representations.ApplicationView:
+        """Return one application.
+
+        Raises:
+            refusals.NotFound: There is none of that name.
+        """
+        return conversions.of_application(await self._application(name))
+
+    async def commits(
+        self, application: str, *, cursor: str = "", limit: int = 50
+    ) -> _Page[representations.CommitView]:
+        """Return an application's commits, the last seen first."""
+        page = await self.store.commits.list(application, cursor=cursor, limit=limit)
+        return _Page(tuple(map(conversions.of_commit, page.items)), page.cursor)
+
+    async def runs(
+        self, wanted: records.RunFilter, *, cursor: str = "", limit: int = 50
+    ) -> _Page[representations.RunSummaryView]:
+        """Return runs, the newest first."""
+        page = await self.store.runs.list(wanted, cursor=cursor, limit=limit)
+        return _Page(tuple(map(conversions.of_summary, page.items)), page.cursor)
+
+    async def run(self, run_id: str) -> representations.RunView:
+        """Return a whole run: stages, tasks, what it waits for, what comes next.
+
+        Raises:
+            refusals.NotFound: There is none of that id.
+        """
+        stored = await self._run(run_id)
+        known = await self.store.applications.get(stored.head.application)
+        return conversions.of_run(stored, await self.store.runs.approvals(run_id), known)
+
+    async def events(
+        self, run_id: str, after: int = 0, *, limit: int = 500
+    ) -> tuple[representations.EventView, ...]:
+        """Return a run's events after the one with that number, in order."""
+        found = await self.store.events.after(run_id, after, limit=limit)
+        return tuple(map(conversions.of_event, found))
+
+    async def all_events(
+        self, after: int = 0, *, application: str = "", limit: int = 500
+    ) -> tuple[representations.EventView, ...]:
+        """Return events of all runs, or of one application's, after a position, in order."""
+        found = await self.store.events.all_after(after, application=application, limit=limit)
+        return tuple(map(conversions.of_event, found))
+
+    async def logs(
+        self,
+        run_id: str,
+        *,
+        stage: str = "",
+        target: str = "",
+        after: int = 0,
+        limit: int = 500,
+    ) -> tuple[representations.LogView, ...]:
+        """Return lines of a run's logs after a position, in order."""
+        found = await self.store.logs.after(run_id, after, stage=stage, target=target, limit=limit)
+        return tuple(map(conversions.of_line, found))
+
+    async def findings(
+        self,
+        run_id: str,
+        *,
+        wanted: records.FindingFilter | None = None,
+        after: int = 0,
+        limit: int = 500,
+    ) -> tuple[representations.FindingView, ...]:
+        """Return what a run's analyses found after a position, in order."""
+        found = await self.store.findings.after(run_id, after, wanted=wanted, limit=limit)
+        return tuple(map(conversions.of_finding, found))
+
+    async def clusters(self) -> tuple[representations.ClusterView, ...]:
+        """Return the fleet and how each cluster is."""
+        return await self.fleet.list()
+
+    async def audit(
+        self, wanted: records.AuditFilter, *, cursor: str = "", limit: int = 50
+    ) -> _Page[representations.AuditView]:
+        """Return what was done, the newest first."""
+        page = await self.store.audit.list(wanted, cursor=cursor, limit=limit)
+        return _Page(tuple(map(conversions.of_audit, page.items)), page.cursor)
+
+    async def position(self) -> int:
+        """Return the position of the newest event of all; 0 when there was never one."""
+        return await self.store.events.position()
+
+    async def changed(self, seconds: float) -> None:
+        """Return when something may have changed, at the latest after `seconds`.
+
+        Within the process that drives at once; elsewhere nothing wakes anybody early.
+        """
+        await self.kept.wait(seconds)
+
+    async def changes(self) -> AsyncIterator[int]:
+        """Yield the position of the newest event whenever something may have changed.
+
+        Within the process that drives at once, elsewhere within a second; the same position
+        again when only a task's progress or an application changed.
+        """
+        position, beats = -1, -1
+        while True:
+            now = await self.position()
+            if now != position or self.kept.count != beats:
+                position, beats = now, self.kept.count
+                yield position
+            if self.kept.count == beats:
+                await self.changed(_POLL_SECONDS)
+
+    # Asking about an application.
+
+    async def plan(
+        self,
+        application: str,
+        asker: representations.Actor,
+        *,
+        commit: str = "",
+        strategy: str = "",
+    ) -> representations.PlanView:
+        """Return what a sync would do now; writes nothing but that somebody asked.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            errors.UserError: Something has to be mended first.
+        """
+        known = await self._application(application)
+        async with self.audit_trail.noting(
+            asker, "application.plan", application=application, document={"commit": commit}
+        ):
+            return await self._plan(known, commit, releases.parse_strategy(strategy))
+
+    async def sync(
+        self,
+        application: str,
+        asker: representations.Actor,
+        *,
+        commit: str = "",
+        strategy: str = "",
+    ) -> representations.AskedView:
+        """Ask for a run to a commit; empty: the newest.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            refusals.Conflict: It does not take commands, or the commit does not exist.
+        """
+        releases.parse_strategy(strategy)
+        document = {"commit": commit, "strategy": strategy}
+        return await self._ask_application("sync", application, asker, document)
+
+    async def rollback(
+        self, application: str, asker: representations.Actor, *, to: str = ""
+    ) -> representations.AskedView:
+        """Go back to a commit or that of a run; empty: take the run under way or the last back.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            refusals.Conflict: There is nothing to go back to.
+        """
+        return await self._ask_application("rollback", application, asker, {"to": to})
+
+    async def pause_application(
+        self, application: str, asker: representations.Actor, *, reason: str = ""
+    ) -> representations.AskedView:
+        """Pause it, its run under way included, until it is resumed.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            refusals.Conflict: It is paused already.
+        """
+        return await self._ask_application("pause", application, asker, {"reason": reason})
+
+    async def resume_application(
+        self, application: str, asker: representations.Actor
+    ) -> representations.AskedView:
+        """Have it go on after a pause, its run with what it is pinned to.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            refusals.Conflict: It is not paused.
+        """
+        return await self._ask_application("resume", application, asker, {})
+
+    async def adopt_application(
+        self, application: str, asker: representations.Actor, *, repository: str, reason: str
+    ) -> representations.AskedView:
+        """Have one that has lost its repository go on with what another has of its name.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            refusals.Conflict: Its repository is in the settings, or the other one has none of it.
+        """
+        said = {"repository": repository, "reason": reason}
+        return await self._ask_application("adopt", application, asker, said)
+
+    async def forget_application(
+        self, application: str, asker: representations.Actor, *, reason: str
+    ) -> representations.AskedView:
+        """Drop what is kept of one whose file is gone; nothing changes in any cluster.
+
+        Raises:
+            refusals.NotFound: There is no such application.
+            refusals.Conflict: Its file is there, or a run of it is under way.
+        """
+        await self._application(application)
+        said = {"reason": reason}
+        async with self.audit_trail.noting(
+            asker, "application.forget", application=application, document=said
+        ):
+            await self.asker.ask("forget", asker.by, application=application, document=said)
+        return representations.AskedView("", _FORGOTTEN)
+
+    # Asking about a run. Each raises `refusals.NotFound` and, when the run cannot take it as
+    # it stands, `refusals.Conflict` with the reason.
+
+    async def approve(
+        self, run_id: str, asker: representations.Actor, *, comment: str = ""
+    ) -> representations.AskedView:
+        """Say yes to the group that waits."""
+        return await self._ask_run("approve", run_id, asker, {"comment": comment})
+
+    async def reject(
+        self, run_id: str, asker: representations.Actor, *, comment: str = ""
+    ) -> representations.AskedView:
+        """Say no to the group that waits: its stage has failed."""
+        return await self._ask_run("reject", run_id, asker, {"comment": comment})
+
+    async def withdraw(
+        self, run_id: str, asker: representations.Actor, *, comment: str = ""
+    ) -> representations.AskedView:
+        """Take an approval back, as long as nothing came of it."""
+        return await self._ask_run("withdraw", run_id, asker, {"comment": comment})
+
+    async def promote(
+        self, run_id: str, asker: representations.Actor, *, reason: str, wave: str = ""
+    ) -> representations.AskedView:
+        """End what the current wave waits for at its end; its clusters still have to be healthy."""
+        return await self._ask_run("promote", run_id, asker, {"reason": reason, "wave": wave})
+
+    async def unfreeze(
+        self, run_id: str, asker: representations.Actor, *, reason: str
+    ) -> representations.AskedView:
+        """Let it change clusters whose windows are closed, for the rest of its way."""
+        return await self._ask_run("unfreeze", run_id, asker, {"reason": reason})
+
+    async def pause(
+        self, run_id: str, asker: representations.Actor, *, reason: str = ""
+    ) -> representations.AskedView:
+        """Have it start nothing new."""
+        return await self._ask_run("pause", run_id, asker, {"reason": reason})
+
+    async def resume(self, run_id: str, asker: representations.Actor) -> representations.AskedView:
+        """Have it go on after a pause."""
+        return await self._ask_run("resume", run_id, asker, {})
+
+    async def cancel(
+        self,
+        run_id: str,
+        asker: representations.Actor,
+        *,
+        rollback: bool = True,
+        now: bool = False,
+        reason: str = "",
+    ) -> representations.AskedView:
+        """End it: rolled back, or kept as it is; with `now` in mid-write."""
+        document = {"rollback": rollback, "now": now, "reason": reason}
+        return await self._ask_run("cancel", run_id, asker, document)
+
+    async def retry(
+        self, run_id: str, asker: representations.Actor, *, targets: Sequence[str] = ()
+    ) -> representations.AskedView:
+        """Try the failed stage again, on some clusters or all that did not succeed."""
+        return await self._ask_run("retry", run_id, asker, {"targets": list(targets)})
+
+    async def skip(
+        self,
+        run_id: str,
+        target: str,
+        asker: representations.Actor,
+        *,
+        reason: str,
+        stage: str = "",
+    ) -> representations.AskedView:
+        """Leave one cluster out of what is still to come; or end a stage that only measures."""
+        said = {"target": target, "stage": stage, "reason": reason}
+        return await self._ask_run("skip", run_id, asker, said)
+
+    async def note(self, entry: records.AuditRecord) -> None:
+        """Append to the audit what the caller decided by itself, such as a denial."""
+        await self.audit_trail.write(entry)
+
+    # Inside.
+
+    async def _ask_run(
+        self, kind: str, run: str, asker: representations.Actor, document: json.JsonObject
+    ) -> representations.AskedView:
+        stored = await self._run(run)
+        name = stored.head.application
+        async with self.audit_trail.noting(
+            asker, f"run.{kind}", application=name, run=run, document=document
+        ):
+            await self.asker.ask(kind, asker.by, application=name, run=run, document=document)
+        return representations.AskedView(run, (await self._run(run)).head.reason)
+
+    async def _ask_application(
+        self, kind: str, name: str, asker: representations.Actor, document: json.JsonObject
+    ) -> representations.AskedView:
+        await self._application(name)
+        async with self.audit_trail.noting(
+            asker, f"application.{kind}", application=name, document=document
+        ):
+            run = await self.asker.ask(kind, asker.by, application=name, document=document)
+        known = conversions.of_application(await self._application(name))
+        waits = known.waiting
+        if waits is not None and waits.run == run:
+            return representations.AskedView(run, waits.waiting_reason)
+        return representations.AskedView(known.run or run, known.paused or known.reason)
+
+    async def _plan(
+        self, known: records.ApplicationRecord, commit: str, strategy: run_plans.Strategy | None
+    ) -> representations.PlanView:
+        application_status = application_statuses.from_document(known.document)
+        run_request = run_requests.RunRequest(
+            id="plan",
+            commit=commit or application_status.head or known.branch,
+            kind=run_requests.KindName.RELEASE,
+            reason="plan",
+            at=self.dependencies.clock.now(),
+            strategy=strategy,
+        )
+        prepared = await releases.plan(
+            self.dependencies,
+            application_state.ApplicationState(known, application_status),
+            run_request,
+        )
+        shown = await previews.preview_run(
+            prepared,
+            self.dependencies.clusters,
+            secrets=self.dependencies.secrets.values,
+            patience=self.dependencies.patience,
+        )
+        return conversions.of_plan(shown)
+
+    async def _application(self, name: str) -> records.ApplicationRecord:
+        found = await self.store.applications.get(name)
+        if found is None:
+            raise refusals.not_found("application", name)
+        return found
+
+    async def _run(self, run_id: str) -> run_records.StoredRun:
+        found = await self.store.runs.load(run_id)
+        if found is None:
+            raise refusals.not_found("run", run_id)
+        return found

@@ -1,0 +1,243 @@
+"""How applications are over all their clusters: the part of the service that looks there."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from volary.controller import refusals
+from volary.controller.api import conversions, status_representations
+from volary.controller.fleet import cluster_registry, surveys
+from volary.controller.runs import ready_runs
+from volary.controller.status import application_statuses, run_origins
+from volary.manifests import redaction
+from volary.manifests.health import fleet_status
+from volary.model import applications, errors, statuses
+from volary.model.fleet import cluster_health, fleets
+from volary.model.objects import manifest, object_health
+from volary.placement.failover import decisions, destinations
+from volary.planner import targets as target_choice
+from volary.stages import executor
+from volary.store import protocol, records
+
+
+@dataclass(slots=True)
+class StatusService:
+    """See the module."""
+
+    store: protocol.Store
+    dependencies: ready_runs.Dependencies
+    surveyor: surveys.Surveyor
+    register: cluster_registry.ClusterRegistry
+    _masker: redaction.Masker = field(init=False)
+    #: By application: why it could not be opened when it was looked at last.
+    _problems: dict[str, str] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._masker = self.dependencies.secrets.masker()
+
+    async def get(self, name: str) -> status_representations.ApplicationStatusView:
+        """Return an application over all its clusters; read now, or some seconds ago.
+
+        Raises:
+            refusals.NotFound: There is none of that name.
+        """
+        known = await self.store.applications.get(name)
+        if known is None:
+            self._problems.pop(name, None)
+            raise refusals.not_found("application", name)
+        seen = await self.surveyor.survey(name, lambda: self._subject(known))
+        shown = of_survey(name, seen, self._masker)
+        application_status = application_statuses.from_document(known.document)
+        application = conversions.of_application(known)
+        return replace(
+            shown,
+            status=application.status,
+            reason=application.reason,
+            running_commit=known.running_commit,
+            run=application.run,
+            waiting_reason=await self._why_waiting(application_status),
+            clusters=tuple(map(self._marked, shown.clusters)),
+            problem=self._masker.clean(self._problems.get(name, "")),
+        )
+
+    def _marked(
+        self, found: status_representations.ClusterStateView
+    ) -> status_representations.ClusterStateView:
+        """Return a cluster's part with how the cluster itself is."""
+        known = self.register.of(found.name)
+        held = known.cordon or known.drain
+        return replace(found, state=known.state.value, cordoned=held is not None)
+
+    async def _subject(self, known: records.ApplicationRecord) -> surveys.Subject:
+        """Return what is looked at: as its file says at the commit that counts.
+
+        That is the commit of the run under way, else the last that succeeded. An application
+        whose file cannot be read is looked at where it was last.
+        """
+        application_status = application_statuses.from_document(known.document)
+        last = (
+            await self.store.runs.load(application_status.run) if application_status.run else None
+        )
+        places = run_origins.from_document(last.origin).targets if last else ()
+        others = (*places, *application_status.kept)
+        commit = known.running_commit or application_status.head or known.branch
+        if last is not None and application_status.under_way:
+            commit = last.head.commit
+        place = ready_runs.ApplicationSource(
+            known.name, known.repository, known.path, known.branch, application_status.targets
+        )
+        self._problems.pop(known.name, None)
+        try:
+            project = await ready_runs.open_application(self.dependencies, place, commit)
+        except (errors.UserError, errors.TemporaryError) as error:
+            self._problems[known.name] = f"its file cannot be read: {error}"
+            return surveys.Subject(
+                known.name, others, rules=self.dependencies.clusters.fleet.health
+            )
+        members = self.dependencies.clusters.fleet
+        return subject(project.application, members, others, application_status.placed)
+
+    async def _why_waiting(self, application_status: application_statuses.ApplicationStatus) -> str:
+        if application_status.run_request is not None and application_status.waiting_reason:
+            return application_status.waiting_reason
+        if not application_status.under_way:
+            return ""
+        stored = await self.store.runs.load(application_status.run)
+        return conversions.of_run(stored, ()).waiting_reason if stored else ""
+
+
+def away(known: cluster_registry.ClusterRegistry) -> Callable[[str], bool]:
+    """Return what says that a cluster is known not to answer."""
+    return lambda name: known.of(name).state is cluster_health.ClusterState.UNREACHABLE
+
+
+def subject(
+    application: applications.Application,
+    members: fleets.Fleet,
+    others: tuple[str, ...] = (),
+    placed: decisions.PlacementState | None = None,
+) -> surveys.Subject:
+    """Return what is looked at for an application.
+
+    It is for the clusters that its spread chooses; one that it is on and that takes nothing new
+    at the moment, because it is cordoned or lost, is looked at as any other.
+
+    Args:
+        application: As its file says.
+        members: The fleet.
+        others: Clusters it was in.
+        placed: What is remembered of where it is; nothing without a server.
+    """
+    placed = placed or decisions.PlacementState()
+    selection = target_choice.select(application, members)
+    marked = tuple(name for name, _ in selection.tainted)
+    here = {*selection.names, *(name for name in marked if name in placed.chosen)}
+    there = [cluster for cluster in members.clusters if cluster.name in here]
+    choice = destinations.choose(application, there, placed)
+    # A spread that cannot be met says nothing of where it is.
+    found = choice.names or placed.chosen or selection.names
+    return surveys.Subject(
+        application.name,
+        found,
+        (*others, *selection.names, *selection.suspended, *marked),
+        executor.with_rules(application, members).health,
+    )
+
+
+def of_survey(
+    name: str, seen: surveys.Survey, masker: redaction.Masker
+) -> status_representations.ApplicationStatusView:
+    """Return what was seen, as far as it is known without a server."""
+    whole = seen.whole
+    return status_representations.ApplicationStatusView(
+        name=name,
+        at=seen.at,
+        health=_health(whole.health, masker),
+        status="",
+        reason="",
+        running_commit="",
+        run="",
+        waiting_reason="",
+        releases=tuple(
+            status_representations.ReleaseView(release.commit, release.clusters)
+            for release in whole.releases
+        ),
+        variants=tuple(map(_variant, whole.variants)),
+        ready=whole.ready,
+        total=whole.total,
+        objects=tuple(map(_sum, whole.objects)),
+        clusters=tuple(_cluster(cluster, masker) for cluster in whole.clusters),
+    )
+
+
+def _health(
+    found: object_health.Health, masker: redaction.Masker
+) -> status_representations.HealthView:
+    return status_representations.HealthView(found.status.value, masker.clean(found.reason))
+
+
+def _variant(found: fleet_status.VariantStatus) -> status_representations.VariantStateView:
+    return status_representations.VariantStateView(
+        found.name, found.commits, found.images, found.ready, found.total
+    )
+
+
+def _sum(found: fleet_status.ObjectSummary) -> status_representations.ObjectSumView:
+    group, kind, namespace, name = _parts(found.key)
+    return status_representations.ObjectSumView(
+        group=group,
+        kind=kind,
+        namespace=namespace,
+        name=name,
+        clusters=found.clusters,
+        observed=found.observed,
+        ready=found.ready,
+        total=found.total,
+        numbers=found.status,
+        health={word.value: count for word, count in found.health.items()},
+    )
+
+
+def _cluster(
+    found: fleet_status.ClusterReport, masker: redaction.Masker
+) -> status_representations.ClusterStateView:
+    state = found.state or fleet_status.ClusterStatus(
+        object_health.Health(statuses.HealthStatus.UNKNOWN, "it was never seen")
+    )
+    return status_representations.ClusterStateView(
+        name=found.cluster,
+        current=found.current is not None,
+        seen=found.seen,
+        silence=masker.clean(found.silence),
+        unknown_since=found.silent_since,
+        wanted=found.wanted,
+        health=_health(state.health, masker),
+        commits=state.commits,
+        variants=tuple(map(_variant, state.variants)),
+        ready=state.ready,
+        total=state.total,
+        objects=tuple(_object(found.cluster, each, masker) for each in state.objects),
+        warnings=tuple(masker.clean(warning) for warning in state.warnings),
+    )
+
+
+def _object(
+    cluster: str, found: fleet_status.ObjectStatus, masker: redaction.Masker
+) -> status_representations.ObjectStateView:
+    group, kind, namespace, name = _parts(found.key)
+    return status_representations.ObjectStateView(
+        group=group,
+        kind=kind,
+        namespace=namespace,
+        name=name,
+        health=_health(found.health, masker),
+        commit=found.commit,
+        variant=found.variant,
+        ready=found.ready,
+        total=found.total,
+        images=found.images,
+        numbers=fleet_status.numbers(cluster, found),
+    )
+
+
+def _parts(key: manifest.ResourceKey) -> tuple[str, str, str, str]:
+    return key.group, key.kind, key.namespace, key.name

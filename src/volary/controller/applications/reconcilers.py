@@ -1,0 +1,450 @@
+"""One application's lane: one run at a time, at most one want behind it.
+
+Commits and people's wishes come in from one side, in any order; `_work` carries out what is
+wanted from the other. Everything that has to outlive the process is in the application's
+record before it counts. What a newer commit does to a run under way:
+
+- it brings back what ran before: the run is rolled back at once, and that was it;
+- the rule says *cancel* and nothing has touched what serves users yet: the run is cancelled
+  and rolled back, then the newer one begins;
+- else it waits. An older want is superseded, and its commit says by which.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from volary.controller import notifications, refusals
+from volary.controller.applications import run_session, state_writer
+from volary.controller.leadership import context
+from volary.controller.runs import ready_runs, releases, run_kinds
+from volary.controller.status import (
+    application_identity,
+    application_state,
+    application_statuses,
+    run_admission,
+    run_origins,
+    run_requests,
+)
+from volary.engine.execution import runners
+from volary.engine.persistence import codec
+from volary.engine.runs import state
+from volary.engine.state_machine import events
+from volary.model import errors
+from volary.model.runs import run_records
+from volary.store import records
+
+_LOG = logging.getLogger(__name__)
+
+#: Seconds a run may take to answer a request before it counts as stuck.
+_ANSWER_SECONDS = 30.0
+#: Seconds a request waits for a run that is being taken up.
+_TAKE_UP_SECONDS = 15.0
+_NOTHING: Mapping[str, object] = MappingProxyType({})
+_BEING_RECOVERED = "the run is being taken up again; try in a moment"
+
+
+class ApplicationReconciler:
+    """Drives one application.
+
+    Args:
+        tenure: What everything that drives shares.
+        known: The application's record as it was kept last.
+    """
+
+    def __init__(self, leader: context.LeaderContext, known: records.ApplicationRecord) -> None:
+        self._leader = leader
+        self._state_writer = state_writer.ApplicationStateWriter(leader, known)
+        self._lock = asyncio.Lock()
+        self._session: run_session.RunSession | None = None
+        self._left_behind: run_records.StoredRun | None = None
+        self._working = False
+        self._changed = asyncio.Event()
+        self._taken_up = asyncio.Event()
+
+    @property
+    def name(self) -> str:
+        """The application's name."""
+        return self._state_writer.name
+
+    @property
+    def record(self) -> records.ApplicationRecord:
+        """The application as it was kept last."""
+        return self._state_writer.record
+
+    @property
+    def application_status(self) -> application_statuses.ApplicationStatus:
+        """How it stands."""
+        return self._state_writer.application_status
+
+    @property
+    def place(self) -> ready_runs.ApplicationSource:
+        """Where the application lives."""
+        return ready_runs.source_of(self._state_writer.state)
+
+    @property
+    def why_orphaned(self) -> str:
+        """Why nothing is started for it: its repository is not in the settings; empty: it is."""
+        return application_identity.why_orphaned(
+            self._leader.dependencies.addresses, self.record.repository
+        )
+
+    # What comes in.
+
+    def take_up(self, stored: run_records.StoredRun) -> None:
+        """Go on with a run that an earlier process left behind."""
+        self._left_behind = stored
+        self.work()
+
+    def work(self) -> None:
+        """Begin what is wanted, unless that is under way."""
+        self._changed.set()
+        if not self._working and (self._left_behind or self.application_status.next_request):
+            self._working = True
+            self._leader.group.create_task(self._guarded(), name=f"application {self.name}")
+
+    async def submit(self, run_request: run_requests.RunRequest, **noted: object) -> None:
+        """Take a want; it replaces one that has not begun.
+
+        `noted` are fields of the standing that are kept in the same step.
+        """
+        async with self._lock:
+            await self._submit(run_request, noted)
+        self.work()
+
+    async def change(self, noted: Mapping[str, object] = _NOTHING, **columns: object) -> None:
+        """Keep something new about the application: fields of its standing, and columns."""
+        async with self._lock:
+            await self._state_writer.keep(self._noting(noted), **columns)
+
+    async def amend(
+        self,
+        change: Callable[
+            [application_statuses.ApplicationStatus], application_statuses.ApplicationStatus
+        ],
+    ) -> None:
+        """Keep what `change` makes of how the application stands in the moment it is kept."""
+        async with self._lock:
+            await self._state_writer.keep(change(self.application_status))
+        self.work()
+
+    def _noting(self, noted: Mapping[str, object]) -> application_statuses.ApplicationStatus:
+        return replace(self.application_status, **noted)  # type: ignore[arg-type]
+
+    async def request(self, run_id: str, event: events.Event) -> str:
+        """Ask the run under way for something; returns why not, or nothing.
+
+        A run that is still being taken up is waited for.
+        """
+        if self._left_behind is not None and self.why_orphaned:
+            return f"{self.why_orphaned}, so nobody can carry it out"
+        if self._left_behind is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_TAKE_UP_SECONDS):
+                    await self._taken_up.wait()
+        session = self._session
+        if session is None or session.runner.run.id != run_id:
+            return _BEING_RECOVERED
+        return await self._ask(session.runner, event)
+
+    async def conclude(self, run: state.Run, kind: run_requests.KindName) -> None:
+        """Write down what the end of a run means for the application and its commit."""
+        async with self._lock:
+            self._session = None
+            change = self._leader.kinds[kind].concluded(
+                self._state_writer.state,
+                run,
+                self._leader.register.identity,
+                self._leader.dependencies.clock.now(),
+            )
+            await self._state_writer.write(change)
+            if change.settled is not None:
+                self._settle(change.settled, change.settled_reason)
+
+    async def forget(self, by: str, reason: str) -> str:
+        """Forget the application, nothing in any cluster; returns why not, or nothing.
+
+        A run that nobody can carry out any more ends with it, as it is.
+        """
+        stored = self._left_behind
+        if self._session is not None or (stored is not None and not self.why_orphaned):
+            return f"run {self.application_status.run} has to end first; cancel it"
+        async with self._lock:
+            if stored is not None:
+                await self._state_writer.abandon(stored, by, reason)
+                self._left_behind = None
+            await self._state_writer.forget()
+        self._changed.set()
+        return ""
+
+    @property
+    def run_under_way(self) -> state.Run | None:
+        """The run that is being carried out."""
+        return self._session.runner.run if self._session else None
+
+    @property
+    def kind_under_way(self) -> run_requests.KindName | None:
+        """The kind of the run under way, or of one left behind; None: there is none.
+
+        One that has ended counts until its end is written down.
+        """
+        if self._session is not None:
+            return self._session.kind
+        if self._left_behind is not None:
+            return run_origins.from_document(self._left_behind.origin).kind
+        return None
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether a run that moves the application between clusters is under way."""
+        return self.kind_under_way is run_requests.KindName.MOVE
+
+    # How a want is taken.
+
+    async def _submit(
+        self, run_request: run_requests.RunRequest, noted: Mapping[str, object]
+    ) -> None:
+        session, old = self._session, self.application_status.run_request
+        if session and run_request.is_from_commit and not session.runner.run.is_final:
+            run = session.runner.run
+            if await releases.reverts(
+                self._leader.dependencies, self.place, run_request.commit, run
+            ):
+                run_request = replace(run_request, reverts=run.id)
+        why = self._why_waiting(run_request)
+        queued = application_state.CommitChange(
+            run_request.commit, "queued", why or run_request.reason, run_request
+        )
+        await self._state_writer.keep_commit(queued)
+        status = (
+            self.record.status if self._is_busy else application_statuses.StatusWord.WAITING.value
+        )
+        reason = self.record.reason if self._is_busy else run_request.reason
+        await self._state_writer.keep(
+            replace(self._noting(noted), run_request=run_request, waiting_reason=why),
+            status=status,
+            reason=reason,
+        )
+        if old is not None and old.commit != run_request.commit:
+            reason = f"superseded by {run_request.commit[:7]} before it began"
+            superseded = application_state.CommitChange(old.commit, "superseded", reason, old)
+            await self._state_writer.keep_commit(superseded)
+            self._settle(old, reason)
+        dependencies = self._leader.dependencies
+        masker = ready_runs.masker(dependencies)
+        notifications.triggered(
+            self._leader.notifier, run_request, self.record, dependencies.clock.now(), masker
+        )
+        await self._react()
+
+    def _settle(self, run_request: run_requests.RunRequest, reason: str) -> None:
+        """Tell those who were told of a want that no run of its own comes of it."""
+        dependencies, to = self._leader.dependencies, self._leader.notifier
+        notifications.settled(
+            to,
+            run_request,
+            self.record,
+            dependencies.clock.now(),
+            ready_runs.masker(dependencies),
+            reason,
+        )
+
+    @property
+    def _is_busy(self) -> bool:
+        return self._session is not None or self._left_behind is not None
+
+    def _why_waiting(self, run_request: run_requests.RunRequest) -> str:
+        if self._left_behind is not None:
+            return f"run {self._left_behind.head.id} has to end first"
+        if self._session is None:
+            return ""
+        run, rule = self._session.runner.run, self._leader.rules.supersede
+        return run_admission.waiting_reason(rule, self.application_status, run_request, run)
+
+    async def _react(self) -> None:
+        """Have the run under way make room, when the want is a reason to."""
+        run_request, session = self.application_status.run_request, self._session
+        if run_request is None or session is None:
+            return
+        run, rule = session.runner.run, self._leader.rules.supersede
+        if reason := run_admission.why_cancel(rule, self.application_status, run_request, run):
+            now = self._leader.dependencies.clock.now()
+            event = events.Cancel(now, "Git", rollback=True, reason=reason)
+            refusal = await self._ask(session.runner, event)
+            if refusal:
+                _LOG.info("run %s goes on: %s", run.id, refusal)
+
+    async def _ask(self, runner: runners.Runner, event: events.Event) -> str:
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return await runner.request(event)
+        except TimeoutError:
+            return "the run does not answer; it waits for the database, or has stopped"
+
+    # How it is carried out.
+
+    async def _guarded(self) -> None:
+        """Work; a bug in one application must not harm the others."""
+        try:
+            await self._work()
+        # A bug in one application must not stop the others; it is logged with its trace.
+        except Exception as error:
+            if context.is_overtaken(error):
+                raise
+            _LOG.exception("application %s stopped by an internal error", self.name)
+            self._session = None
+            what = f"internal error ({type(error).__name__}), see the log"
+            await self.change(status=application_statuses.StatusWord.FAILED.value, reason=what)
+        finally:
+            self._working = False
+
+    async def _work(self) -> None:
+        delay = self._leader.rules.first_delay
+        while self._left_behind or self.application_status.next_request:
+            self._changed.clear()
+            if await self._is_pinned():
+                continue
+            next_request = self.application_status.next_request
+            if self._left_behind is not None:
+                trouble = await self._take_up()
+            elif next_request is not None:
+                trouble = await self._begin(next_request)
+            else:
+                continue
+            if not trouble:
+                delay = self._leader.rules.first_delay
+                continue
+            await self._delay(next_request, trouble, f"tried again within {delay:g} s")
+            try:
+                async with asyncio.timeout(delay):
+                    await self._changed.wait()
+            except TimeoutError:
+                delay = min(delay * 2, self._leader.rules.longest_delay)
+
+    async def _is_pinned(self) -> bool:
+        """Wait for a change while the application is paused or orphaned; say whether it was."""
+        paused = (
+            "" if self._left_behind else run_admission.why_next_blocked(self.application_status)
+        )
+        pinned = self.why_orphaned or paused
+        if pinned:
+            async with self._lock:
+                await self._state_writer.keep(
+                    replace(self.application_status, waiting_reason=pinned)
+                )
+            await self._changed.wait()
+        return bool(pinned)
+
+    async def _delay(
+        self, run_request: run_requests.RunRequest | None, trouble: str, retry: str
+    ) -> None:
+        """Write down why nothing goes on, and when it is tried again."""
+        async with self._lock:
+            if self._left_behind is not None:
+                what = f"run {self._left_behind.head.id} cannot go on: {trouble}; {retry}"
+                await self._state_writer.keep(self.application_status, reason=what)
+            elif run_request is not None:
+                kind = self._leader.kinds[run_request.kind]
+                await self._state_writer.write(
+                    kind.delayed(self._state_writer.state, run_request, trouble, retry)
+                )
+
+    async def _begin(self, run_request: run_requests.RunRequest) -> str:
+        """Make a request a run and carry it out; returns what keeps it from beginning."""
+        dependencies = self._leader.dependencies
+        masker, kind = ready_runs.masker(dependencies), self._leader.kinds[run_request.kind]
+        planning = run_kinds.Planning(dependencies, self._leader.store, masker)
+        try:
+            async with self._leader.planners:
+                ready = await kind.prepare(planning, self._state_writer.state, run_request)
+        except errors.UserError as error:
+            await self._refuse(run_request, masker.clean(refusals.sentence(error)))
+            return ""
+        except errors.TemporaryError as error:
+            return masker.clean(str(error))
+        session = await self._start(run_request, ready)
+        if session is not None:
+            await self._carry_out(session)
+        return ""
+
+    async def _start(
+        self, run_request: run_requests.RunRequest, ready: ready_runs.ReadyRun
+    ) -> run_session.RunSession | None:
+        """Keep the new run and return it; None when something newer is wanted by now."""
+        async with self._lock:
+            next_request = self.application_status.next_request
+            is_other = next_request is None or next_request.id != run_request.id
+            if is_other or run_admission.why_next_blocked(self.application_status):
+                return None
+            clean, origin = ready.masker.clean, ready.origin
+            shown = replace(origin, reason=clean(origin.reason), subject=clean(origin.subject))
+            version = await self._state_writer.begin(ready, self._begun(ready.run, shown))
+            notifications.planned(
+                self._leader.notifier, ready, self.record, self._leader.dependencies.clock.now()
+            )
+            self._session = run_session.open_session(self._leader, self.record, ready, version)
+            return self._session
+
+    def _begun(self, run: state.Run, origin: run_origins.Origin) -> application_state.StateChange:
+        kind = self._leader.kinds[origin.kind]
+        return kind.begun(self._state_writer.state, run, origin)
+
+    async def _take_up(self) -> str:
+        """Go on with the run left behind; returns what keeps it from going on."""
+        stored = self._left_behind
+        if stored is None:
+            return ""
+        try:
+            run = codec.read_run(stored)
+            origin = run_origins.from_document(stored.origin)
+            origin = application_identity.with_current_repository(
+                origin, self.record, self._leader.dependencies.addresses
+            )
+            async with self._leader.planners:
+                ready = await ready_runs.take_up(self._leader.dependencies, self.name, run, origin)
+        except errors.VolaryError as error:
+            return str(error)
+        async with self._lock:
+            self._left_behind = None
+            self._session = session = run_session.open_session(
+                self._leader, self.record, ready, stored.version
+            )
+            self._taken_up.set()
+            await self._state_writer.write(self._begun(run, origin))
+        await self._carry_out(session)
+        return ""
+
+    async def _carry_out(self, session: run_session.RunSession) -> None:
+        log, analyses = session.log, session.analyses
+        async with asyncio.TaskGroup() as group:
+            writing = group.create_task(log.keep_writing())
+            keeping = group.create_task(analyses.keep_writing())
+            # What came in while the run was being prepared, or before a restart.
+            reacting = group.create_task(self._react_later())
+            ended = await session.runner.carry_out()
+            await reacting
+            writing.cancel()
+            keeping.cancel()
+        await log.flush()
+        await analyses.flush()
+        await self.conclude(ended, session.kind)
+
+    async def _react_later(self) -> None:
+        async with self._lock:
+            await self._react()
+
+    async def _refuse(self, run_request: run_requests.RunRequest, reason: str) -> None:
+        """Say that a request cannot become a run until somebody mends something."""
+        kind = self._leader.kinds[run_request.kind]
+        async with self._lock:
+            await self._state_writer.write(
+                kind.refused(self._state_writer.state, run_request, reason)
+            )
+        if not kind.announces_refusals:
+            return
+        dependencies, to = self._leader.dependencies, self._leader.notifier
+        now, masker = dependencies.clock.now(), ready_runs.masker(dependencies)
+        notifications.refused(to, run_request, self.record, now, masker, masker.clean(reason))

@@ -1,0 +1,351 @@
+"""The lanes of all applications for one tenure, and which application file leads to which.
+
+What was left behind is taken up first; what is seen of the repositories then goes to the lane of
+the application that it is about. No error about one application harms another.
+"""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from volary.controller.applications import reconcilers, repository_events
+from volary.controller.leadership import context
+from volary.controller.persistence import retry
+from volary.controller.status import application_identity, application_statuses, run_origins
+from volary.engine.persistence import codec
+from volary.gitops import application_names, repository_state
+from volary.model import errors
+from volary.model.runs import run_records
+from volary.store import records
+
+_LOG = logging.getLogger(__name__)
+
+_PAGE = 500
+
+
+class ApplicationRegistry:
+    """All lanes of one tenure.
+
+    Args:
+        tenure: What everything that drives shares.
+        troubles: Why a repository could not be looked at last, by name; kept up to date here.
+    """
+
+    def __init__(self, leader: context.LeaderContext, repository_errors: dict[str, str]) -> None:
+        self._leader = leader
+        self._repository_errors = repository_errors
+        self._reconcilers: dict[str, reconcilers.ApplicationReconciler] = {}
+        self._name_index = application_identity.NameIndex()
+        #: What was seen last, by the name of the lane.
+        self._newest: dict[str, repository_state.DiscoveredApplication] = {}
+        #: What was seen last, by the name of the repository.
+        self._seen: dict[str, repository_state.RepositoryState] = {}
+        #: One thing at a time about each repository.
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def load(self) -> None:
+        """Take up what was left behind."""
+        store = self._leader.store
+        for known in await self._records():
+            await self._enter(known)
+        unfinished = await retry.until_available(store.runs.unfinished, "taking up")
+        left = [await self._load_run(run_id) for run_id in unfinished]
+        for stored in left:
+            if stored is not None:
+                reconciler = self.reconciler_of(stored.head.application)
+                reconciler.take_up(stored)
+        for reconciler in self._reconcilers.values():
+            await self._conclude_ended_run(reconciler, unfinished)
+            reconciler.work()
+
+    async def _enter(self, known: records.ApplicationRecord) -> None:
+        """Take an application as it was kept; one that has lost its repository is orphaned."""
+        reconciler = self._reconcilers[known.name] = reconcilers.ApplicationReconciler(
+            self._leader, known
+        )
+        if application_identity.is_placeholder(known.name) and (
+            known.removed or reconciler.why_orphaned
+        ):
+            await self._drop(reconciler)
+        elif known.removed is None and known.repository:
+            self._name_index.places[known.name] = application_names.ApplicationLocation(
+                known.repository, known.path
+            )
+            if (
+                reconciler.why_orphaned
+                and known.status != application_statuses.StatusWord.ORPHANED.value
+            ):
+                await _mark_orphaned(reconciler)
+
+    async def see(self, seen: repository_state.RepositoryState) -> None:
+        """Take what was seen of a repository."""
+        if seen.problem:
+            self._repository_errors[seen.name] = seen.problem
+        else:
+            self._repository_errors.pop(seen.name, None)
+        async with self._locks[seen.name]:
+            self._seen[seen.name] = seen
+            await self._take(seen)
+
+    async def _take(self, seen: repository_state.RepositoryState) -> None:
+        orphans = self._orphans_by_path()
+        found_names = self._name_index.of_seen(
+            seen, lambda found: self._continued(found, seen, orphans.get(found.path, ()))
+        )
+        async with asyncio.TaskGroup() as group:
+            for name, found in found_names.items():
+                self._newest[name] = found
+                group.create_task(self._guarded(name, self._apply_one(name, found, seen)))
+        if seen.problem:
+            return  # what is missing may only not have been read
+        for name, reconciler in tuple(self._reconcilers.items()):
+            known = reconciler.record
+            if known.repository != seen.name or name in found_names or known.removed is not None:
+                continue
+            self._name_index.places.pop(name, None)
+            gone = (
+                self._drop(reconciler)
+                if application_identity.is_placeholder(name)
+                else _mark_removed(reconciler, self._now())
+            )
+            await self._guarded(name, gone)
+
+    # What has lost its repository.
+
+    async def adopt(
+        self, reconciler: reconcilers.ApplicationReconciler, repository: str, by: str
+    ) -> str:
+        """Have an orphaned application go on with what a repository has of its name.
+
+        Returns:
+            Why not, one sentence, or nothing.
+        """
+        dependencies = self._leader.dependencies
+        if not reconciler.why_orphaned:
+            return f"its repository {reconciler.record.repository} is in the settings"
+        if application_identity.why_orphaned(dependencies.addresses, repository):
+            return f"there is no repository {repository} in the settings"
+        async with self._locks[repository]:
+            seen = self._seen.get(repository)
+            found = (
+                [
+                    application
+                    for application in seen.applications
+                    if application.name == reconciler.name
+                ]
+                if seen
+                else []
+            )
+            if seen is None or not found:
+                return (
+                    f"{repository} has no application called {reconciler.name}, as it was seen last"
+                )
+            self._name_index.places[reconciler.name] = application_names.ApplicationLocation(
+                repository, found[0].path
+            )
+            _LOG.warning(
+                "application %s goes on with %s: %s says so", reconciler.name, repository, by
+            )
+            await self._take(seen)
+        return ""
+
+    async def forget(
+        self, reconciler: reconcilers.ApplicationReconciler, by: str, reason: str
+    ) -> str:
+        """Forget an application that is gone; whoever was refused its name gets it.
+
+        Returns:
+            Why not, one sentence, or nothing.
+        """
+        known = reconciler.record
+        if known.removed is None and not reconciler.why_orphaned:
+            return f"its file is there, {known.path} of {known.repository}: take it away first"
+        refusal = await reconciler.forget(by, reason)
+        if refusal:
+            return refusal
+        self._leave(reconciler.name)
+        for repository, seen in tuple(self._seen.items()):
+            if any(application.name == reconciler.name for application in seen.applications):
+                async with self._locks[repository]:
+                    await self._take(self._seen[repository])
+        return ""
+
+    def _orphans_by_path(self) -> Mapping[str, Sequence[records.ApplicationRecord]]:
+        found: defaultdict[str, list[records.ApplicationRecord]] = defaultdict(list)
+        for reconciler in self._reconcilers.values():
+            if reconciler.why_orphaned and reconciler.record.removed is None:
+                found[reconciler.record.path].append(reconciler.record)
+        return found
+
+    def _continued(
+        self,
+        found: repository_state.DiscoveredApplication,
+        seen: repository_state.RepositoryState,
+        orphans: Iterable[records.ApplicationRecord],
+    ) -> str:
+        """Return which of some orphaned applications a file is evidently of; empty: of none."""
+        addresses = self._leader.dependencies.addresses
+        same = (
+            orphan.name
+            for orphan in orphans
+            if application_identity.is_same_application(orphan, found, seen, addresses)
+        )
+        return next(same, "")
+
+    async def _drop(self, reconciler: reconcilers.ApplicationReconciler) -> None:
+        """Forget what only stood in for somebody."""
+        await reconciler.forget("volary", "")
+        self._leave(reconciler.name)
+
+    def _leave(self, name: str) -> None:
+        self._reconcilers.pop(name, None)
+        self._name_index.places.pop(name, None)
+        self._newest.pop(name, None)
+
+    def _now(self) -> datetime:
+        return self._leader.dependencies.clock.now()
+
+    # All of them.
+
+    def all(self) -> tuple[reconcilers.ApplicationReconciler, ...]:
+        """Return all lanes."""
+        return tuple(self._reconcilers.values())
+
+    def reconciler(self, name: str) -> reconcilers.ApplicationReconciler | None:
+        """Return an application's lane; None when it is not known."""
+        return self._reconcilers.get(name)
+
+    def reconciler_of(self, name: str) -> reconcilers.ApplicationReconciler:
+        """Return an application's lane, a new one if there is none."""
+        if name not in self._reconcilers:
+            self._reconcilers[name] = reconcilers.ApplicationReconciler(
+                self._leader, records.ApplicationRecord(name)
+            )
+        return self._reconcilers[name]
+
+    async def _apply_one(
+        self,
+        name: str,
+        found: repository_state.DiscoveredApplication,
+        seen: repository_state.RepositoryState,
+    ) -> None:
+        reconciler = self.reconciler_of(name)
+        if name != found.name and found.application is not None:
+            taken = errors.Problem(self._why_taken(found.name))
+            found = self._newest[name] = replace(found, application=None, problems=(taken,))
+        lost, why = reconciler.record.repository, reconciler.why_orphaned
+        try:
+            await repository_events.apply(self._leader, reconciler, found, seen)
+            if why:
+                await self._tell_found_again(reconciler, lost)
+        except errors.TemporaryError as error:
+            _LOG.warning("application %s is looked at again soon: %s", name, error)
+            again = self._guarded(name, self._apply_again(reconciler, found, seen))
+            self._leader.group.create_task(again, name=f"look at {name} again")
+
+    def _why_taken(self, name: str) -> str:
+        owner = self._reconcilers.get(name)
+        if owner is not None and owner.why_orphaned:
+            return (
+                f"{name} is the name of another application, and {owner.why_orphaned}:"
+                " somebody has to say whether this is the same one (`volary application adopt`) or"
+                " the other one is over (`volary application forget`)"
+            )
+        return f"another file is called {name} already; names are unique"
+
+    async def _tell_found_again(
+        self, reconciler: reconcilers.ApplicationReconciler, lost: str
+    ) -> None:
+        """Tell that an application is at home again, and let go on what waited for it."""
+        home = reconciler.record.repository
+        _LOG.warning("application %s of %s is at home in %s now", reconciler.name, lost, home)
+        document = {"from": lost, "repository": home, "path": reconciler.record.path}
+        await self._leader.note(
+            "volary", "application.adopted", document, application=reconciler.name
+        )
+        reconciler.work()
+
+    async def _apply_again(
+        self,
+        reconciler: reconcilers.ApplicationReconciler,
+        found: repository_state.DiscoveredApplication,
+        seen: repository_state.RepositoryState,
+    ) -> None:
+        """Take what was seen once it can be taken, unless there is something newer."""
+        delay = self._leader.rules.first_delay
+        while True:
+            await asyncio.sleep(delay)
+            if self._newest.get(reconciler.name) is not found:
+                return None
+            try:
+                return await repository_events.apply(self._leader, reconciler, found, seen)
+            except errors.TemporaryError:
+                delay = min(delay * 2, self._leader.rules.longest_delay)
+
+    async def _guarded(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """Do something about one application; its errors must not harm the others."""
+        try:
+            await work
+        except errors.UserError as error:
+            _LOG.warning("application %s cannot be looked at: %s", name, error)
+        # A bug in one application must not stop the others; it is logged with its trace.
+        except Exception as error:
+            if context.is_overtaken(error):
+                raise
+            _LOG.exception("application %s was not looked at", name)
+
+    async def _records(self) -> list[records.ApplicationRecord]:
+        found: list[records.ApplicationRecord] = []
+        wanted, cursor = records.ApplicationFilter(with_removed=True), ""
+        while True:
+            page = await self._page(wanted, cursor)
+            found += page.items
+            cursor = page.cursor
+            if not cursor:
+                return found
+
+    async def _page(
+        self, wanted: records.ApplicationFilter, cursor: str
+    ) -> records.Page[records.ApplicationRecord]:
+        store = self._leader.store
+        return await retry.until_available(
+            lambda: store.applications.list(wanted, cursor=cursor, limit=_PAGE), "taking up"
+        )
+
+    async def _load_run(self, run_id: str) -> run_records.StoredRun | None:
+        store = self._leader.store
+        return await retry.until_available(lambda: store.runs.load(run_id), "taking up")
+
+    async def _conclude_ended_run(
+        self, reconciler: reconcilers.ApplicationReconciler, unfinished: tuple[str, ...]
+    ) -> None:
+        """Conclude a run whose end was kept, but not yet what it means for the application."""
+        run_id = reconciler.application_status.run
+        if not reconciler.application_status.under_way or run_id in unfinished:
+            return
+        stored = await self._load_run(run_id)
+        if stored is not None:
+            origin = run_origins.from_document(stored.origin)
+            await reconciler.conclude(codec.read_run(stored), origin.kind)
+
+
+async def _mark_removed(reconciler: reconcilers.ApplicationReconciler, now: datetime) -> None:
+    reason = "its file went away; what runs stays as it is"
+    await reconciler.change(
+        status=application_statuses.StatusWord.REMOVED.value, reason=reason, removed=now
+    )
+
+
+async def _mark_orphaned(reconciler: reconcilers.ApplicationReconciler) -> None:
+    """Write down that an application has lost its repository."""
+    _LOG.warning("application %s: %s", reconciler.name, reconciler.why_orphaned)
+    known = reconciler.record
+    stood = application_statuses.StatusBeforeOrphaned(known.status, known.reason)
+    reason = f"{reconciler.why_orphaned}; what runs stays as it is, and nothing is started for it"
+    await reconciler.change(
+        {"stood": stood}, status=application_statuses.StatusWord.ORPHANED.value, reason=reason
+    )

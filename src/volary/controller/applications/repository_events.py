@@ -1,0 +1,132 @@
+"""What a look into a repository means for one application: metadata, a decision, a want."""
+
+from volary.controller.applications import reconcilers
+from volary.controller.leadership import context
+from volary.controller.status import application_statuses, run_requests
+from volary.gitops import repository_state, triggers
+from volary.model import applications, errors
+from volary.sources.git import repositories
+
+#: Status words that a file which can be read puts an end to.
+_UNREADABLE = (
+    application_statuses.StatusWord.BROKEN,
+    application_statuses.StatusWord.SUSPENDED,
+    application_statuses.StatusWord.REMOVED,
+    application_statuses.StatusWord.ORPHANED,
+    "",
+)
+
+
+async def apply(
+    leader: context.LeaderContext,
+    reconciler: reconcilers.ApplicationReconciler,
+    found: repository_state.DiscoveredApplication,
+    seen: repository_state.RepositoryState,
+) -> None:
+    """Bring an application up to date with what was found of it."""
+    columns: dict[str, object] = {
+        "repository": seen.name,
+        "path": found.path,
+        "branch": seen.branch,
+        "removed": None,
+    }
+    application = found.application
+    address = leader.dependencies.addresses.get(seen.name, "")
+    noted: dict[str, object] = {"head": found.commit, "address": address, "stood": None}
+    if application is None:
+        # What was looked at stays: the commit that mends the file is decided with this one's.
+        faults = [
+            problem for problem in found.problems if problem.severity is errors.Severity.ERROR
+        ]
+        reason = "; ".join(str(fault).splitlines()[0] for fault in faults) or "it has errors"
+        holding = [fault for fault in faults if fault.holds]
+        if holding:
+            noted["held"] = str(holding[0]).splitlines()[0]
+        # Nothing but that somebody holds it back is no mistake.
+        only = bool(holding) and len(holding) == len(faults)
+        status = (
+            application_statuses.StatusWord.SUSPENDED
+            if only
+            else application_statuses.StatusWord.BROKEN
+        )
+        await reconciler.change(noted, **columns, status=status.value, reason=reason)
+        return
+    columns["labels"] = dict(application.labels)
+    was_held, noted["held"] = bool(reconciler.application_status.held), ""
+    listed = {(seen.name, found.path), (seen.name, found.directory)} & leader.rules.listed
+    noted["targets"] = application.targets if listed else None
+    noted["mentions"] = application.mentions
+    noted["alerts"] = application.alerts
+    if reconciler.record.status in _UNREADABLE:
+        columns |= _status_once_readable(reconciler)
+    await reconciler.change(noted, **columns)
+    if was_held:
+        reconciler.work()
+    if reconciler.application_status.looked_at == found.commit:
+        return
+    async with leader.planners:
+        run_request = await _decide(leader, reconciler, found, application.triggers)
+    if run_request is None:
+        await reconciler.change({"looked_at": found.commit})
+    else:
+        await reconciler.submit(run_request, looked_at=found.commit)
+
+
+def _status_once_readable(reconciler: reconcilers.ApplicationReconciler) -> dict[str, object]:
+    run, stood = reconciler.run_under_way, reconciler.application_status.stood
+    if stood is not None and stood.status not in _UNREADABLE:
+        return {"status": stood.status, "reason": stood.reason}
+    if run is not None:
+        return {"status": application_statuses.StatusWord.RUNNING.value, "reason": run.reason}
+    if reconciler.record.running_commit:
+        return {
+            "status": application_statuses.StatusWord.SYNCED.value,
+            "reason": "its file can be read again",
+        }
+    return {
+        "status": application_statuses.StatusWord.UNKNOWN.value,
+        "reason": "no run has succeeded yet",
+    }
+
+
+async def _decide(
+    leader: context.LeaderContext,
+    reconciler: reconcilers.ApplicationReconciler,
+    found: repository_state.DiscoveredApplication,
+    options: applications.Triggers,
+) -> run_requests.RunRequest | None:
+    repository = await leader.dependencies.repositories.repository(reconciler.record.repository)
+    decision = await _trigger(leader, repository, reconciler, found, options)
+    if decision.trigger is None:
+        return None
+    commit = await repository.resolve(found.commit)
+    return run_requests.RunRequest(
+        id=leader.new_id(),
+        commit=commit.id,
+        kind=run_requests.KindName.RELEASE,
+        reason=decision.reason,
+        at=leader.dependencies.clock.now(),
+        by=commit.author,
+        author=commit.author,
+        trigger=triggers.Kind.COMMIT,
+    )
+
+
+async def _trigger(
+    leader: context.LeaderContext,
+    repository: repositories.Repository,
+    reconciler: reconcilers.ApplicationReconciler,
+    found: repository_state.DiscoveredApplication,
+    options: applications.Triggers,
+) -> triggers.Decision:
+    changed: tuple[str, ...] = ()
+    previous = reconciler.application_status.looked_at
+    if previous:
+        name = reconciler.record.repository
+        try:
+            changed = await leader.differences.between(name, repository, previous, found.commit)
+        except errors.UserError:
+            # A force-push took the commit away; what changed since cannot be told.
+            previous = ""
+    head = triggers.Head(found.commit, previous, changed, found.directory)
+    return triggers.on_commit(options, head)

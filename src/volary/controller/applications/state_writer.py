@@ -1,0 +1,147 @@
+"""What is written down about one application: it is kept before it counts.
+
+The writer does not decide what is written (the kinds of runs do), what happens next, or which of
+two writers is first: the application's reconciler does.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from volary.controller.leadership import context
+from volary.controller.persistence import redaction, retry
+from volary.controller.runs import ready_runs
+from volary.controller.status import application_state, application_statuses, run_origins
+from volary.engine.persistence import codec, transitions
+from volary.engine.state_machine import machine
+from volary.manifests import redaction as manifest_redaction
+from volary.model.runs import run_records
+from volary.store import records
+
+Value = TypeVar("Value")
+
+#: Commits of an application that are not read again.
+_MOST_COMMITS = 4
+
+
+class ApplicationStateWriter:
+    """One application's record and commits.
+
+    Args:
+        tenure: What everything that drives shares.
+        known: The application's record as it was kept last.
+    """
+
+    def __init__(self, leader: context.LeaderContext, known: records.ApplicationRecord) -> None:
+        self._leader = leader
+        #: As it was kept last.
+        self.record = known
+        self.application_status = application_statuses.from_document(known.document)
+        #: As they were kept, by hash: those of the run, of what is wanted, and the last ones.
+        self._commits: dict[str, records.CommitRecord] = {}
+        #: Nothing is written down about it any more, whoever has not heard of it yet.
+        self._is_forgotten = False
+
+    @property
+    def state(self) -> application_state.ApplicationState:
+        """All that is known of the application."""
+        return application_state.ApplicationState(self.record, self.application_status)
+
+    @property
+    def name(self) -> str:
+        """The application's name."""
+        return self.record.name
+
+    async def until_available(self, action: Callable[[], Awaitable[Value]]) -> Value:
+        """Do something with the store until it works."""
+        return await retry.until_available(action, f"application {self.name}")
+
+    async def keep(
+        self, application_status: application_statuses.ApplicationStatus, **columns: object
+    ) -> None:
+        """Keep how the application stands, and columns of its record."""
+        if self._is_forgotten:
+            return
+        document = application_statuses.to_document(application_status)
+        changed = replace(self.record, document=document, **columns)  # type: ignore[arg-type]
+        if changed != self.record or not self.record.version:
+            changed = replace(changed, updated=self._leader.dependencies.clock.now())
+            version = await self.until_available(
+                lambda: self._leader.store.applications.keep(changed, fence=self._leader.fence)
+            )
+            self.record = replace(changed, version=version)
+            self._leader.change_signal.notify_all()
+        self.application_status = application_status
+
+    async def keep_commit(self, change: application_state.CommitChange) -> None:
+        """Keep what became of a commit."""
+        if self._is_forgotten:
+            return
+        store = self._leader.store
+        commit, request = change.commit, change.run_request
+        base = self._commits.get(commit) or await self._known_commit(commit)
+        changed = replace(
+            base,
+            status=change.status,
+            reason=change.reason,
+            run_id=change.run or base.run_id,
+            subject=change.subject or base.subject,
+            author=(request.author if request else "") or base.author,
+        )
+        if changed == self._commits.get(commit):
+            return
+        await self.until_available(lambda: store.commits.keep(changed, fence=self._leader.fence))
+        self._commits[commit] = changed
+        while len(self._commits) > _MOST_COMMITS:
+            del self._commits[next(iter(self._commits))]
+
+    async def _known_commit(self, commit: str) -> records.CommitRecord:
+        store = self._leader.store
+        known = await self.until_available(lambda: store.commits.get(self.name, commit))
+        return known or records.CommitRecord(
+            self.name, commit, self._leader.dependencies.clock.now()
+        )
+
+    async def begin(self, ready: ready_runs.ReadyRun, begun: application_state.StateChange) -> int:
+        """Keep a new run, then that it is under way; returns its version."""
+        document = run_origins.to_document(ready.origin)
+        now = self._leader.dependencies.clock.now()
+        made = transitions.first_transition(ready.run, document, now)
+        version = await self._keep_transition(made, ready.masker)
+        await self.write(begun)
+        return version
+
+    async def _keep_transition(
+        self, made: run_records.Transition, masker: manifest_redaction.Masker
+    ) -> int:
+        store, fence = self._leader.store, self._leader.fence
+        clean = redaction.clean_transition(masker, made)
+        kept = await self.until_available(lambda: store.keep_transition(clean, fence=fence))
+        return kept.version
+
+    async def write(self, change: application_state.StateChange) -> None:
+        """Keep what a run's beginning or end, or a refusal, changes: commits first."""
+        for commit in change.commits:
+            await self.keep_commit(commit)
+        await self.keep(change.status, **change.columns)
+
+    async def abandon(self, stored: run_records.StoredRun, by: str, reason: str) -> None:
+        """End a run that nobody can carry out any more, as it is."""
+        leader, run = self._leader, codec.read_run(stored)
+        happened, step = machine.abandon(run, by, reason, leader.dependencies.clock.now())
+        if happened:
+            made = transitions.step_transition(run, happened, step, stored.version)
+            await self._keep_transition(made, ready_runs.masker(leader.dependencies))
+
+    async def forget(self) -> None:
+        """Forget the application; its runs and the audit stay, as history."""
+        store, name = self._leader.store, self.name
+        self._is_forgotten = True
+        await self.until_available(
+            lambda: store.applications.forget(name, fence=self._leader.fence)
+        )
+        self.record, self.application_status = (
+            records.ApplicationRecord(name),
+            application_statuses.ApplicationStatus(),
+        )
+        self._leader.change_signal.notify_all()

@@ -1,0 +1,222 @@
+"""Puts the controller together: store, clusters, lease, runs, retention, and the service.
+
+Everything long-running hangs in one task group under `Controller.run`; nothing is global, so
+two controllers can live in one process, as tests have them.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from volary.analysis.metering import meters
+from volary.clusters.client import client_pool
+from volary.clusters.transport import transports
+from volary.config.text import git_addresses
+from volary.controller import control_loops, inputs
+from volary.controller.api import (
+    cluster_service,
+    command_client,
+    placement_service,
+    service,
+    status_service,
+)
+from volary.controller.fleet import cluster_registry, surveys
+from volary.controller.leadership import election
+from volary.controller.persistence import change_signal, notification_outbox, redaction, retention
+from volary.controller.runs import ready_runs
+from volary.model import clocks, metric_providers, server_settings
+from volary.model.fleet import fleets
+from volary.model.runs import run_records
+from volary.notifying import notifier as notifiers
+from volary.notifying import senders
+from volary.stages import executor as stage_executor
+from volary.stages import webhooks
+from volary.stages.runtime import contexts
+from volary.store import factory, protocol, records
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerParts:
+    """What the controller is given."""
+
+    clock: clocks.Clock
+    members: fleets.Fleet
+    repositories: inputs.Repositories
+    watch: inputs.Watch
+    #: Unique to this life of this process; a new one when empty.
+    owner: str = ""
+    timing: election.LeaseTiming = field(default_factory=election.LeaseTiming)
+    rules: inputs.Rules = field(default_factory=inputs.Rules)
+    executor_options: stage_executor.Options = field(default_factory=stage_executor.Options)
+    #: Bounds of what is kept, and how long another process's lock is waited for.
+    limits: records.Limits = field(default_factory=records.Limits)
+    #: What a client may use of its cluster; None: as `pool.open_pool` divides it.
+    reach: transports.Limits | None = None
+    #: Where Slack's API is; another one for tests.
+    slack_api: str = senders.SLACK
+
+
+@dataclass(frozen=True, slots=True)
+class MetricParts:
+    """Who is asked for measurements, with what nobody may see."""
+
+    secrets: redaction.SecretValues
+    meter: meters.Meter
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationParts:
+    """What tells people, and where it keeps what they were not told yet."""
+
+    box: notification_outbox.StoreOutbox
+    notifier: notifiers.Notifier
+
+
+class Controller:
+    """A controller that is put together; `run` makes it live."""
+
+    def __init__(
+        self,
+        settings: server_settings.Settings,
+        parts: ControllerParts,
+        store: protocol.Store,
+        clusters: client_pool.ClientPool,
+        post: NotificationParts,
+        metrics: MetricParts,
+    ) -> None:
+        self._settings = settings
+        self._parts = parts
+        self._store = store
+        self._post = post
+        kept, asked = change_signal.ChangeSignal(), change_signal.ChangeSignal()
+        dependencies = ready_runs.Dependencies(
+            parts.repositories,
+            clusters,
+            parts.clock,
+            secrets=metrics.secrets,
+            meter=metrics.meter,
+            patience=parts.rules.patience,
+            executor_options=replace(parts.executor_options, permissions=_permissions(settings)),
+            addresses={
+                repository.name: git_addresses.mask(repository.url)
+                for repository in settings.repositories
+            },
+        )
+        listed = {
+            (application.repository, application.path.rstrip("/"))
+            for application in settings.applications
+            if application.targets is not None
+        }
+        known = cluster_registry.ClusterRegistry(
+            store, clusters, parts.clock, settings.cluster_health, kept, parts.members
+        )
+        rules = replace(
+            parts.rules,
+            supersede=settings.supersede,
+            listed=frozenset(listed),
+            failover=settings.failover,
+        )
+        self._register = known
+        self._manager = control_loops.ControlLoops(
+            store, dependencies, rules, parts.watch, known, asked=asked, notifier=post.notifier
+        )
+        masker = dependencies.secrets.masker()
+        asker = command_client.CommandClient(
+            store, parts.clock, asked=asked, kept=kept, make_id=control_loops.new_id, masker=masker
+        )
+        audit = command_client.AuditLog(store, parts.clock, masker)
+        #: What people see and ask for; works in a process that stands by too.
+        self.service = service.Service(
+            store,
+            dependencies,
+            asker,
+            audit,
+            kept,
+            cluster_service.ClusterService(known, asker, audit),
+            status_service.StatusService(
+                store,
+                dependencies,
+                surveys.Surveyor(clusters, parts.clock, is_away=status_service.away(known)),
+                known,
+            ),
+            placement_service.PlacementService(
+                store, dependencies, known, asker, audit, settings.failover
+            ),
+        )
+        #: Whether this process drives at the moment.
+        self.is_leader = False
+
+    @property
+    def repository_errors(self) -> dict[str, str]:
+        """Why repositories could not be looked at last, by name; only of those."""
+        return self._manager.repository_errors
+
+    def change_fleet(self, members: fleets.Fleet) -> None:
+        """Take another fleet: clusters join and leave while everything goes on.
+
+        Analysis providers stay those that this process began with.
+        """
+        self._register.replace(members)
+
+    async def run(self) -> None:
+        """Drive whenever this process holds the lease, until cancelled.
+
+        Being cancelled is shutting down: runs stay as they were kept, and go on in the
+        process that drives next.
+        """
+        owner = self._parts.owner or uuid.uuid4().hex
+        await election.lead(self._store, owner, self._drive, timing=self._parts.timing)
+
+    async def _drive(self, fence: run_records.Fence) -> None:
+        self.is_leader = True
+        self._post.box.fence = fence
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._manager.drive(fence), name="runs")
+                group.create_task(self._post.notifier.keep_delivering(), name="notifications")
+                group.create_task(
+                    retention.enforce_periodically(
+                        self._store,
+                        self._settings.retention,
+                        fence=fence,
+                        clock=self._parts.clock,
+                    ),
+                    name="retention",
+                )
+        finally:
+            self.is_leader = False
+
+
+def _permissions(settings: server_settings.Settings) -> contexts.Permissions:
+    """Return what applications may do on this machine, which belongs to all of them."""
+    reach = webhooks.Reach(loopback=settings.local_webhooks)
+    return contexts.Permissions(scripts=settings.scripts, reach=reach)
+
+
+@asynccontextmanager
+async def open_controller(
+    settings: server_settings.Settings, parts: ControllerParts
+) -> AsyncIterator[Controller]:
+    """Open the store and the clusters, and close them at the end.
+
+    Raises:
+        errors.UserError: The settings name something that is not there.
+        errors.TemporaryError: The database cannot be reached now.
+    """
+    secrets = redaction.SecretValues(parts.rules.secrets)
+    providers = metric_providers.merged(settings.providers, parts.members.providers)
+    async with (
+        inputs.open_meter(providers, clock=parts.clock, learn=secrets.learn) as meter,
+        factory.open_store(settings.store, clock=parts.clock, limits=parts.limits) as store,
+        client_pool.open_pool(
+            replace(parts.members, providers=providers), clock=parts.clock, limits=parts.reach
+        ) as clusters,
+    ):
+        box = notification_outbox.StoreOutbox(store)
+        async with notifiers.open_notifier(
+            settings.notifications, box, parts.clock, slack_api=parts.slack_api
+        ) as notifier:
+            post = NotificationParts(box, notifier)
+            yield Controller(settings, parts, store, clusters, post, MetricParts(secrets, meter))

@@ -1,0 +1,189 @@
+"""The clusters as the controller knows them: kept before it counts, and told to the pool.
+
+One per process. The process that drives writes it; one that stands by reads what was kept.
+What the fleet file says and what is known are put together for the pool, so that whoever
+chooses clusters sees their marks without asking here.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from volary.clusters.client import client_pool
+from volary.controller.fleet import cluster_documents
+from volary.controller.persistence import change_signal, retry
+from volary.model import clocks
+from volary.model.fleet import cluster_health, fleets
+from volary.model.runs import run_records
+from volary.placement import health_states
+from volary.store import protocol
+
+_LOG = logging.getLogger(__name__)
+
+Change = Callable[[cluster_health.ClusterHealth], cluster_health.ClusterHealth]
+
+
+@dataclass(slots=True)
+class ClusterRegistry:
+    """See the module."""
+
+    store: protocol.Store
+    clusters: client_pool.ClientPool
+    clock: clocks.Clock
+    rules: cluster_health.HealthRules
+    #: Beats whenever something was kept.
+    kept: change_signal.ChangeSignal
+    #: The fleet as its file says, without what is known besides.
+    members: fleets.Fleet
+    #: Whether this process writes it now.
+    is_leader: bool = field(default=False, init=False)
+    _known: dict[str, cluster_health.ClusterHealth] = field(default_factory=dict, init=False)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    @property
+    def known(self) -> Mapping[str, cluster_health.ClusterHealth]:
+        """All clusters that are known, also those that left."""
+        return self._known
+
+    def of(self, cluster: str) -> cluster_health.ClusterHealth:
+        """Return what is known of a cluster."""
+        return self._known.get(cluster) or cluster_health.ClusterHealth(cluster)
+
+    def identity(self, cluster: str) -> str:
+        """Return what tells a cluster from one built in its place; empty: not known."""
+        return self.of(cluster).identity
+
+    async def load(self) -> None:
+        """Read what was kept; what only this process saw stays where nothing else was kept."""
+        stored = await retry.until_available(self.store.clusters.list, "reading clusters")
+        found = {each.name: cluster_documents.read_cluster(each) for each in stored}
+        for name, each in found.items():
+            mine = self._known.get(name)
+            if mine is not None and health_states.is_stored_same(mine, each):
+                found[name] = mine
+        self._known = found
+        self._tell()
+
+    def replace(self, members: fleets.Fleet) -> None:
+        """Take another fleet file; who joined and who left is kept with the next roll call."""
+        self.members = members
+        self._tell()
+
+    async def enter(self, members: fleets.Fleet, *, fence: run_records.Fence | None) -> None:
+        """Take the fleet as its file says now: who joined, left, is suspended or no more."""
+        self.members = members
+        now = self.clock.now()
+        here = {cluster.name: cluster for cluster in members.clusters}
+        async with self._lock:
+            changed = [
+                health_states.mark_removed(each, now)
+                for name, each in self._known.items()
+                if name not in here
+            ]
+            for name, cluster in here.items():
+                known = self._known.get(name) or health_states.new_cluster(name, now)
+                known = health_states.resume(known, now) if not cluster.suspended else known
+                changed.append(health_states.suspend(known, now) if cluster.suspended else known)
+            before = self._known
+            await self._keep(changed, fence)
+        for each in changed:
+            _log_membership(before.get(each.cluster), each)
+
+    async def take(
+        self, found: Sequence[cluster_health.ClusterHealth], *, fence: run_records.Fence | None
+    ) -> tuple[cluster_health.ClusterHealth, ...]:
+        """Take what a look found; returns those whose state changed.
+
+        Marks made by hand meanwhile stay; who has left or was suspended meanwhile stays so.
+        """
+        async with self._lock:
+            before = self._known
+            here = {cluster.name for cluster in self.members.clusters if not cluster.suspended}
+            merged = [
+                _with_hand_made(each, before.get(each.cluster))
+                for each in found
+                if each.cluster in here
+            ]
+            changed = tuple(
+                each for each in merged if _is_state_change(before.get(each.cluster), each)
+            )
+            await self._keep(merged, fence)
+        for each in changed:
+            _log_state(each)
+        return changed
+
+    async def change(self, cluster: str, change: Change, *, fence: run_records.Fence | None) -> str:
+        """Change what is known of a cluster of the fleet; returns why not, or nothing."""
+        async with self._lock:
+            if cluster not in self.members.names:
+                return f"there is no cluster {cluster} in the fleet"
+            known = self._known.get(cluster) or health_states.new_cluster(cluster, self.clock.now())
+            await self._keep([change(known)], fence)
+        return ""
+
+    async def forget(self, names: Sequence[str], *, fence: run_records.Fence | None) -> None:
+        """Forget clusters that left long ago."""
+        async with self._lock:
+            await retry.until_available(
+                lambda: self.store.clusters.forget(names, fence=fence), "forgetting clusters"
+            )
+            self._known = {
+                name: each for name, each in self._known.items() if name not in set(names)
+            }
+
+    async def _keep(
+        self, found: Sequence[cluster_health.ClusterHealth], fence: run_records.Fence | None
+    ) -> None:
+        now = self.clock.now()
+        new = [
+            each
+            for each in found
+            if each.cluster not in self._known
+            or not health_states.is_stored_same(each, self._known[each.cluster])
+        ]
+        if new:
+            written = [cluster_documents.write_cluster(each, now) for each in new]
+            await retry.until_available(
+                lambda: self.store.clusters.keep(written, fence=fence), "keeping clusters"
+            )
+        self._known = {**self._known, **{each.cluster: each for each in found}}
+        if new:
+            self.kept.notify_all()
+        self._tell()
+
+    def _tell(self) -> None:
+        marked = health_states.with_taints(self.members, self._known)
+        marked = replace(marked, providers=self.clusters.fleet.providers)
+        if marked != self.clusters.fleet:
+            self.clusters.change(marked)
+
+
+def _with_hand_made(
+    found: cluster_health.ClusterHealth, before: cluster_health.ClusterHealth | None
+) -> cluster_health.ClusterHealth:
+    return found if before is None else health_states.with_manual_taints(found, before)
+
+
+def _is_state_change(
+    before: cluster_health.ClusterHealth | None, after: cluster_health.ClusterHealth
+) -> bool:
+    return before is None or before.state is not after.state
+
+
+def _log_membership(
+    before: cluster_health.ClusterHealth | None, now: cluster_health.ClusterHealth
+) -> None:
+    if before is None or (before.left is not None and now.left is None):
+        _LOG.info("cluster %s joined the fleet", now.cluster)
+    elif before.left is None and now.left is not None:
+        _LOG.warning(
+            "cluster %s left the fleet: runs under way there go on, and what runs there stays",
+            now.cluster,
+        )
+
+
+def _log_state(now: cluster_health.ClusterHealth) -> None:
+    level = logging.INFO if now.state is cluster_health.ClusterState.READY else logging.WARNING
+    reason = f": {now.reason}" if now.reason else ""
+    _LOG.log(level, "cluster %s is %s%s", now.cluster, now.state.value, reason)

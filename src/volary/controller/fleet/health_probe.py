@@ -1,0 +1,155 @@
+"""Looks at every cluster again and again, and tells what follows.
+
+In each round every cluster is asked once, at its own moment of the first half of the interval.
+What fails in a round in which this process was not awake is no evidence and is passed over; so
+are the streaks that led there.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from volary.clusters.observe import probes
+from volary.controller.fleet import cluster_registry, stall_detector
+from volary.model.fleet import cluster_health, fleets
+from volary.model.runs import run_records
+from volary.placement import health_states
+
+_LOG = logging.getLogger(__name__)
+#: Clusters asked at the same time.
+_MOST_AT_ONCE = 64
+#: Rounds between two questions whether a cluster is still the same one.
+_IDENTITY_ROUNDS = 60
+#: How long a cluster that left is remembered.
+_KEPT_AFTER_LEAVING = timedelta(days=90)
+
+#: Told of a cluster before and after a change of its state.
+OnStateChange = Callable[[cluster_health.ClusterHealth, cluster_health.ClusterHealth], None]
+OnRound = Callable[[cluster_health.FleetHealth], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Probed:
+    probe: cluster_health.ProbeResult
+    at: datetime
+
+
+@dataclass(slots=True)
+class HealthProbe:
+    """One tenure's."""
+
+    register: cluster_registry.ClusterRegistry
+    fence: run_records.Fence | None
+    #: Told after each round, one after another.
+    listeners: tuple[OnRound, ...] = ()
+    news: OnStateChange = lambda _, __: None
+    #: Of its own: who runs in the same process and counts on the common one is not disturbed.
+    chance: Callable[[], float] = field(default_factory=lambda: random.Random().random)
+    _rounds: int = field(default=0, init=False)
+    _slots: asyncio.Semaphore = field(
+        default_factory=lambda: asyncio.Semaphore(_MOST_AT_ONCE), init=False
+    )
+
+    async def keep_probing(self) -> None:
+        """Look until cancelled."""
+        await self.register.load()
+        self.register.is_leader = True
+        try:
+            await self._keep_probing()
+        finally:
+            self.register.is_leader = False
+
+    async def _keep_probing(self) -> None:
+        watch = stall_detector.StallDetector(self.register.clock)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(watch.keep_watching(), name="vigilance")
+            while True:
+                began = asyncio.get_running_loop().time()
+                await self.register.enter(self.register.members, fence=self.fence)
+                roll = await self._round(watch)
+                for listener in self.listeners:
+                    await listener(roll)
+                spent = asyncio.get_running_loop().time() - began
+                await asyncio.sleep(max(self._interval() - spent, 0.0))
+
+    async def _round(self, watch: stall_detector.StallDetector) -> cluster_health.FleetHealth:
+        members = [cluster for cluster in self.register.members.clusters if not cluster.suspended]
+        async with asyncio.TaskGroup() as group:
+            tasks = {
+                member.name: group.create_task(self._look(member.name, len(members)))
+                for member in members
+            }
+        self._rounds += 1
+        doubt = watch.doubt()
+        await self._take(members, {name: task.result() for name, task in tasks.items()}, doubt)
+        await self._forget()
+        now = self.register.clock.now()
+        return cluster_health.FleetHealth(
+            now, tuple(map(self.register.of, self.register.members.names)), doubt
+        )
+
+    async def _look(self, name: str, many: int) -> _Probed:
+        rules, known = self.register.rules, self.register.of(name)
+        if many > 1:
+            await asyncio.sleep(self.chance() * rules.interval.total_seconds() / 2)
+        try:
+            async with self._slots:
+                found, stumbled = await self._probe(name)
+                asks = stumbled or self._asks_identity(known)
+                if found.state is cluster_health.ClusterState.READY and asks:
+                    identity = await probes.identity(self.register.clusters, name, rules.patience)
+                    found = cluster_health.ProbeResult(found.state, found.reason, identity)
+        # A bug about one cluster must not stop the others; it is logged with its trace.
+        except (LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
+            _LOG.exception("cluster %s cannot be looked at", name)
+            told = f"internal error ({type(error).__name__}), see the log"
+            found = cluster_health.ProbeResult(cluster_health.ClusterState.NOT_READY, told)
+        return _Probed(found, self.register.clock.now())
+
+    async def _probe(self, name: str) -> tuple[cluster_health.ProbeResult, bool]:
+        """Ask once; again when it failed and the kubeconfig says something else by now.
+
+        Also says whether it failed at first.
+        """
+        clusters, patience = self.register.clusters, self.register.rules.patience
+        found = await probes.probe(clusters, name, patience)
+        if found.state is cluster_health.ClusterState.READY or not clusters.refresh(name):
+            return found, False
+        return await probes.probe(clusters, name, patience), True
+
+    def _asks_identity(self, known: cluster_health.ClusterHealth) -> bool:
+        """Say whether it is time to ask: once in a while, and whenever it was away."""
+        ready = known.state is cluster_health.ClusterState.READY and known.pending is None
+        return not ready or known.observed is None or self._rounds % _IDENTITY_ROUNDS == 0
+
+    async def _take(
+        self, members: list[fleets.Cluster], seen: Mapping[str, _Probed], doubt: str
+    ) -> None:
+        rules, found = self.register.rules, []
+        for member in members:
+            known, look = self.register.of(member.name), seen[member.name]
+            if doubt:
+                known = health_states.forget_observations(known)
+            if not doubt or look.probe.state is cluster_health.ClusterState.READY:
+                known = health_states.observe(known, look.probe, look.at, rules)
+            found.append(health_states.apply_taint_rules(known, member, look.at, rules))
+        before = {member.name: self.register.of(member.name) for member in members}
+        for each in await self.register.take(found, fence=self.fence):
+            self.news(before[each.cluster], each)
+
+    async def _forget(self) -> None:
+        before = self.register.clock.now() - _KEPT_AFTER_LEAVING
+        old = [
+            name
+            for name, each in self.register.known.items()
+            if each.left is not None and each.left < before
+        ]
+        if old:
+            await self.register.forget(old, fence=self.fence)
+
+    def _interval(self) -> float:
+        """Return the seconds from one round to the next, give or take a tenth."""
+        return self.register.rules.interval.total_seconds() * (0.9 + 0.2 * self.chance())

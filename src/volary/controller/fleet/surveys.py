@@ -1,0 +1,179 @@
+"""How applications are in their clusters: asked when somebody looks, shared, never waited for.
+
+Nothing is polled. Whoever asks first reads, all who ask meanwhile wait for the same answer, and
+for some seconds nobody reads again. Each cluster gets a moment; one that is silent is shown
+with what was last known of it, and since when nothing was heard.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from volary.clusters.client import client_pool
+from volary.clusters.observe import live_state
+from volary.manifests.health import fleet_status
+from volary.model import clocks, errors
+from volary.model.objects import object_health
+
+#: Clusters that are read at once for one application.
+_MOST_AT_ONCE = 64
+#: Applications whose last answer is kept.
+_MOST = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is looked at."""
+
+    application: str
+    #: The clusters it is for.
+    targets: tuple[str, ...]
+    #: Others where something of it may be left.
+    others: tuple[str, ...] = ()
+    #: The user's, of health.
+    rules: tuple[object_health.Rule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What was seen, and when."""
+
+    whole: fleet_status.FleetStatus
+    at: datetime
+
+
+@dataclass(slots=True)
+class _Entry:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    last: Survey | None = None
+    #: By cluster.
+    reports: Mapping[str, fleet_status.ClusterReport] = field(default_factory=dict)
+
+
+class Surveyor:
+    """Reads clusters for whoever wants to see an application; one per process."""
+
+    def __init__(
+        self,
+        clusters: client_pool.ClientPool,
+        clock: clocks.Clock,
+        *,
+        memory: timedelta = timedelta(seconds=5),
+        patience: timedelta = timedelta(seconds=5),
+        hurry: timedelta = timedelta(seconds=1),
+        is_away: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """Make one.
+
+        Args:
+            clusters: The fleet's clients.
+            clock: Says when something was seen.
+            memory: How long an answer is given again.
+            patience: How long a cluster may take.
+            hurry: The same for one that was silent when it was asked last, or is away.
+            is_away: Says of a cluster that it is known not to answer.
+        """
+        self._clusters = clusters
+        self._clock = clock
+        self._memory = memory
+        self._patience = patience
+        self._hurry = min(hurry, patience)
+        self._is_away = is_away
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+
+    async def survey(self, name: str, subject: Callable[[], Awaitable[Subject]]) -> Survey:
+        """Return how an application is; `subject` is asked only when the clusters are read.
+
+        Raises:
+            VolaryError: as `subject` does; a cluster's trouble is part of the answer.
+        """
+        entry = self._entries.setdefault(name, _Entry())
+        self._entries.move_to_end(name)
+        while len(self._entries) > _MOST:
+            self._entries.popitem(last=False)
+        # Whoever has the lock may be cancelled with their request; then the next one reads.
+        async with entry.lock:
+            now = self._clock.now()
+            if entry.last is not None and now - entry.last.at < self._memory:
+                return entry.last
+            found = await self.look(await subject(), entry.reports)
+            entry.reports = {cluster.cluster: cluster for cluster in found.whole.clusters}
+            entry.last = found
+            return found
+
+    async def look(
+        self, subject: Subject, before: Mapping[str, fleet_status.ClusterReport] | None = None
+    ) -> Survey:
+        """Read every cluster now; `before` is what was known of each."""
+        known = before or {}
+        gate = asyncio.Semaphore(_MOST_AT_ONCE)
+
+        async def report(name: str) -> fleet_status.ClusterReport:
+            last = known.get(name)
+            was_silent = last is not None and bool(last.silence)
+            patience = self._hurry if was_silent or self._is_away(name) else self._patience
+            async with gate:
+                found = await self._report(name, subject, patience.total_seconds())
+            return _with_last_known(found, last)
+
+        names = _ordered({*subject.targets, *subject.others}, self._clusters.fleet.names)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(report(name)) for name in names]
+        reports = [task.result() for task in tasks]
+        return Survey(fleet_status.of_fleet(reports), self._clock.now())
+
+    async def _report(
+        self, name: str, subject: Subject, seconds: float
+    ) -> fleet_status.ClusterReport:
+        """Return one cluster's part; its trouble is part of the answer."""
+        wanted = name in subject.targets
+        member = self._clusters.member(name)
+        silence = ""
+        state: fleet_status.ClusterStatus | None = None
+        try:
+            async with asyncio.timeout(seconds):
+                client = await self._clusters.client(name)
+                if isinstance(client, client_pool.Unavailable):
+                    silence = client.reason
+                else:
+                    seen = await live_state.read(
+                        client,
+                        subject.application,
+                        namespaces=member.namespaces if member else (),
+                        rules=subject.rules,
+                    )
+                    state = fleet_status.of_cluster(
+                        seen.live, seen.missing, rules=subject.rules, warnings=seen.warnings
+                    )
+        except TimeoutError:
+            silence = f"it did not answer within {seconds:g} s"
+        except errors.VolaryError as error:
+            silence = str(error)
+        now = self._clock.now()
+        if silence:
+            return fleet_status.ClusterReport(
+                name, silence=silence, silent_since=now, wanted=wanted
+            )
+        return fleet_status.ClusterReport(name, state, now, wanted=wanted)
+
+
+def _with_last_known(
+    found: fleet_status.ClusterReport, before: fleet_status.ClusterReport | None
+) -> fleet_status.ClusterReport:
+    """Return a report with what was last known, where nothing is known now."""
+    if not found.silence or before is None:
+        return found
+    since = before.silent_since if before.silence else before.seen
+    return replace(
+        found,
+        state=before.state,
+        seen=before.seen,
+        silent_since=since or found.silent_since,
+    )
+
+
+def _ordered(names: set[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Return names in the fleet's order, those that left it at the end."""
+    return (*(name for name in known if name in names), *sorted(names - set(known)))

@@ -1,0 +1,117 @@
+"""Carries out what people ask for about clusters: marks made and taken away by hand."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from volary.controller.fleet import cluster_registry
+from volary.model import errors
+from volary.model.fleet import cluster_health, fleets, taints
+from volary.model.runs import run_records
+from volary.placement import health_states
+from volary.store import records
+
+
+async def carry_out(
+    request: records.RequestRecord,
+    known: cluster_registry.ClusterRegistry,
+    now: datetime,
+    *,
+    fence: run_records.Fence | None,
+) -> str:
+    """Do what a request asks for; returns why not, or nothing.
+
+    Raises:
+        errors.TemporaryError: The database cannot be written now.
+    """
+    said = request.document
+    name = said.get("cluster", "")
+    member = next((cluster for cluster in known.members.clusters if cluster.name == name), None)
+    if member is None:
+        return f"there is no cluster {name} in the fleet"
+    refused, change = _decide(request, member, known.of(name), now)
+    return refused or await known.change(name, change, fence=fence)
+
+
+def _decide(
+    request: records.RequestRecord,
+    member: fleets.Cluster,
+    known: cluster_health.ClusterHealth,
+    now: datetime,
+) -> tuple[str, cluster_registry.Change]:
+    said, by = request.document, request.by
+    reason = said.get("reason", "")
+    match said.get("action", ""):
+        case "cordon":
+            refused = _why_already(member, known.cordon, "cordoned")
+            change = _adding([_taint_by(taints.CORDONED, by, reason, now)])
+        case "drain":
+            refused = _why_already(member, known.drain, "drained")
+            cordon = known.cordon or _taint_by(taints.CORDONED, by, reason, now)
+            drain = _taint_by(taints.DRAINED, by, reason, now, taints.Effect.NO_EXECUTE)
+            change = _adding([cordon, drain])
+        case "uncordon":
+            refused = "" if known.cordon or known.drain else f"{member.name} is not cordoned"
+            change = _removing([taints.CORDONED, taints.DRAINED])
+        case "taint":
+            effect = taints.Effect(said["effect"])
+            mark = taints.Taint(said["key"], said.get("value", ""), effect, now, by, reason)
+            refused, change = "", _adding([mark])
+        case "untaint":
+            refused, change = _untaint(member, known, said["key"], said.get("effect", ""))
+        case unknown:
+            raise errors.PermanentError(f"nobody knows how to {unknown} a cluster")
+    return refused, change
+
+
+def _why_already(member: fleets.Cluster, mark: taints.Taint | None, what: str) -> str:
+    return f"{member.name} is already {what} by {_author(mark)}" if mark else ""
+
+
+def _untaint(
+    member: fleets.Cluster, known: cluster_health.ClusterHealth, key: str, effect: str
+) -> tuple[str, cluster_registry.Change]:
+    wanted = taints.Effect(effect) if effect else None
+
+    def meant(each: taints.Taint) -> bool:
+        return each.key == key and wanted in (None, each.effect)
+
+    title = f"{key}:{effect}" if effect else key
+    found = [taint for taint in known.taints if meant(taint)]
+    if any(each.by != taints.BY_RULE for each in found):
+        return "", _removing([key], wanted)
+    if found:
+        return f"{title} follows from how {member.name} is: {found[0].reason}", _unchanged
+    if any(map(meant, member.taints)):
+        return f"{title} is written in the fleet file", _unchanged
+    return f"{member.name} has no taint {title}", _unchanged
+
+
+def _adding(marks: list[taints.Taint]) -> cluster_registry.Change:
+    return lambda known: health_states.taint(known, marks)
+
+
+def _removing(keys: Iterable[str], effect: taints.Effect | None = None) -> cluster_registry.Change:
+    def change(known: cluster_health.ClusterHealth) -> cluster_health.ClusterHealth:
+        for key in keys:
+            known = health_states.untaint(known, key, effect)
+        return known
+
+    return change
+
+
+def _unchanged(known: cluster_health.ClusterHealth) -> cluster_health.ClusterHealth:
+    return known
+
+
+def _taint_by(
+    key: str,
+    by: str,
+    reason: str,
+    now: datetime,
+    effect: taints.Effect = taints.Effect.NO_SCHEDULE,
+) -> taints.Taint:
+    return taints.Taint(key, "", effect, now, by, reason)
+
+
+def _author(taint: taints.Taint) -> str:
+    return f"{taint.by}: {taint.reason}" if taint.reason else taint.by

@@ -1,0 +1,95 @@
+"""What everything that drives shares, for as long as this process holds the lease."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from volary.controller import inputs
+from volary.controller.fleet import cluster_registry
+from volary.controller.leadership import application_cache
+from volary.controller.persistence import change_signal, retry
+from volary.controller.runs import kind_registry, ready_runs, run_kinds
+from volary.controller.status import run_requests
+from volary.model import json
+from volary.model.runs import run_records
+from volary.notifying import notifier
+from volary.sources.git import repositories
+from volary.store import fencing, protocol, records
+
+_REMEMBERED = 64
+
+
+class ChangedPathsCache:
+    """What changed between two commits, asked once for all applications of a repository."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str, str], tuple[str, ...]] = OrderedDict()
+        self._lock = asyncio.Lock()
+
+    async def between(
+        self, name: str, repository: repositories.Repository, old: str, new: str
+    ) -> tuple[str, ...]:
+        """Return the paths that differ, of the repository called `name`.
+
+        Raises:
+            errors.UserError: One of the commits does not exist.
+        """
+        async with self._lock:
+            key = (name, old, new)
+            if key not in self._known:
+                self._known[key] = await repository.changed_paths(old, new)
+                if len(self._known) > _REMEMBERED:
+                    self._known.popitem(last=False)
+            return self._known[key]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderContext:
+    """One tenure: from winning the lease to losing it."""
+
+    store: protocol.Store
+    fence: run_records.Fence | None
+    dependencies: ready_runs.Dependencies
+    rules: inputs.Rules
+    #: Beats whenever something was kept.
+    change_signal: change_signal.ChangeSignal
+    #: Everything that goes on beside belongs to it, and ends with it.
+    group: asyncio.TaskGroup
+    #: How many may look into repositories and clusters at once, to plan.
+    planners: asyncio.Semaphore
+    #: Who is told what happens.
+    notifier: notifier.Notifier
+    #: Makes ids of runs.
+    new_id: Callable[[], str]
+    #: The clusters as they are known.
+    register: cluster_registry.ClusterRegistry
+    kinds: Mapping[run_requests.KindName, run_kinds.RunKind] = field(
+        default_factory=lambda: kind_registry.BY_NAME
+    )
+    differences: ChangedPathsCache = field(default_factory=ChangedPathsCache)
+    #: Applications that are looked at again and again.
+    opened: application_cache.ApplicationCache = field(
+        default_factory=application_cache.ApplicationCache
+    )
+
+    async def note(
+        self, by: str, action: str, document: json.JsonObject, *, application: str = ""
+    ) -> None:
+        """Write something into the audit that nobody asked for."""
+        entry = records.AuditRecord(
+            at=self.dependencies.clock.now(),
+            by=by,
+            action=action,
+            result="ok",
+            application=application,
+            document=document,
+        )
+        await retry.until_available(lambda: self.store.audit.write(entry), action)
+
+
+def is_overtaken(error: BaseException) -> bool:
+    """Say whether another process is the leader now, so that this one has to stop at once."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(is_overtaken(exception) for exception in error.exceptions)
+    return isinstance(error, fencing.LeaseLost)

@@ -1,0 +1,171 @@
+"""Redaction: what is seen or stored of a run passes here before.
+
+Only prose is cleaned, not names: a secret value may happen to be a cluster's name, and a run
+whose names were removed could not go on. `Secrets` are the values of the process itself, also
+those that are learnt late.
+"""
+
+import weakref
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
+from typing import TypeVar
+
+from volary.engine.observers import feed
+from volary.manifests import redaction
+from volary.model import json
+from volary.model.runs import run_records
+
+#: Keys of documents that hold sentences, in the engine's and the feed's spelling.
+PROSE = frozenset(
+    {
+        *("reason", "stop_reason", "left_out", "sentence", "details", "comment", "summary"),
+        *("line", "subject", "message", "description", "warnings", "promoted"),
+    }
+)
+
+
+#: More sentences, in what analyses find: queries may bear what a Secret holds.
+_FINDING_PROSE = frozenset({"query"})
+
+
+class RedactingObserver:
+    """Gives events on to observers, without secret values in their texts."""
+
+    def __init__(self, masker: redaction.Masker, observers: Sequence[feed.Observer]) -> None:
+        self._masker = masker
+        self._observers = tuple(observers)
+
+    def notify(self, event: feed.RunEvent) -> None:
+        """Clean the event and give it on."""
+        clean = self._clean(event)
+        for observer in self._observers:
+            observer.notify(clean)
+
+    def _clean(self, event: feed.RunEvent) -> feed.RunEvent:
+        if isinstance(event, feed.TaskFinding):
+            return replace(event, document=clean_finding(self._masker, dict(event.document)))
+        changed: dict[str, object] = {}
+        for each in fields(event):
+            if each.name not in PROSE:
+                continue
+            value = getattr(event, each.name)
+            if isinstance(value, str):
+                cleaned: object = self._masker.clean(str(value))
+            elif isinstance(value, tuple):
+                cleaned = tuple(
+                    self._masker.clean(part) if type(part) is str else part for part in value
+                )
+            else:
+                continue
+            if cleaned != value:
+                changed[each.name] = cleaned
+        return replace(event, **changed) if changed else event  # type: ignore[arg-type]
+
+
+def clean_transition(
+    masker: redaction.Masker, transition: run_records.Transition
+) -> run_records.Transition:
+    """Return the transition as it may be kept."""
+    return replace(
+        transition,
+        head=_clean_reason(masker, transition.head),
+        document=_clean_optional(masker, transition.document),
+        stages=tuple(_clean_stage_or_task(masker, stage) for stage in transition.stages),
+        tasks=tuple(_clean_stage_or_task(masker, task) for task in transition.tasks),
+        events=tuple(clean_document(masker, event) for event in transition.events),
+        commands=tuple(
+            replace(command, document=clean_document(masker, command.document))
+            for command in transition.commands
+        ),
+        feed=tuple(
+            replace(each, document=clean_document(masker, each.document))
+            for each in transition.feed
+        ),
+        approvals=tuple(
+            replace(approval, comment=masker.clean(approval.comment))
+            for approval in transition.approvals
+        ),
+        origin=clean_document(masker, transition.origin),
+    )
+
+
+def clean_finding(masker: redaction.Masker, document: json.JsonObject) -> json.JsonObject:
+    """Return what an analysis found as it may be seen."""
+    return clean_document(masker, document, also=_FINDING_PROSE)
+
+
+def clean_document(
+    masker: redaction.Masker,
+    document: json.JsonObject,
+    *,
+    also: frozenset[str] = frozenset(),
+) -> json.JsonObject:
+    """Return the document with its sentences cleaned, at any depth; `also` of more keys."""
+    return {
+        key: _clean_prose(masker, value) if key in PROSE or key in also else _descend(masker, value)
+        for key, value in document.items()
+    }
+
+
+def _descend(masker: redaction.Masker, value: object) -> object:
+    if isinstance(value, dict):
+        return clean_document(masker, value)
+    if isinstance(value, list | tuple):
+        return [_descend(masker, each) for each in value]
+    return value
+
+
+def _clean_prose(masker: redaction.Masker, value: object) -> object:
+    if isinstance(value, str):
+        return masker.clean(value)
+    if isinstance(value, list | tuple):
+        return [_clean_prose(masker, each) for each in value]
+    return _descend(masker, value)
+
+
+def _clean_optional(
+    masker: redaction.Masker, document: json.JsonObject | None
+) -> json.JsonObject | None:
+    return None if document is None else clean_document(masker, document)
+
+
+def _clean_reason(masker: redaction.Masker, head: run_records.RunHead) -> run_records.RunHead:
+    return replace(head, reason=masker.clean(head.reason))
+
+
+StageOrTask = TypeVar("StageOrTask", run_records.StageRecord, run_records.TaskRecord)
+
+
+def _clean_stage_or_task(masker: redaction.Masker, piece: StageOrTask) -> StageOrTask:
+    return replace(
+        piece,
+        reason=masker.clean(piece.reason),
+        document=clean_document(masker, piece.document),
+    )
+
+
+class SecretValues:
+    """The secrets of the process itself, such as those of its metric systems."""
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        self._values = set(values)
+        self._maskers: weakref.WeakSet[redaction.Masker] = weakref.WeakSet()
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """All that are known."""
+        return tuple(self._values)
+
+    def learn(self, value: str) -> None:
+        """Learn one more; maskers that are in use know it from now on."""
+        if value in self._values:
+            return
+        self._values.add(value)
+        for masker in self._maskers:
+            masker.add(value)
+
+    def masker(self) -> redaction.Masker:
+        """Return a new masker that knows all of them, also those that are learnt later."""
+        made = redaction.Masker(self._values)
+        self._maskers.add(made)
+        return made

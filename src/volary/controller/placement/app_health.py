@@ -1,0 +1,65 @@
+"""How an application is on clusters that answer: what its workloads say of themselves."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+from volary.clusters.apply import live_objects
+from volary.clusters.client import client_pool, resource_mapping
+from volary.controller.planning import projects
+from volary.manifests.health import assessment
+from volary.manifests.workloads import workloads
+from volary.model import errors, statuses
+from volary.model.objects import manifest
+from volary.sources.rendering import renderers
+from volary.stages import executor
+
+_WORST_FIRST = (
+    statuses.HealthStatus.DEGRADED,
+    statuses.HealthStatus.MISSING,
+    statuses.HealthStatus.UNKNOWN,
+    statuses.HealthStatus.PROGRESSING,
+    statuses.HealthStatus.SUSPENDED,
+    statuses.HealthStatus.HEALTHY,
+)
+
+
+async def read_health(
+    clusters: client_pool.ClientPool,
+    renderer: renderers.Renderer,
+    project: projects.Project,
+    names: Sequence[str],
+    patience: timedelta,
+) -> Mapping[str, statuses.HealthStatus]:
+    """Return how the application is, of the clusters where that could be seen."""
+
+    async def one(name: str) -> statuses.HealthStatus | None:
+        client = await clusters.client(name)
+        if isinstance(client, client_pool.Unavailable):
+            return None
+        try:
+            rendered = await renderer.undivided(
+                project.files, project.application, directory=project.directory, target=name
+            )
+            async with asyncio.timeout(patience.total_seconds()):
+                placed = await resource_mapping.map_manifests(
+                    client, _watched(project, rendered.manifests), defining=rendered.manifests
+                )
+                found = await live_objects.read(client, placed.mapped)
+        except (errors.VolaryError, TimeoutError):
+            return None
+        rules = executor.with_rules(project.application, clusters.fleet).health
+        said = [assessment.assess(found.get(each.item.key), rules).status for each in placed.mapped]
+        return next((each for each in _WORST_FIRST if each in said), None)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = {name: group.create_task(one(name)) for name in names}
+    return {name: found for name, task in tasks.items() if (found := task.result()) is not None}
+
+
+def _watched(
+    project: projects.Project, manifests: Sequence[manifest.Manifest]
+) -> Sequence[manifest.Manifest]:
+    if project.application.rolls_out_service:
+        return list(manifests)  # a Service is well whatever it leads to
+    return workloads.find(manifests, project.application.workloads) or list(manifests)

@@ -1,0 +1,355 @@
+"""Brings the last completed release to clusters that have missed it, by itself.
+
+Looks after each roll call at applications that nothing else is wanted of: which of the clusters
+they are on are ready and do not have it, because they joined, came back, were uncordoned or were
+built anew. It waits for a run under way (which is pinned), for windows, for a pause, and ever
+longer after each failure, so that a cluster that comes and goes causes no storm. What an
+application waits for is kept with it.
+
+A cluster that is cordoned in the middle of a run is left out of it where nothing has begun.
+"""
+
+import logging
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from volary.config.crosscheck import eligibility, fleet_checks
+from volary.controller.applications import reconcilers
+from volary.controller.leadership import context
+from volary.controller.placement import backfill_rules, probe_rounds
+from volary.controller.status import application_statuses, release_coverage, run_requests
+from volary.engine.state_machine import events
+from volary.model import applications, statuses
+from volary.model.fleet import cluster_health, taints
+from volary.placement.failover import destinations
+from volary.store import records
+
+_LOG = logging.getLogger(__name__)
+#: Applications that catch up at the same time.
+_MOST_AT_ONCE = 8
+_BY = "volary"
+#: How long a connection that nobody is given any more may still be in use.
+_SWEEP = timedelta(hours=1)
+
+
+@dataclass(slots=True)
+class BackfillLoop:
+    """One tenure's.
+
+    Args:
+        tenure: What everything that drives shares.
+        all_lanes: Those of the tenure.
+    """
+
+    leader: context.LeaderContext
+    all_reconcilers: Callable[[], Iterable[reconcilers.ApplicationReconciler]]
+    _tries: backfill_rules.Attempts = field(default_factory=backfill_rules.Attempts, init=False)
+    #: What was looked at when nothing was missing: as long as it is the same, nothing is.
+    _settled: dict[str, tuple[object, ...]] = field(default_factory=dict, init=False)
+    #: How each cluster was at the last look; another object whenever that changed.
+    _seen: tuple[object, ...] = field(default=(), init=False)
+    _swept: datetime = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin to count."""
+        self._swept = self.leader.dependencies.clock.now()
+
+    async def look(self, roll: cluster_health.FleetHealth) -> None:
+        """Look at all applications after one roll call, unless it is doubtful."""
+        if roll.doubt:
+            return
+        known = {cluster.cluster: cluster for cluster in roll.clusters}
+        seen = tuple(
+            (cluster.cluster, cluster.state, cluster.identity) for cluster in roll.clusters
+        )
+        self._seen = self._seen if seen == self._seen else seen
+        everybody = list(self.all_reconcilers())
+        await self._let_go(everybody)
+        busy = sum(_is_backfilling(reconciler) for reconciler in everybody)
+        for reconciler in everybody:
+            work = self._look_at(reconciler, known, may_begin=busy < _MOST_AT_ONCE)
+            busy += await probe_rounds.isolate_errors(
+                work, reconciler.name, "is not backfilled now"
+            )
+
+    async def _look_at(
+        self,
+        reconciler: reconcilers.ApplicationReconciler,
+        known: Mapping[str, cluster_health.ClusterHealth],
+        *,
+        may_begin: bool,
+    ) -> bool:
+        await self._leave_out_cordoned(reconciler, known)
+        return await self._look(reconciler, known, may_begin=may_begin)
+
+    async def _let_go(self, everybody: list[reconcilers.ApplicationReconciler]) -> None:
+        """Let go of clusters that left and that no run under way is pinned to."""
+        clusters, now = self.leader.dependencies.clusters, self.leader.dependencies.clock.now()
+        if clusters.former:
+            under_way = [
+                each
+                for each in everybody
+                if each.application_status.under_way and not each.why_orphaned
+            ]
+            runs = [each.run_under_way for each in under_way]
+            if None not in runs:
+                used = {name for run in runs if run is not None for name in run.targets}
+                clusters.release(set(clusters.former) - used)
+        if now - self._swept > _SWEEP:
+            self._swept = now
+            await clusters.sweep()
+
+    async def _leave_out_cordoned(
+        self,
+        reconciler: reconcilers.ApplicationReconciler,
+        known: Mapping[str, cluster_health.ClusterHealth],
+    ) -> None:
+        run = reconciler.run_under_way
+        if run is None or run.is_final or run.rollback is not None:
+            return
+        if reconciler.is_moving:
+            return  # what leaves a drained cluster is no new work there
+        for cluster in run.clusters:
+            found = known.get(cluster.name)
+            cordon = found.cordon if found else None
+            if cordon is None or cluster.left_out or cluster.touched:
+                continue
+            if any(
+                task and task.started for task in (one.task(cluster.name) for one in run.stages)
+            ):
+                continue
+            app = await self._application(reconciler, run.commit)
+            if not taints.untolerated((cordon,), app.tolerations):
+                continue
+            now = self.leader.dependencies.clock.now()
+            event = events.SkipCluster(now, cluster.name, cordon.by, cordon.reason, cordoned=True)
+            refused = await reconciler.request(run.id, event)
+            if not refused:
+                _LOG.info("run %s goes on without %s, which is cordoned", run.id, cluster.name)
+
+    async def _look(
+        self,
+        reconciler: reconcilers.ApplicationReconciler,
+        known: Mapping[str, cluster_health.ClusterHealth],
+        *,
+        may_begin: bool,
+    ) -> bool:
+        """Look at one application; say whether it begins to catch up."""
+        application_status = reconciler.application_status
+        if application_status.backfill is not None:
+            await self._withdraw(reconciler, application_status.backfill, known)
+            return False
+        commit = application_status.coverage.commit or reconciler.record.running_commit
+        if not commit or self._is_left_alone(reconciler):
+            return False
+        if not application_status.coverage.commit:
+            await self._begin_with(reconciler, commit)
+            application_status = reconciler.application_status
+        await self._learn_identities(reconciler)
+        await self._forget_leavers(reconciler)
+        app = await self._application(reconciler, commit)
+        names = self._where(app, application_status)
+        missing = release_coverage.missing_clusters(
+            application_status.coverage, names, self.leader.register.identity
+        )
+        self._tries.forget(reconciler.name, missing)
+        if not missing and not reconciler.application_status.coverage.waiting:
+            self._settled[reconciler.name] = self._looked_at(reconciler)
+            return False
+        why = {name: self._why_not_now(reconciler, app, name, known) for name in missing}
+        ready = tuple(name for name in missing if not why[name]) if may_begin else ()
+        if not ready:
+            await self._note(reconciler, {name: told for name, told in why.items() if told})
+            return False
+        await self._request_run(reconciler, commit, {name: missing[name] for name in ready})
+        return True
+
+    def _is_left_alone(self, reconciler: reconcilers.ApplicationReconciler) -> bool:
+        """Say whether there is something else to do, or nothing since it was looked at."""
+        if (
+            reconciler.record.removed is not None
+            or not reconciler.record.repository
+            or reconciler.why_orphaned
+        ):
+            return True
+        if (
+            reconciler.application_status.under_way
+            or reconciler.application_status.next_request is not None
+        ):
+            return True
+        before = self._settled.get(reconciler.name, ())
+        return bool(before) and all(map(operator.is_, before, self._looked_at(reconciler)))
+
+    def _looked_at(self, reconciler: reconcilers.ApplicationReconciler) -> tuple[object, ...]:
+        return reconciler.application_status, self.leader.dependencies.clusters.fleet, self._seen
+
+    async def _withdraw(
+        self,
+        reconciler: reconcilers.ApplicationReconciler,
+        run_request: run_requests.RunRequest,
+        known: Mapping[str, cluster_health.ClusterHealth],
+    ) -> None:
+        """Take a want back that has not begun when one of its clusters is gone again."""
+        gone = [
+            name for name in run_request.targets if not backfill_rules.is_ready(known.get(name))
+        ]
+        if gone:
+            await reconciler.amend(lambda now: _without_request(now, run_request))
+
+    async def _begin_with(self, reconciler: reconcilers.ApplicationReconciler, commit: str) -> None:
+        """Find out who has a release that was completed before anybody kept a record of it."""
+        wanted = records.RunFilter(
+            applications=frozenset({reconciler.name}),
+            statuses=frozenset({statuses.RunStatus.SUCCEEDED}),
+        )
+        page = await self.leader.store.runs.list(wanted, limit=1)
+        names = reconciler.application_status.placed.chosen
+        for summary in page.items:
+            names = names or tuple(summary.origin.get("targets") or ())
+        if not names:
+            names = self._where(
+                await self._application(reconciler, commit), reconciler.application_status
+            )
+        identity = self.leader.register.identity
+        coverage = release_coverage.ReleaseCoverage(
+            commit, {name: identity(name) for name in names}
+        )
+        await reconciler.amend(
+            lambda now: now if now.coverage.commit else replace(now, coverage=coverage)
+        )
+
+    async def _learn_identities(self, reconciler: reconcilers.ApplicationReconciler) -> None:
+        """Keep who a cluster is that was not known when it got the release."""
+        identity = self.leader.register.identity
+        had = reconciler.application_status.coverage.clusters
+        learned = {name: identity(name) for name, one in had.items() if not one and identity(name)}
+        if learned:
+            await reconciler.amend(
+                lambda now: replace(
+                    now,
+                    coverage=replace(now.coverage, clusters={**now.coverage.clusters, **learned}),
+                )
+            )
+
+    async def _forget_leavers(self, reconciler: reconcilers.ApplicationReconciler) -> None:
+        """Have nothing wait for clusters that left the fleet; who comes back is a newcomer."""
+        names = self.leader.dependencies.clusters.fleet.names
+        if (
+            release_coverage.restricted_to(reconciler.application_status.coverage, names)
+            != reconciler.application_status.coverage
+        ):
+            await reconciler.amend(
+                lambda now: replace(
+                    now, coverage=release_coverage.restricted_to(now.coverage, names)
+                )
+            )
+
+    def _where(
+        self,
+        app: applications.Application,
+        application_status: application_statuses.ApplicationStatus,
+    ) -> tuple[str, ...]:
+        """Return the clusters that the application is on and that take something new."""
+        members = self.leader.dependencies.clusters.fleet
+        there = fleet_checks.deployment_targets(app, members)
+        open_to = {each.name for each in there if not eligibility.exclusion_reason(app, each)}
+        qualified = [
+            each
+            for each in there
+            if each.name in open_to or each.name in application_status.placed.chosen
+        ]
+        leaving = {each.cluster for each in application_status.placed.leaving}
+        chosen = destinations.choose(app, qualified, application_status.placed).names
+        return tuple(name for name in chosen if name in open_to and name not in leaving)
+
+    def _why_not_now(
+        self,
+        reconciler: reconcilers.ApplicationReconciler,
+        app: applications.Application,
+        name: str,
+        known: Mapping[str, cluster_health.ClusterHealth],
+    ) -> str:
+        now, member = (
+            self.leader.dependencies.clock.now(),
+            self.leader.dependencies.clusters.member(name),
+        )
+        if member is None:
+            return "it left the fleet"
+        told = backfill_rules.why_not_now(
+            app, member, reconciler.application_status, known.get(name), now
+        )
+        wait = self._tries.why_wait(reconciler.name, name, now)
+        return told or (wait and reconciler.application_status.coverage.waiting.get(name, wait))
+
+    async def _request_run(
+        self, reconciler: reconcilers.ApplicationReconciler, commit: str, why: Mapping[str, str]
+    ) -> None:
+        now = self.leader.dependencies.clock.now()
+        told = "; ".join(f"{name}: {reason}" for name, reason in why.items())
+        run_request = run_requests.RunRequest(
+            id=self.leader.new_id(),
+            commit=commit,
+            kind=run_requests.KindName.BACKFILL,
+            reason=f"the last completed release, {commit[:7]}, for clusters that miss it ({told})",
+            at=now,
+            by=_BY,
+            targets=tuple(why),
+        )
+        self._tries.note(reconciler.name, why, now)
+        _LOG.info("application %s: %s", reconciler.name, run_request.reason)
+        await reconciler.amend(
+            lambda application_status: _with_request(application_status, run_request)
+        )
+
+    async def _note(
+        self, reconciler: reconcilers.ApplicationReconciler, waiting: Mapping[str, str]
+    ) -> None:
+        """Keep why clusters wait, when that changed."""
+        if waiting == reconciler.application_status.coverage.waiting:
+            return
+        await reconciler.amend(
+            lambda now: replace(now, coverage=replace(now.coverage, waiting=dict(waiting)))
+        )
+
+    async def _application(
+        self, reconciler: reconcilers.ApplicationReconciler, commit: str
+    ) -> applications.Application:
+        leader = self.leader
+        project = await leader.opened.open(
+            leader.dependencies, reconciler.place, commit, leader.planners
+        )
+        return project.application
+
+
+def _is_backfilling(reconciler: reconcilers.ApplicationReconciler) -> bool:
+    under_way = reconciler.kind_under_way is run_requests.KindName.BACKFILL
+    return under_way or reconciler.application_status.backfill is not None
+
+
+def _with_request(
+    application_status: application_statuses.ApplicationStatus, run_request: run_requests.RunRequest
+) -> application_statuses.ApplicationStatus:
+    """Return the status with a want, unless something else came up meanwhile."""
+    if application_status.under_way or application_status.next_request is not None:
+        return application_status
+    waiting = {
+        name: why
+        for name, why in application_status.coverage.waiting.items()
+        if name not in run_request.targets
+    }
+    return replace(
+        application_status,
+        backfill=run_request,
+        coverage=replace(application_status.coverage, waiting=waiting),
+    )
+
+
+def _without_request(
+    application_status: application_statuses.ApplicationStatus, run_request: run_requests.RunRequest
+) -> application_statuses.ApplicationStatus:
+    wanted = application_status.backfill
+    if wanted is None or wanted.id != run_request.id:
+        return application_status
+    return replace(application_status, backfill=None)

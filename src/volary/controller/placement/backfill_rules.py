@@ -1,0 +1,104 @@
+"""When a cluster gets the release that it has missed, and when it is tried again. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from volary.controller.planning import replica_assignment
+from volary.controller.status import application_statuses, run_admission
+from volary.model import applications
+from volary.model.fleet import cluster_health, fleets, selectors
+from volary.placement import windows
+
+#: After a first failure, and at most.
+FIRST, LONGEST = timedelta(seconds=30), timedelta(minutes=30)
+
+
+def why_not_now(
+    app: applications.Application,
+    cluster: fleets.Cluster,
+    application_status: application_statuses.ApplicationStatus,
+    found: cluster_health.ClusterHealth | None,
+    now: datetime,
+) -> str:
+    """Return why a cluster does not get the release now, in a clause; empty: it does.
+
+    Nothing in it changes with every look, so that it is kept rarely.
+    """
+    if found is None:
+        return "it was not looked at yet"
+    if not is_ready(found):
+        seen = found.pending
+        return f"it was just seen {seen.state.value}" if seen else f"it is {found.state.value}"
+    if replica_assignment.divides_replicas(app) and not _has_share(
+        application_status, cluster.name
+    ):
+        return "replicas are divided, and it has no share before the next run or rebalance"
+    pinned = run_admission.why_blocked(application_status, None)
+    if pinned:
+        return pinned
+    closed = _closure(app, cluster, now)
+    return f"{closed.why}; opens {closed.opening}" if closed else ""
+
+
+def is_ready(found: cluster_health.ClusterHealth | None) -> bool:
+    """Say whether a cluster is ready, and nothing else was seen since."""
+    ready = cluster_health.ClusterState.READY
+    return found is not None and found.state is ready and found.pending is None
+
+
+def _has_share(application_status: application_statuses.ApplicationStatus, name: str) -> bool:
+    """Where nothing was divided (autoscalers own all of it), everybody gets all of it."""
+    shared = application_status.assigned.workloads
+    return not shared or any(name in each.replicas for each in shared)
+
+
+def _closure(
+    app: applications.Application, cluster: fleets.Cluster, now: datetime
+) -> windows.Closure | None:
+    allow, deny = (
+        [
+            each.window
+            for each in listed
+            if each.selector is None or selectors.matches(each.selector, cluster)
+        ]
+        for listed in (app.waves.windows.allow, app.waves.windows.deny)
+    )
+    return windows.closure(allow, deny, now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """How often a cluster was tried, and when it may be again."""
+
+    times: int
+    not_before: datetime
+
+
+@dataclass(slots=True)
+class Attempts:
+    """How often clusters were tried, by application; each time they are waited for longer."""
+
+    _known: dict[tuple[str, str], _Attempt] = field(default_factory=dict, init=False)
+
+    def why_wait(self, application: str, cluster: str, now: datetime) -> str:
+        """Return until when it has to wait, in a clause; empty: it may be tried."""
+        tried = self._known.get((application, cluster))
+        if tried is None or now >= tried.not_before:
+            return ""
+        return f"tried again at {tried.not_before:%H:%M:%S}"
+
+    def note(self, application: str, clusters: Iterable[str], now: datetime) -> None:
+        """Note that clusters are tried now."""
+        for each in clusters:
+            before = self._known.get((application, each))
+            times = before.times + 1 if before else 1
+            pause = min(FIRST * 2 ** (min(times, 16) - 1), LONGEST)
+            self._known[application, each] = _Attempt(times, now + pause)
+
+    def forget(self, application: str, missing: Iterable[str]) -> None:
+        """Forget the clusters of an application that miss nothing any more."""
+        still = set(missing)
+        done = [key for key in self._known if key[0] == application and key[1] not in still]
+        for key in done:
+            del self._known[key]

@@ -1,0 +1,361 @@
+"""Moves applications between clusters: looks after each roll call, decides, and asks lanes.
+
+What is decided is pure (`placement.failover`, `following`, `losses`); here is only looked and
+kept. A decision is kept with its application before anything follows from it, so another
+process goes on where this one ended.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from volary.controller.applications import reconcilers
+from volary.controller.leadership import context
+from volary.controller.placement import app_health, external_probe, probe_rounds, rebalancing
+from volary.controller.planning import projects
+from volary.controller.runs import moves
+from volary.controller.status import application_statuses, run_admission, run_requests
+from volary.engine.state_machine import events
+from volary.model import applications, statuses
+from volary.model.fleet import cluster_health, taints
+from volary.model.placement import failover_rules
+from volary.notifying import notices
+from volary.placement.failover import decisions, eviction_limits, evictions
+
+_LOG = logging.getLogger(__name__)
+_BY = "failover"
+#: Longer than the time in which moves are counted.
+_COUNTED = timedelta(minutes=2)
+
+
+@dataclass(slots=True)
+class FailoverLoop:
+    """One tenure's.
+
+    Args:
+        tenure: What everything that drives shares.
+        all_lanes: Those of the tenure.
+        limits: How much may be moved.
+    """
+
+    leader: context.LeaderContext
+    all_reconcilers: Callable[[], Iterable[reconcilers.ApplicationReconciler]]
+    limits: failover_rules.FailoverLimits = field(default_factory=failover_rules.FailoverLimits)
+    #: Why nothing is moved at all; empty: it is.
+    alarm: str = field(default="", init=False)
+    #: When moves began, by application and cluster; of the last minutes.
+    _begun: dict[tuple[str, str], datetime] = field(default_factory=dict, init=False)
+    _refusals: external_probe.RefusalLog = field(
+        default_factory=external_probe.RefusalLog, init=False
+    )
+
+    async def look(self, roll: cluster_health.FleetHealth) -> None:
+        """Decide for all applications after one roll call."""
+        concerned = []
+        for reconciler in tuple(self.all_reconcilers()):
+            work = self._consider(reconciler, roll.doubt)
+            if await probe_rounds.isolate_errors(work, reconciler.name, "cannot be looked at"):
+                concerned.append(reconciler)
+        await self._tell(self._view(roll.doubt), concerned)
+
+    @property
+    def _known(self) -> Mapping[str, cluster_health.ClusterHealth]:
+        """All clusters of the fleet, as they are known in this moment."""
+        register = self.leader.register
+        return {name: register.of(name) for name in register.members.names}
+
+    def _view(self, doubt: str) -> eviction_limits.FleetAssessment:
+        return eviction_limits.assess(self._known, self._now(), self.leader.register.rules, doubt)
+
+    def _now(self) -> datetime:
+        return self.leader.dependencies.clock.now()
+
+    # One application.
+
+    async def _consider(self, reconciler: reconcilers.ApplicationReconciler, doubt: str) -> bool:
+        """Look at one application; say whether it may be moved by itself."""
+        record = reconciler.record
+        commit = moves.completed_commit(reconciler.application_status, record.running_commit)
+        if record.removed is not None or reconciler.why_orphaned or not commit:
+            return False
+        project = await self._project(reconciler, commit)
+        app = project.application
+        if await self._is_of_interest(reconciler, app):
+            await self._take_back(reconciler, project)
+            await self._decide(reconciler, project, doubt)
+            await self._make_room(reconciler, app)
+        return app.failover is not None
+
+    async def _project(
+        self, reconciler: reconcilers.ApplicationReconciler, commit: str
+    ) -> projects.Project:
+        """Return the application as it was released last; its own word about failover counts."""
+        leader = self.leader
+        return await leader.opened.open(
+            leader.dependencies, reconciler.place, commit, leader.planners
+        )
+
+    async def _is_of_interest(
+        self, reconciler: reconcilers.ApplicationReconciler, app: applications.Application
+    ) -> bool:
+        placed = reconciler.application_status.placed
+        drained = any(each.drain for each in self._known.values())
+        if (
+            app.failover is not None
+            or placed.leaving
+            or reconciler.application_status.move
+            or drained
+        ):
+            return True
+        if placed.waiting or placed.timers:
+            await reconciler.change({"placed": replace(placed, waiting={}, timers={})})
+        return False
+
+    async def _decide(
+        self, reconciler: reconcilers.ApplicationReconciler, project: projects.Project, doubt: str
+    ) -> None:
+        before = reconciler.application_status.placed
+        if reconciler.application_status.move is not None or reconciler.is_moving:
+            return
+        situation = await self.situation(reconciler.application_status, project)
+        allowance = self._allowance(reconciler, doubt)
+        decision = decisions.decide(situation, allowance)
+        here = self.leader.register.members.names
+        # Of a cluster that left the fleet nobody can tell any more what it has.
+        left = tuple(each for each in before.leaving if each.cluster in here)
+        after = evictions.next_steps(situation, (*left, *decision.leaving), decision.chosen)
+        if pinned := run_admission.why_blocked(
+            reconciler.application_status, reconciler.run_under_way
+        ):
+            after = evictions.paused(left, pinned)
+        away = {name: why for name, why in before.away.items() if name in here}
+        placed = decisions.PlacementState(
+            decision.chosen if decision.leaving else before.chosen,
+            before.coming,
+            {**away, **{each.cluster: each.reason for each in decision.leaving}},
+            after.leaving,
+            decision.timers,
+            {**decision.waiting, **after.waiting},
+        )
+        move = self._request_run(reconciler, after, situation.now)
+
+        def kept(
+            application_status: application_statuses.ApplicationStatus,
+        ) -> application_statuses.ApplicationStatus:
+            # Somebody else decided meanwhile; the next look decides anew.
+            if (
+                application_status.placed != before
+                or application_status.move is not None
+                or reconciler.is_moving
+            ):
+                return application_status
+            return replace(application_status, placed=placed, move=move)
+
+        if placed != before or move is not None:
+            await reconciler.amend(kept)
+            await self._note(reconciler, decision, placed)
+
+    async def _take_back(
+        self, reconciler: reconcilers.ApplicationReconciler, project: projects.Project
+    ) -> None:
+        """Take a move back that has not begun and that nothing speaks for any more."""
+        move, before = reconciler.application_status.move, reconciler.application_status.placed
+        if move is None or move.by != _BY:
+            return
+        after = evictions.without_pending(
+            await self.situation(reconciler.application_status, project)
+        )
+        if after is None:
+            return
+
+        def kept(
+            application_status: application_statuses.ApplicationStatus,
+        ) -> application_statuses.ApplicationStatus:
+            is_same = application_status.move == move and application_status.placed == before
+            return (
+                replace(application_status, placed=after, move=None)
+                if is_same
+                else application_status
+            )
+
+        await reconciler.amend(kept)
+        _LOG.warning("application %s stays where it is: %s", reconciler.name, "the reason has gone")
+
+    async def _note(
+        self,
+        reconciler: reconcilers.ApplicationReconciler,
+        decision: decisions.Decision,
+        placed: decisions.PlacementState,
+    ) -> None:
+        """Say what was decided, and count it, once it is kept."""
+        if not set(placed.leaving) <= set(reconciler.application_status.placed.leaving):
+            return
+        for each in decision.leaving:
+            _LOG.warning("application %s leaves %s: %s", reconciler.name, each.cluster, each.reason)
+            if each.cause is not decisions.Cause.DRAIN:
+                self._begun[reconciler.name, each.cluster] = each.since
+            document = {"reason": f"{each.cluster}: {each.reason}"}
+            await self.leader.note(_BY, "failover.moved", document, application=reconciler.name)
+
+    def _allowance(
+        self, reconciler: reconcilers.ApplicationReconciler, doubt: str
+    ) -> eviction_limits.Allowance:
+        """Return how much may begin to move; nothing of what somebody has paused."""
+        pinned = run_admission.why_blocked(reconciler.application_status, reconciler.run_under_way)
+        if pinned:
+            return eviction_limits.Allowance(
+                0, f"{pinned}, which pins where it is as well", is_closed=True
+            )
+        return eviction_limits.allowance(
+            self._view(doubt), self._recent(), self.limits, self._now()
+        )
+
+    def _request_run(
+        self,
+        reconciler: reconcilers.ApplicationReconciler,
+        after: evictions.NextSteps,
+        now: datetime,
+    ) -> run_requests.RunRequest | None:
+        if after.shift is None:
+            return None
+        return run_requests.RunRequest(
+            self.leader.new_id(),
+            moves.completed_commit(reconciler.application_status, reconciler.record.running_commit),
+            run_requests.KindName.MOVE,
+            after.reason,
+            now,
+            by=_BY,
+            shift=after.shift,
+        )
+
+    async def situation(
+        self,
+        application_status: application_statuses.ApplicationStatus,
+        project: projects.Project,
+    ) -> decisions.Situation:
+        """Return everything that a decision about an application looks at."""
+        dependencies, policy = self.leader.dependencies, project.application.failover
+        seen = rebalancing.KnownClusters(self._known, self.leader.register.rules)
+        situation = rebalancing.situation(
+            dependencies, project, application_status, seen, self._now()
+        )
+        if policy is None:
+            return situation
+        if policy.application is not None:
+            here = situation.placement.chosen
+            well = [each for each in here if situation.is_well(each)]
+            found = await app_health.read_health(
+                dependencies.clusters, dependencies.renderer, project, well, dependencies.patience
+            )
+            situation = replace(
+                situation, health=_unhealthy(found, in_release=application_status.under_way)
+            )
+        if policy.cluster is not None and policy.witness is not None:
+            answers = await self._ask(policy.witness, situation)
+            refused = {name: each.refusal for name, each in answers.items() if each.refusal}
+            self._refusals.tell(project.application.name, refused)
+            asked = {name: each.served for name, each in answers.items() if not each.refusal}
+            situation = replace(situation, served=asked, unasked=refused)
+        return situation
+
+    async def _ask(
+        self, witness: failover_rules.ExternalProbe, situation: decisions.Situation
+    ) -> Mapping[str, external_probe.ProbeAnswer]:
+        """Ask about the clusters that carry a mark of a rule."""
+        reach = self.leader.dependencies.executor_options.permissions.reach
+        no_execute = taints.Effect.NO_EXECUTE
+        marked = [
+            target
+            for target in situation.targets
+            if target.name in situation.placement.chosen
+            and any(one.by == taints.BY_RULE and one.effect is no_execute for one in target.taints)
+        ]
+        async with asyncio.TaskGroup() as group:
+            tasks = {
+                each.name: group.create_task(external_probe.ask(witness, each, reach))
+                for each in marked
+            }
+        return {name: task.result() for name, task in tasks.items()}
+
+    def _recent(self) -> list[datetime]:
+        """Return when moves began, of all applications: as it is kept, and those that ended."""
+        kept = {
+            (reconciler.name, each.cluster): each.since
+            for reconciler in self.all_reconcilers()
+            for each in reconciler.application_status.placed.leaving
+            if each.cause in (decisions.Cause.CLUSTER, decisions.Cause.APPLICATION)
+        }
+        now = self._now()
+        self._begun = {key: at for key, at in self._begun.items() if now - at < _COUNTED}
+        return list({**self._begun, **kept}.values())
+
+    # A run under way.
+
+    async def _make_room(
+        self, reconciler: reconcilers.ApplicationReconciler, app: applications.Application
+    ) -> None:
+        """Interrupt a run that a move has waited for long enough."""
+        run, move = reconciler.run_under_way, reconciler.application_status.move
+        if move is None or reconciler.is_moving:
+            return
+        patience = (app.failover or failover_rules.Failover()).patience
+        answer = moves.decide_preemption(
+            reconciler.application_status, run, move, self._now(), patience
+        )
+        if answer.room is moves.Preemption.WAIT:
+            await reconciler.amend(lambda each: moves.delayed(each, answer.reason))
+        if run is None or answer.room is not moves.Preemption.INTERRUPT:
+            return
+        again = moves.request_resumption(run, move, self._now(), self.leader.new_id())
+        # First what comes after: a process that dies in between leaves a run too many, not too few.
+        await reconciler.amend(
+            lambda each: each if each.run_request else replace(each, run_request=again)
+        )
+        reason = f"interrupted by a move: {move.reason}"
+        event = events.Cancel(self._now(), _BY, rollback=False, reason=reason)
+        refusal = await reconciler.request(run.id, event)
+        if refusal:
+            _LOG.warning("run %s goes on before a move: %s", run.id, refusal)
+
+    # Everybody.
+
+    async def _tell(
+        self,
+        view: eviction_limits.FleetAssessment,
+        concerned: Iterable[reconcilers.ApplicationReconciler],
+    ) -> None:
+        """Raise or end the alarm; told once, and only where something could be moved."""
+        about = tuple(concerned)
+        raised = (
+            eviction_limits.allowance(view, (), self.limits, self._now()).alarm if about else ""
+        )
+        if view.doubt or bool(raised) is bool(self.alarm):
+            return
+        self.alarm = raised
+        if not raised:
+            _LOG.warning("failover goes on: %s", view)
+            return
+        _LOG.error("failover is stopped: %s", raised)
+        await self.leader.note(_BY, "failover.stopped", {"reason": raised})
+        for reconciler in about:
+            subject = notices.Subject(reconciler.name, labels=reconciler.record.labels)
+            self.leader.notifier.announce(
+                notices.Event.FAILOVER_STOPPED, subject, self._now(), raised
+            )
+
+
+def _unhealthy(
+    found: Mapping[str, statuses.HealthStatus], *, in_release: bool
+) -> Mapping[str, statuses.HealthStatus]:
+    """Return how the application is; what is not complete is ill unless a release is under way.
+
+    A Deployment whose pods die after its rollout never says that it is degraded.
+    """
+    ill = statuses.HealthStatus.DEGRADED
+    progressing = statuses.HealthStatus.PROGRESSING
+    return {
+        name: ill if each is progressing and not in_release else each
+        for name, each in found.items()
+    }

@@ -1,0 +1,133 @@
+"""Places an application anew because somebody asks: what would move, and having it moved."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from volary.config.crosscheck import fleet_checks
+from volary.controller import refusals
+from volary.controller.applications import reconcilers
+from volary.controller.leadership import context
+from volary.controller.planning import projects, replica_assignment
+from volary.controller.runs import moves, ready_runs
+from volary.controller.status import application_statuses, run_requests
+from volary.model.fleet import cluster_health
+from volary.placement.failover import decisions, rebalance
+from volary.store import records
+
+KIND = "rebalance"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownClusters:
+    """What is known of the clusters."""
+
+    clusters: Mapping[str, cluster_health.ClusterHealth]
+    rules: cluster_health.HealthRules
+
+
+def situation(
+    dependencies: ready_runs.Dependencies,
+    project: projects.Project,
+    application_status: application_statuses.ApplicationStatus,
+    known: KnownClusters,
+    now: datetime,
+) -> decisions.Situation:
+    """Return where an application is and could be, without looking at anything."""
+    app = project.application
+    targets = fleet_checks.deployment_targets(app, dependencies.clusters.fleet)
+    names = tuple(target.name for target in targets)
+    chosen = application_status.placed.chosen or (() if app.spread else names)
+    here = tuple(each for each in chosen if each in names)
+    placed = replace(application_status.placed, chosen=here)
+    has_shares = bool(
+        application_status.assigned.workloads
+    ) or not replica_assignment.divides_replicas(app)
+    return decisions.Situation(
+        app, targets, known.clusters, placed, now, known.rules, has_shares=has_shares
+    )
+
+
+async def plan(
+    dependencies: ready_runs.Dependencies,
+    place: ready_runs.ApplicationSource,
+    running_commit: str,
+    application_status: application_statuses.ApplicationStatus,
+    known: KnownClusters,
+    *,
+    by: str,
+) -> rebalance.Rebalance:
+    """Return what a rebalance would do; writes nothing.
+
+    Raises:
+        errors.UserError: There is nothing to place, or no place for it.
+        errors.TemporaryError: It cannot be told now.
+    """
+    if not running_commit:
+        raise refusals.conflict("no release of it was completed yet: there is nothing to place")
+    commit = moves.completed_commit(application_status, running_commit)
+    project = await ready_runs.open_application(dependencies, place, commit)
+    looked = situation(dependencies, project, application_status, known, dependencies.clock.now())
+    choice = rebalance.choose(looked)
+    if choice.failure or not choice.names:
+        raise refusals.conflict(choice.failure or "no cluster that it may be on answers")
+    placed = replace(
+        application_status, placed=replace(application_status.placed, chosen=choice.names)
+    )
+    numbers = await moves.divide(dependencies, project, placed, fresh=True)
+    before, after = moves.pod_counts(numbers)
+    return rebalance.plan(looked, choice, before, after, by=by)
+
+
+async def carry_out(
+    leader: context.LeaderContext,
+    reconciler: reconcilers.ApplicationReconciler,
+    request: records.RequestRecord,
+) -> str:
+    """Have an application placed anew; returns why not, or nothing.
+
+    Raises:
+        errors.UserError: There is no place for it.
+        errors.TemporaryError: It cannot be told now.
+    """
+    before = reconciler.application_status
+    if before.move is not None or reconciler.is_moving:
+        return "it is moving already; ask again when that has ended"
+    known = KnownClusters(leader.register.known, leader.register.rules)
+    made = await plan(
+        leader.dependencies,
+        reconciler.place,
+        reconciler.record.running_commit,
+        before,
+        known,
+        by=request.by,
+    )
+    if made.is_empty and not made.leaving and not before.placed.away:
+        return "nothing would move: it is where it would be placed anew"
+    move = run_requests.RunRequest(
+        request.id,
+        moves.completed_commit(before, reconciler.record.running_commit),
+        run_requests.KindName.MOVE,
+        made.reason,
+        request.at,
+        by=request.by,
+        shift=made.shift,
+    )
+
+    def kept(
+        application_status: application_statuses.ApplicationStatus,
+    ) -> application_statuses.ApplicationStatus:
+        if application_status.placed != before.placed or application_status.move is not None:
+            return application_status
+        placed = decisions.PlacementState(
+            made.chosen, application_status.placed.coming, {}, made.leaving
+        )
+        return replace(application_status, placed=placed, move=None if made.is_empty else move)
+
+    await reconciler.amend(kept)
+    is_taken = (
+        made.is_empty
+        or reconciler.application_status.move == move
+        or reconciler.application_status.run == move.id
+    )
+    return "" if is_taken else "something else moved meanwhile; ask again"

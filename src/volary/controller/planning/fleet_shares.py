@@ -1,0 +1,220 @@
+"""Shares of the whole fleet in a run's stages: who gets how much, fixed when the run is prepared.
+
+Clusters that carry a stage out together share it: with waves over the pipeline those of one wave,
+else all that the stage visits. Of the traffic of all of them, each is taken to have as much as
+it has of primary's pods: nobody measures that before anything has begun.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from volary.model import applications, errors
+from volary.model.fleet import fleets
+from volary.model.pipeline import pipelines, variant
+from volary.model.placement import rollouts
+from volary.placement.waves import fleet_batches, planned_waves
+from volary.planner import targets as target_choice
+
+#: Pods of primary by cluster, then by workload as ``Deployment web``.
+Counts = Mapping[str, Mapping[str, int]]
+Options = TypeVar("Options", pipelines.VariantRolloutOptions, pipelines.TrafficOptions)
+
+_ROLLOUTS = {
+    pipelines.StageName.CANARY_ROLLOUT: variant.Variant.CANARY,
+    pipelines.StageName.BASELINE_ROLLOUT: variant.Variant.BASELINE,
+}
+_CLEANS = {
+    pipelines.StageName.CANARY_CLEAN: variant.Variant.CANARY,
+    pipelines.StageName.BASELINE_CLEAN: variant.Variant.BASELINE,
+}
+#: Clusters that are named in a description.
+_MOST_NAMED = 8
+_ALL = 100
+
+
+def needs_shares(stages: Sequence[pipelines.Stage]) -> bool:
+    """Say whether any stage is a share of the fleet."""
+    return any(_of(stage) is pipelines.Scope.FLEET for stage in stages)
+
+
+def fix_shares(
+    application: applications.Application,
+    stages: Sequence[pipelines.Stage],
+    clusters: Sequence[fleets.Cluster],
+    counts: Counts,
+) -> tuple[pipelines.Stage, ...]:
+    """Return the stages with what each cluster gets of the shares of the fleet.
+
+    Args:
+        application: Whose pipeline it is.
+        stages: Of the run, in order.
+        clusters: Of the run.
+        counts: What primary has on each of them.
+
+    Raises:
+        UserError: A share cannot be reached, or a stage needs canary on clusters without.
+    """
+    if not needs_shares(stages):
+        return tuple(stages)
+    pinning = _ShareCalculation(application, tuple(_groups(application, clusters)), counts)
+    return tuple(pinning.take(stage) for stage in stages)
+
+
+def _of(each: pipelines.Stage) -> pipelines.Scope:
+    if isinstance(each.options, pipelines.VariantRolloutOptions | pipelines.TrafficOptions):
+        return each.options.of
+    return pipelines.Scope.CLUSTER
+
+
+def _groups(
+    application: applications.Application, clusters: Sequence[fleets.Cluster]
+) -> Iterator[tuple[str, ...]]:
+    """Yield the clusters that go through the pipeline together."""
+    wanted = application.waves
+    if wanted.waves and wanted.over is rollouts.WavesOver.PIPELINE:
+        for each in planned_waves.divide(wanted, clusters).waves:
+            yield each.targets
+    else:
+        yield tuple(cluster.name for cluster in clusters)
+
+
+@dataclass(slots=True)
+class _ShareCalculation:
+    application: applications.Application
+    groups: Sequence[Sequence[str]]
+    counts: Counts
+    #: Pods of a variant by cluster, as far as they are a share of the fleet.
+    pods: dict[variant.Variant, dict[str, int]] = field(default_factory=dict)
+
+    def take(self, each: pipelines.Stage) -> pipelines.Stage:
+        """Return a stage with its shares, and remember what it leaves."""
+        which = _ROLLOUTS.get(each.name)
+        if each.name in _CLEANS:
+            self.pods.pop(_CLEANS[each.name], None)
+        match each.options:
+            case pipelines.VariantRolloutOptions() as options if which is not None:
+                return self._rolled_out(each, options, which)
+            case pipelines.TrafficOptions(of=pipelines.Scope.FLEET) as options:
+                return self._divided(each, options)
+            case pipelines.TrafficOptions(canary=canary, baseline=baseline):
+                self._require(each, variant.Variant.CANARY, needed=canary > 0)
+                self._require(each, variant.Variant.BASELINE, needed=baseline > 0)
+            case pipelines.ProgressiveTrafficOptions() | pipelines.BlueGreenOptions():
+                self._require(each, variant.Variant.CANARY, needed=True)
+        return self._measured(each)
+
+    def _rolled_out(
+        self,
+        each: pipelines.Stage,
+        options: pipelines.VariantRolloutOptions,
+        which: variant.Variant,
+    ) -> pipelines.Stage:
+        if options.of is pipelines.Scope.CLUSTER:
+            self.pods.pop(which, None)
+            return each
+        batch: dict[str, dict[str, int]] = {}
+        for group in self._visited(each):
+            for name, found in self._batch(each, options, group).items():
+                batch[name] = found
+        totals = {name: sum(found.values()) for name, found in batch.items()}
+        self.pods[which] = {**self.pods.get(which, {}), **totals}
+        told = f"{options.replicas} of the fleet's pods: {_listed(totals)}"
+        return _with_explanation(each, replace(options, batch=batch), told)
+
+    def _batch(
+        self, each: pipelines.Stage, options: pipelines.VariantRolloutOptions, group: Sequence[str]
+    ) -> dict[str, dict[str, int]]:
+        found: dict[str, dict[str, int]] = {name: {} for name in group}
+        workloads = dict.fromkeys(title for name in group for title in self.counts[name])
+        for title in workloads:
+            held = {name: self.counts[name].get(title, 0) for name in group}
+            wanted = options.replicas or pipelines.Replicas(1)
+            with _named(each, title):
+                divided = fleet_batches.pods(wanted, held, options.at_most)
+            for name, count in divided.items():
+                found[name][title] = count
+        return found
+
+    def _divided(self, each: pipelines.Stage, options: pipelines.TrafficOptions) -> pipelines.Stage:
+        found: dict[str, tuple[int, int]] = {}
+        reached = []
+        for group in self._visited(each):
+            load = {name: sum(self.counts[name].values()) for name in group}
+            with _named(each):
+                canary = self._traffic(variant.Variant.CANARY, options.canary, load)
+                left = {name: _ALL - weight for name, weight in canary.weights.items()}
+                baseline = self._traffic(variant.Variant.BASELINE, options.baseline, load, left)
+            for name in group:
+                found[name] = (canary.weights[name], baseline.weights[name])
+            reached.append(canary.told)
+        listed = _listed({name: canary for name, (canary, _) in found.items()}, " %")
+        told = f"{options.canary} % of all traffic to canary ({', '.join(reached)}): {listed}"
+        return _with_explanation(each, replace(options, shares=found), told)
+
+    def _traffic(
+        self,
+        which: variant.Variant,
+        wanted: int,
+        load: Mapping[str, int],
+        limits: Mapping[str, int] | None = None,
+    ) -> fleet_batches.Traffic:
+        # A variant that was rolled out on every cluster for itself is everywhere alike.
+        return fleet_batches.traffic(wanted, load, self.pods.get(which, load), limits)
+
+    def _visited(self, each: pipelines.Stage) -> Iterator[Sequence[str]]:
+        for group in self.groups:
+            visited = target_choice.of_stage(each, group)
+            if visited:
+                yield visited
+
+    def _without(self, each: pipelines.Stage, which: variant.Variant) -> tuple[str, ...]:
+        pods = self.pods.get(which)
+        if pods is None:
+            return ()
+        visited = [name for group in self._visited(each) for name in group]
+        return tuple(name for name in visited if not pods.get(name, 0))
+
+    def _require(self, each: pipelines.Stage, which: variant.Variant, *, needed: bool) -> None:
+        missing = self._without(each, which) if needed else ()
+        if missing:
+            raise errors.user_error(
+                f"stage {each.index + 1}, {each.name.value}, sends traffic to {which.value} on"
+                f" every cluster, and {', '.join(missing[:_MOST_NAMED])} got none of the fleet's"
+                " share",
+                hint="write of: fleet there too, or give every cluster one: replicas without of",
+            )
+
+    def _measured(self, each: pipelines.Stage) -> pipelines.Stage:
+        """Return a stage that measures, with the clusters on which there is nothing to measure."""
+        missing = self._without(each, variant.Variant.CANARY)
+        if not missing:
+            return each
+        if isinstance(each.options, pipelines.AnalysisOptions):
+            each = replace(each, options=replace(each.options, without_canary=missing))
+        if each.beside is not None:
+            each = replace(each, beside=replace(each.beside, without_canary=missing))
+        return each
+
+
+@contextlib.contextmanager
+def _named(each: pipelines.Stage, workload: str = "") -> Iterator[None]:
+    """Say which stage, and of which workload, an error is about."""
+    what = f"stage {each.index + 1}, {each.name.value}" + (f", {workload}" if workload else "")
+    try:
+        yield
+    except errors.UserError as error:
+        first = error.problems[0]
+        raise errors.user_error(f"{what}: {first.message}", hint=first.hint) from error
+
+
+def _with_explanation(each: pipelines.Stage, options: Options, told: str) -> pipelines.Stage:
+    text = f"{each.description}: {told}" if each.description else told
+    return replace(each, options=options, description=text)
+
+
+def _listed(numbers: Mapping[str, int], unit: str = "") -> str:
+    parts = [f"{name} {number}{unit}" for name, number in list(numbers.items())[:_MOST_NAMED]]
+    more = len(numbers) - len(parts)
+    return ", ".join(parts) + (f" and {more} more" if more else "")

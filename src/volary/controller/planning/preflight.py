@@ -1,0 +1,300 @@
+"""Before anything is written: would every cluster take all that the run is going to apply?
+
+The manifests of each stage are made and tried on each cluster by server-side dry run, all
+clusters at once. What is missing, forbidden, owned by somebody else or cannot be changed
+shows here, where no cluster has been touched, and not in one cluster after another has
+had its canary. What the stages check again later stays as it is: a cluster may change. Kinds of
+whose health nothing is known are named before a run goes on without waiting for them.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import assert_never
+
+from volary.clusters.apply import applier, steps
+from volary.clusters.client import client_pool, clients
+from volary.clusters.inventory import owned_objects, pruning
+from volary.controller.planning import preparation
+from volary.manifests.health import assessment
+from volary.model import errors
+from volary.model.fleet import fleets
+from volary.model.objects import apply_results, manifest, object_health
+from volary.model.pipeline import pipelines, variant
+from volary.planner import targets as target_choice
+from volary.stages import registry
+from volary.stages.kinds import baseline_rollout, blue_green, canary_rollout, primary_rollout
+from volary.stages.rollouts import rendering
+
+#: How long a cluster may take to say what it serves before it counts as unreachable.
+PATIENCE = timedelta(seconds=15)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rollout:
+    """What one stage applies to a cluster, and what it prunes afterwards."""
+
+    manifests: Sequence[manifest.Manifest] = ()
+    prunes: bool = False
+    #: Whose objects the prune looks at; empty: of all variants.
+    variants: tuple[variant.Variant, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What one cluster answered."""
+
+    target: str
+    #: What the last rollout for this cluster would do; of primary, where it is rolled out.
+    changes: apply_results.ChangeSet = field(default_factory=apply_results.ChangeSet)
+    #: What has to be mended first.
+    problems: tuple[errors.Problem, ...] = ()
+    #: Why it could not be asked; empty: it could.
+    silence: str = ""
+    #: The objects of `changes` with their two sides, when somebody wanted to look closely.
+    previewed: tuple[steps.ObjectPreview, ...] = ()
+    #: What could not be looked at, or will not be done; only after looking closely.
+    warnings: tuple[str, ...] = ()
+
+
+async def try_run(
+    prepared: preparation.PreparedRun,
+    clusters: client_pool.ClientPool,
+    *,
+    patience: timedelta = PATIENCE,
+    closely: bool = False,
+) -> tuple[Trial, ...]:
+    """Try the run on every target at once and return what each says; writes nothing.
+
+    `closely` also finds out what each object would become and what would be pruned, which
+    costs lists and keeps every answer in memory.
+    """
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(_try(prepared, clusters, target, patience, closely=closely))
+            for target in prepared.plan.targets
+        ]
+    return tuple(task.result() for task in tasks)
+
+
+def problems(trials: Sequence[Trial]) -> tuple[errors.Problem, ...]:
+    """Return what has to be mended, what all clusters have in common only once."""
+    return tuple(dict.fromkeys(problem for trial in trials for problem in trial.problems))
+
+
+def silent(trials: Sequence[Trial]) -> Mapping[str, str]:
+    """Return the clusters that could not be asked, with the reason of each."""
+    return {trial.target: trial.silence for trial in trials if trial.silence}
+
+
+async def _try(
+    prepared: preparation.PreparedRun,
+    clusters: client_pool.ClientPool,
+    target: str,
+    patience: timedelta,
+    *,
+    closely: bool,
+) -> Trial:
+    try:
+        rollouts = _rollouts(prepared, target)
+    except errors.UserError as error:
+        return Trial(target, problems=error.problems)
+    client = await clusters.client(target)
+    if isinstance(client, client_pool.Unavailable):
+        return Trial(target, problems=_named(client), silence=_unless_problems(client))
+    try:
+        async with asyncio.timeout(patience.total_seconds()):
+            await client.discover()
+        options = _options(prepared, clusters.member(target))
+        if closely and rollouts:
+            return await _inspect_closely(prepared, client, rollouts, options)
+        return await _preview(client, rollouts, options)
+    except TimeoutError:
+        seconds = patience.total_seconds()
+        return Trial(target, silence=f"cluster {target} did not answer within {seconds:g} s")
+    except errors.VolaryError as error:
+        return _refused(target, error)
+
+
+def _named(found: client_pool.Unavailable) -> tuple[errors.Problem, ...]:
+    """Return the problems of a cluster's connection, each with the cluster's name."""
+    name = f"cluster {found.name}"
+    return tuple(
+        problem
+        if name in problem.message
+        else replace(problem, message=f"{name}: {problem.message}")
+        for problem in found.problems
+    )
+
+
+def _unless_problems(found: client_pool.Unavailable) -> str:
+    return "" if found.problems else found.reason
+
+
+def _options(prepared: preparation.PreparedRun, member: fleets.Cluster | None) -> applier.Options:
+    return applier.Options(
+        namespaces=member.namespaces if member else (),
+        create_namespaces=prepared.project.application.input.auto_create_namespace,
+    )
+
+
+async def _preview(
+    client: clients.Client, rollouts: Sequence[_Rollout], options: applier.Options
+) -> Trial:
+    """Try every set, also after one was refused, so that all problems show at once."""
+    changes = apply_results.ChangeSet()
+    found: list[errors.Problem] = []
+    for rollout in rollouts:
+        try:
+            changes = await applier.preview_set(client, rollout.manifests, options)
+        except applier.ApplyError as error:
+            refused = _refused(client.name, error)
+            if refused.silence:
+                return refused
+            found += refused.problems
+    return Trial(client.name, changes, tuple(dict.fromkeys(found)))
+
+
+async def _inspect_closely(
+    prepared: preparation.PreparedRun,
+    client: clients.Client,
+    rollouts: Sequence[_Rollout],
+    options: applier.Options,
+) -> Trial:
+    """Try what comes before, and inspect the set that decides what runs in the end."""
+    *before, last = rollouts
+    earlier = await _preview(client, before, options)
+    if earlier.silence:
+        return earlier
+    seen = await _inspect(client, last, options, _scope(prepared, client, last, options))
+    return replace(seen, problems=tuple(dict.fromkeys((*earlier.problems, *seen.problems))))
+
+
+async def _inspect(
+    client: clients.Client, last: _Rollout, options: applier.Options, scope: owned_objects.Scope
+) -> Trial:
+    """Return what a set would change object by object, and what it would prune."""
+    try:
+        previewed = await applier.inspect_set(client, last.manifests, options)
+    except applier.ApplyError as error:
+        return _refused(client.name, error)
+    changes = tuple(each.change for each in previewed)
+    if not last.prunes:
+        return Trial(client.name, apply_results.ChangeSet(changes), previewed=previewed)
+    pruned = await pruning.preview(client, last.manifests, scope)
+    warnings = (*pruned.warnings, pruned.refusal) if pruned.refusal else pruned.warnings
+    every = apply_results.ChangeSet((*changes, *pruned.changes))
+    return Trial(client.name, every, previewed=previewed, warnings=warnings)
+
+
+def _scope(
+    prepared: preparation.PreparedRun,
+    client: clients.Client,
+    last: _Rollout,
+    options: applier.Options,
+) -> owned_objects.Scope:
+    """Return what the stage would look at to prune (`stages.work`)."""
+    application = prepared.project.application
+    both = (prepared.manifests, prepared.old_manifests)
+    places = {
+        item.namespace or client.namespace for side in both for item in side.get(client.name, ())
+    }
+    return owned_objects.Scope(
+        application.name,
+        application.variant_label,
+        last.variants,
+        options.namespaces,
+        prepared.options.allow_mass_deletion,
+        tuple(sorted(places)),
+    )
+
+
+def _refused(target: str, error: errors.VolaryError) -> Trial:
+    """Tell what somebody has to mend from what may pass."""
+    gone = applier.unreachable(error)
+    if gone is not None:
+        return Trial(target, silence=str(gone))
+    match error:
+        case errors.UserError() | applier.ApplyError():
+            return Trial(target, problems=error.problems)
+        case errors.TemporaryError():
+            return Trial(target, silence=f"cluster {target}: {error}")
+        case _:
+            return Trial(target, problems=(errors.Problem(f"cluster {target}: {error}"),))
+
+
+def _rollouts(prepared: preparation.PreparedRun, target: str) -> list[_Rollout]:
+    """Return what the stages that visit a target apply, in their order.
+
+    Raises:
+        UserError: With the problems of every stage whose manifests cannot be made.
+    """
+    made: list[_Rollout] = []
+    found: list[errors.Problem] = []
+    for stage in prepared.plan.stages:
+        if not target_choice.of_stage(stage, (target,)):
+            continue
+        try:
+            rollout = _of_stage(prepared, stage, target)
+        except errors.UserError as error:
+            found += error.problems
+        else:
+            made += [rollout] if rollout.manifests else []
+    if found:
+        raise errors.UserError(*dict.fromkeys(found))
+    return made
+
+
+def _of_stage(prepared: preparation.PreparedRun, each: pipelines.Stage, target: str) -> _Rollout:
+    """Return what a stage applies to a target; nothing for those that apply no manifests."""
+    application, commit = prepared.project.application, prepared.project.commit
+    source, options = prepared.manifests[target], each.options
+    match rendering.variant_of(each.name):
+        case None:
+            # What the router cannot do with these manifests shows before anything starts.
+            registry.check_traffic(source, application, options, target)
+            if isinstance(options, pipelines.BlueGreenOptions):
+                return _Rollout(blue_green.plan(source, application, options, commit=commit))
+            return _Rollout()
+        case variant.Variant.PRIMARY:
+            assert isinstance(options, pipelines.SyncOptions | pipelines.PrimaryRolloutOptions)
+            planned = primary_rollout.plan(source, application, options, commit=commit)
+            return _Rollout(planned.manifests, planned.prune, planned.variants)
+        case variant.Variant.CANARY:
+            assert isinstance(options, pipelines.VariantRolloutOptions)
+            own = options.on(target)
+            return _Rollout(canary_rollout.plan(source, application, own, commit=commit))
+        case variant.Variant.BASELINE:
+            assert isinstance(options, pipelines.VariantRolloutOptions)
+            running, before = prepared.old_manifests.get(target), prepared.running.commit
+            if not running:
+                raise errors.user_error(
+                    f"{target} has no running version to make a baseline of",
+                    hint="deploy once with --strategy quick, or name what runs with --running",
+                )
+            own = options.on(target)
+            return _Rollout(baseline_rollout.plan(running, application, own, commit=before))
+        case unknown:
+            assert_never(unknown)
+
+
+def warn_of_unknown_kinds(
+    previewed: Sequence[steps.ObjectPreview], rules: Sequence[object_health.Rule]
+) -> tuple[str, ...]:
+    """Return a sentence for each kind, by name."""
+    found: dict[tuple[str, str], bool] = {}
+    for each in previewed:
+        body = each.after or each.before
+        if body is None or assessment.has_rule(manifest.Manifest(body), rules):
+            continue
+        item = manifest.Manifest(body)
+        judged = each.before is not None and assessment.assess(each.before, rules).ruled
+        found[item.group, item.kind] = found.get((item.group, item.kind), False) or judged
+    return tuple(
+        f"no rule says when a {kind} ({group}) is healthy: unless its controller writes a"
+        " condition such as Ready, stages go on once it is there; give a rule under `health` of"
+        " the application or the fleet file"
+        for (group, kind), judged in sorted(found.items())
+        if not judged
+    )

@@ -1,0 +1,385 @@
+"""From the options of a run to its plan: sources, manifests, and the running commit."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from volary.clusters.client import client_pool
+from volary.clusters.kubeconfig import kubeconfigs
+from volary.config.application import application_files, cluster_strategies
+from volary.config.crosscheck import lint
+from volary.config.placement import wave_rules
+from volary.controller.persistence import local_state
+from volary.controller.planning import (
+    fleet_shares,
+    projects,
+    replica_assignment,
+    run_renderer,
+    run_waves,
+    running_commit,
+    target_selection,
+)
+from volary.engine.runs import policies
+from volary.model import errors
+from volary.model.fleet import fleets
+from volary.model.objects import manifest
+from volary.model.runs import run_plans
+from volary.placement.failover import decisions
+from volary.placement.replicas import assignment
+from volary.planner import plans, skipping
+from volary.planner import targets as target_choice
+from volary.sources import application_discovery
+from volary.sources.rendering import renderers
+from volary.sources.trees import trees
+
+Manifests = run_renderer.Manifests
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What the user asked for."""
+
+    path: str
+    app: str = ""
+    commit: str = ""
+    #: The commit that runs, `running_commit.NONE`, or empty: found out.
+    running: str = ""
+    fleet: str = ""
+    contexts: str = ""
+    #: None: the application's own.
+    timeout: timedelta | None = None
+    strategy: run_plans.Strategy | None = None
+    on_unreachable: policies.OnUnreachable = policies.OnUnreachable.FAIL
+    #: How many clusters at once; 0: all.
+    concurrency: int = 0
+    allow_mass_deletion: bool = False
+    #: The last commit that succeeded, as the caller remembers it; None: this machine's memory.
+    remembered: str | None = None
+    #: What single clusters run instead, likewise.
+    kept: Mapping[str, str] = field(default_factory=dict)
+    #: Where the application is, as the caller remembers it; nothing: the fleet alone decides.
+    placed: decisions.PlacementState = field(default_factory=decisions.PlacementState)
+    #: Who has how many replicas, likewise; None: this machine's memory, then the clusters.
+    assigned: assignment.Assignment | None = None
+    #: Who had how many before that, when it is gone back; taken as it was where it still fits.
+    assigned_before: assignment.Assignment = assignment.EMPTY
+    #: How long a cluster may take to say what runs there, or what it would take.
+    patience: timedelta = running_commit.PATIENCE
+    #: To a commit that ran before: waves in reverse order, without gates and windows.
+    goes_back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRun:
+    """Everything that is known before anything is written."""
+
+    options: RunOptions
+    project: projects.Project
+    members: fleets.Fleet
+    plan: run_plans.Plan
+    running: running_commit.RunningCommits
+    rendering: run_renderer.RunRenderer
+    #: By target, of both sides: what secrets are learned from.
+    manifests: Mapping[str, Sequence[manifest.Manifest]]
+    old_manifests: Mapping[str, Sequence[manifest.Manifest]]
+    warnings: tuple[errors.Problem, ...]
+    state_key: str
+    waves: run_waves.RunWaves = field(default_factory=run_waves.RunWaves)
+    #: Clusters that the application is on, also those that take nothing new now.
+    chosen: tuple[str, ...] = ()
+    #: Who takes nothing new now, and why.
+    absent: str = ""
+
+    @property
+    def numbers(self) -> replica_assignment.ReplicaNumbers:
+        """Who gets how many replicas, and who had."""
+        return self.rendering.numbers
+
+
+async def prepare(
+    options: RunOptions,
+    clusters: client_pool.ClientPool,
+    project: projects.Project,
+    *,
+    renderer: renderers.Renderer | None = None,
+) -> PreparedRun:
+    """Find out everything and decide; writes nothing.
+
+    A process that prepares often passes one `renderer`, which remembers what it rendered.
+
+    Raises:
+        errors.UserError: Something has to be mended first; all problems of a step at once.
+    """
+    application, loaded = project.application, project.loaded
+    selection = target_choice.select(
+        application, clusters.fleet, document=loaded.document, base=loaded.base
+    )
+    selection, placed = target_selection.narrow(
+        application, selection, options.placed, clusters.fleet, loaded.document
+    )
+    names = tuple(each.name for each in selection.require())
+    sides = {project.commit: _side(project)}
+    rendering = run_renderer.RunRenderer(
+        sides, renderer or renderers.Renderer(), clusters.fleet, new=project.commit
+    )
+    key = state_key(project, clusters.fleet, names)
+    rendering.numbers = await _numbers(options, clusters, rendering, names, key)
+    manifests = await _each(rendering.render, project.commit, names)
+    running = await _running(options, clusters, project, manifests, key)
+    warnings = [*project.warnings, *selection.warnings, *rendering.numbers.warnings]
+    before = {name: running.of(name) for name in names}
+    sides.update(await _running_sides(project, before.values()))
+    old, missing = await _render_known(rendering, before)
+    warnings += missing
+    decided = plans.make(
+        application,
+        running={name: old.get(name) for name in names},
+        target=manifests,
+        subject=project.subject,
+        forced=options.strategy,
+        assigned=cluster_strategies.assign(application, selection.targets),
+    )
+    chosen = skipping.apply(
+        decided,
+        subject=project.subject,
+        changed=await _changed(project, running.commit),
+    )
+    if fleet_shares.needs_shares(chosen.stages):
+        counts = await replica_assignment.read_primary_pods(
+            clusters, application, manifests, patience=options.patience
+        )
+        pinned = fleet_shares.fix_shares(application, chosen.stages, selection.targets, counts)
+        chosen = replace(chosen, stages=pinned)
+    try:
+        moved = run_waves.plan_waves(
+            application, selection.targets, chosen.stages, goes_back=options.goes_back
+        )
+    except errors.UserError as error:
+        raise loaded.located(error, wave_rules.PATH) from error
+    warnings += [
+        errors.Problem(warning, severity=errors.Severity.WARNING) for warning in moved.warnings
+    ]
+    return PreparedRun(
+        options,
+        project,
+        clusters.fleet,
+        chosen,
+        running,
+        rendering,
+        manifests,
+        old,
+        tuple(warnings),
+        key,
+        moved,
+        placed,
+        selection.absence,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReopenedRun:
+    """What an earlier process had prepared, as far as carrying on needs it."""
+
+    rendering: run_renderer.RunRenderer
+    #: By target, of both sides: what secrets are learned from.
+    manifests: Mapping[str, Sequence[manifest.Manifest]]
+    old_manifests: Mapping[str, Sequence[manifest.Manifest]]
+
+
+async def reopen(
+    project: projects.Project,
+    running: Mapping[str, str],
+    renderer: renderers.Renderer,
+    members: fleets.Fleet,
+    numbers: replica_assignment.ReplicaNumbers,
+) -> ReopenedRun:
+    """Render what a run is pinned to again; asks no cluster and decides nothing anew.
+
+    `running` is what each target runs beside the new commit; empty: nothing. `numbers` say who
+    gets how many replicas, and who had.
+
+    Raises:
+        errors.UserError: The commits cannot be rendered any more.
+    """
+    sides = {project.commit: _side(project)}
+    rendering = run_renderer.RunRenderer(sides, renderer, members, numbers, project.commit)
+    manifests = await _each(rendering.render, project.commit, tuple(running))
+    sides.update(await _running_sides(project, running.values()))
+    old, _ = await _render_known(rendering, running)
+    return ReopenedRun(rendering, manifests, old)
+
+
+async def _changed(project: projects.Project, running: str) -> tuple[str, ...] | None:
+    """Return the paths that differ from the running commit; None where that cannot be told."""
+    if project.repository is None or not running:
+        return None
+    return await project.repository.changed_paths(running, project.commit)
+
+
+def _side(project: projects.Project) -> run_renderer.RunSource:
+    return run_renderer.RunSource(
+        project.commit, project.files, project.application, project.directory
+    )
+
+
+async def _running_sides(
+    project: projects.Project, commits: Iterable[str]
+) -> Mapping[str, run_renderer.RunSource]:
+    """Return the running sources by commit; the new commit's own side stays as it is."""
+    wanted = dict.fromkeys(commit for commit in commits if commit and commit != project.commit)
+    return {each: await _running_side(project, each) for each in wanted}
+
+
+async def _running_side(project: projects.Project, commit: str) -> run_renderer.RunSource:
+    """Return the running source, described by its own application file where it has one."""
+    files = project.files
+    if project.commit != commit:
+        files = await projects.at_commit(project, commit)
+    path = await asyncio.to_thread(_description, project, files)
+    described = project.application
+    if path:
+        text = (await asyncio.to_thread(files.read, path)).decode("utf-8", errors="replace")
+        beside = await asyncio.to_thread(application_discovery.sibling_files, files, path)
+        loaded = application_files.parse(
+            text, file=path, default_name=lint.default_name(path), neighbours=beside
+        )
+        if loaded.application is not None:
+            described = replace(loaded.application, name=project.application.name)
+    return run_renderer.RunSource(commit, files, described, project.directory)
+
+
+def _description(project: projects.Project, files: trees.Tree) -> str:
+    """Return the application file of another commit; empty when it has none.
+
+    It may have been another one: a Canary that was converted since, for instance.
+    """
+    path = project.loaded.document.file if project.loaded.document else ""
+    entry = files.entry(path) if path else None
+    if entry is not None and entry.kind is trees.Kind.FILE:
+        return path
+    directory = files.entry(project.directory) if project.directory else None
+    if project.directory and (directory is None or directory.kind is not trees.Kind.DIRECTORY):
+        return ""
+    return application_discovery.in_directory(files, project.directory)
+
+
+async def _numbers(
+    options: RunOptions,
+    clusters: client_pool.ClientPool,
+    rendering: run_renderer.RunRenderer,
+    names: Sequence[str],
+    key: str,
+) -> replica_assignment.ReplicaNumbers:
+    application = rendering.sides[rendering.new].application
+    if not replica_assignment.divides_replicas(application):
+        return replica_assignment.ReplicaNumbers()
+    previous = options.assigned
+    if previous is None:
+        previous = local_state.read_assignment(local_state.state_path(), key)
+    undivided = await _each(rendering.undivided, rendering.new, names)
+    members = replica_assignment.members_of(application, clusters.fleet, names, options.placed)
+    back_to = options.assigned_before if options.goes_back else assignment.EMPTY
+    return await replica_assignment.assign_replicas(
+        clusters,
+        application,
+        undivided,
+        members,
+        previous,
+        patience=options.patience,
+        back_to=back_to,
+    )
+
+
+async def _each(
+    render: Callable[[str, str], Awaitable[Manifests]], commit: str, names: Sequence[str]
+) -> dict[str, Manifests]:
+    found: dict[str, Manifests] = {}
+    problems: dict[errors.Problem, None] = {}
+    for name in names:
+        try:
+            found[name] = await render(commit, name)
+        except errors.UserError as error:
+            problems.update(dict.fromkeys(error.problems))
+    if problems:
+        raise errors.UserError(*problems)
+    return found
+
+
+async def _render_known(
+    rendering: run_renderer.RunRenderer, commits: Mapping[str, str]
+) -> tuple[dict[str, Manifests], list[errors.Problem]]:
+    """Render what each target runs; one for which that is not possible counts as new."""
+    found: dict[str, Manifests] = {}
+    problems: list[errors.Problem] = []
+    for name, commit in commits.items():
+        if not commit:
+            continue
+        try:
+            found[name] = await rendering.render_before(commit, name)
+        except errors.UserError as error:
+            text = f"{name} has nothing to go back to: {error.problems[0].message}"
+            problems.append(errors.Problem(text, severity=errors.Severity.WARNING))
+    return found, problems
+
+
+async def _running(
+    options: RunOptions,
+    clusters: client_pool.ClientPool,
+    project: projects.Project,
+    manifests: Mapping[str, Manifests],
+    key: str,
+) -> running_commit.RunningCommits:
+    if options.running == running_commit.NONE:
+        return running_commit.RunningCommits("", "--running none was passed")
+    if options.running:
+        found = options.running
+        if project.repository is not None:
+            found = (await project.repository.resolve(options.running)).id
+        return running_commit.RunningCommits(found, "--running was passed")
+    seen = await running_commit.observe(
+        clusters, project.application, manifests, patience=options.patience
+    )
+    remembered, kept = options.remembered, options.kept
+    if remembered is None:
+        remembered = local_state.read_commit(local_state.state_path(), key)
+        kept = local_state.read_kept(local_state.state_path(), key)
+    running = running_commit.decide(seen, remembered=remembered)
+    await _check_known(project, running.commit)
+    running = running_commit.with_known_exceptions(running, seen, kept)
+    for commit in dict.fromkeys(running.others.values()):
+        await _check_known(project, commit)
+    return running
+
+
+async def _check_known(project: projects.Project, commit: str) -> None:
+    """Refuse a running commit that the source does not have."""
+    if not commit:
+        return
+    hint = f"pass --running COMMIT, or --running {running_commit.NONE} for a first deployment"
+    if project.repository is None:
+        if commit != project.commit:
+            raise errors.user_error(
+                f"the clusters run {commit[:14]}, which a plain directory does not have",
+                hint="pass --running DIRECTORY with what runs, or keep the application in Git",
+            )
+        return
+    try:
+        await project.repository.resolve(commit)
+    except errors.UserError as error:
+        raise errors.user_error(
+            f"the clusters run commit {commit[:12]}, which this repository does not have", hint=hint
+        ) from error
+
+
+def state_key(project: projects.Project, members: fleets.Fleet, names: Sequence[str]) -> str:
+    """Return by what this machine remembers the application on these clusters."""
+    servers = []
+    for member in members.clusters:
+        if member.name not in names:
+            continue
+        try:
+            servers.append(kubeconfigs.load(member).server)
+        except errors.UserError:
+            servers.append(member.name)
+    return local_state.application_key(project.source.repository, project.directory, servers)

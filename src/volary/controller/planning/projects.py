@@ -1,0 +1,239 @@
+"""Opening what a command was pointed at: a directory or repository, its application, the fleet."""
+
+import asyncio
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from volary.config.application import application_files
+from volary.config.crosscheck import fleet_checks, lint
+from volary.config.fleet import fleet_files
+from volary.model import applications, errors
+from volary.model.fleet import fleets
+from volary.sources import application_discovery
+from volary.sources.git import repositories
+from volary.sources.trees import directories, trees
+
+#: A plain directory has no commit; its content's hash, so marked, stands for one.
+CONTENT_PREFIX = "files-"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """An application at one commit, opened."""
+
+    source: application_discovery.Source
+    files: trees.Tree
+    application: applications.Application
+    #: The application file, to name lines of problems that show later.
+    loaded: application_files.Loaded
+    #: First line of the commit message; empty for a plain directory.
+    subject: str = ""
+    #: None for a plain directory.
+    repository: repositories.Repository | None = None
+    warnings: tuple[errors.Problem, ...] = ()
+
+    @property
+    def commit(self) -> str:
+        """The commit, or what stands for one in a plain directory."""
+        return self.source.commit
+
+    @property
+    def directory(self) -> str:
+        """The application directory, relative to the root of the files."""
+        return self.source.directory
+
+
+async def open_project(location: str, *, app: str = "", commit: str = "") -> Project:
+    """Open the application in `location`: a path (Git or plain) or a file:// URL.
+
+    Raises:
+        errors.UserError: It does not exist, or the application file has errors.
+    """
+    path = Path(location)
+    if "://" not in location and not path.exists():
+        raise errors.user_error(f"{location} does not exist")
+    root = repositories.find_root(path) if "://" not in location else None
+    if "://" in location or root is not None or _is_bare(path):
+        return await _open_git(location, root, app=app, commit=commit)
+    if commit:
+        raise errors.user_error(
+            f"{location} is not in a Git repository, so it has no commit {commit}",
+            hint="leave --commit out, or point at a repository",
+        )
+    return await _open_plain(path, app=app)
+
+
+async def open_pinned(
+    repository: repositories.Repository, path: str, commit: str, *, name: str = ""
+) -> Project:
+    """Open the application that the file at `path` describes, at one commit of a repository.
+
+    Args:
+        repository: Opened, usually bare.
+        path: The application's file or directory, relative to the root.
+        commit: Any revision.
+        name: What the application is called, whatever its file says; empty: as it says.
+
+    Raises:
+        errors.UserError: There is no such commit or file, or the file has errors.
+    """
+    resolved = await repository.resolve(commit)
+    files = await repository.tree(resolved.id)
+    chosen = await asyncio.to_thread(application_discovery.choose, files, "", app=path)
+    loaded = await asyncio.to_thread(_load, files, chosen, located=None)
+    application = loaded.require()
+    return Project(
+        application_discovery.Source(repository.location, resolved.id, chosen.directory),
+        files,
+        replace(application, name=name or application.name),
+        loaded,
+        subject=resolved.subject,
+        repository=repository,
+        warnings=loaded.problems,
+    )
+
+
+def with_targets(project: Project, selector: applications.TargetSelector | None) -> Project:
+    """Return the project for other clusters than its file says; None: as it says."""
+    if selector is None:
+        return project
+    return replace(project, application=replace(project.application, targets=selector))
+
+
+async def at_commit(project: Project, commit: str) -> trees.Tree:
+    """Return the files of the project's repository at another commit.
+
+    For a plain directory `commit` names another directory.
+    """
+    if project.repository is not None:
+        return await project.repository.tree(commit)
+    if not Path(commit).is_dir():
+        raise errors.user_error(
+            f"--running {commit} is not a directory",
+            hint="the source is a plain directory, so what runs is one as well",
+        )
+    return directories.DirectoryTree(Path(commit))
+
+
+def _is_bare(path: Path) -> bool:
+    return (path / "HEAD").is_file() and (path / "objects").is_dir()
+
+
+async def _open_git(location: str, root: Path | None, *, app: str, commit: str) -> Project:
+    opened = await repositories.open_repository(location)
+    resolved = await opened.resolve(commit or "HEAD")
+    files = await opened.tree(resolved.id)
+    start = _below(Path(location), root) if root is not None else ""
+    if not app and trees.follow(files, start) is None:
+        raise errors.user_error(
+            f"{location} is not in commit {resolved.short}: what runs is what is in Git",
+            hint="commit it first; volary lint looks at files as they are",
+        )
+    chosen = application_discovery.choose(files, start, app=app)
+    loaded = _load(files, chosen, located=root)
+    project = Project(
+        application_discovery.Source(location, resolved.id, chosen.directory),
+        files,
+        loaded.require(),
+        loaded,
+        subject=resolved.subject,
+        repository=opened,
+        warnings=loaded.problems,
+    )
+    changed = await opened.uncommitted(chosen.directory) if not commit else ()
+    return replace(project, warnings=(*project.warnings, *_uncommitted(changed, resolved.short)))
+
+
+def _uncommitted(paths: tuple[str, ...], commit: str) -> tuple[errors.Problem, ...]:
+    if not paths:
+        return ()
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return (
+        errors.Problem(
+            f"{paths[0]}{more} differ from commit {commit}; the commit is what is used",
+            hint="commit the change to have it deployed",
+            severity=errors.Severity.WARNING,
+        ),
+    )
+
+
+async def _open_plain(path: Path, *, app: str) -> Project:
+    files = directories.DirectoryTree(path if path.is_dir() else path.parent)
+    chosen = application_discovery.choose(files, "" if path.is_dir() else path.name, app=app)
+    loaded = _load(files, chosen, located=path if path.is_dir() else path.parent)
+    commit = CONTENT_PREFIX + files.identity(chosen.directory)[:12]
+    return Project(
+        application_discovery.Source(str(path), commit, chosen.directory),
+        files,
+        loaded.require(),
+        loaded,
+        warnings=loaded.problems,
+    )
+
+
+def _below(path: Path, root: Path) -> str:
+    """Return `path` relative to `root`; empty for the root itself."""
+    inside = os.path.relpath(os.path.realpath(path), os.path.realpath(root))
+    return "" if inside == "." else inside
+
+
+def _load(
+    files: trees.Tree, chosen: application_discovery.ApplicationFile, *, located: Path | None
+) -> application_files.Loaded:
+    try:
+        text = files.read(chosen.path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise errors.user_error(
+            "the application file is not UTF-8 text", where=errors.Location(chosen.path)
+        ) from error
+    default = lint.default_name(chosen.path)
+    if not chosen.directory and located is not None:
+        default = located.resolve().name or default
+    return application_files.parse(
+        text,
+        file=chosen.path,
+        default_name=default,
+        directory=chosen.directory,
+        neighbours=application_discovery.sibling_files(files, chosen.path),
+    )
+
+
+def load_fleet(file: str = "", contexts: str = "") -> fleets.Fleet:
+    """Return the fleet of a fleet file (or PipeCD's piped file), or of kubeconfig contexts.
+
+    Raises:
+        errors.UserError: Neither or both are given, or the file has errors.
+    """
+    if bool(file) == bool(contexts):
+        raise errors.user_error(
+            "name the clusters once: --fleet FILE or --contexts a,b",
+            hint="`volary sandbox up` writes a fleet file to try",
+        )
+    if contexts:
+        return fleet_files.from_contexts(contexts.split(","))
+    path = Path(file)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        cause = (getattr(error, "strerror", None) or "it is not text").lower()
+        raise errors.user_error(f"fleet file {file} cannot be read: {cause}") from error
+    return fleet_files.parse(text, file=file, directory=str(path.parent)).require()
+
+
+def check_fleet(project: Project, members: fleets.Fleet) -> tuple[errors.Problem, ...]:
+    """Compare an application with the fleet and return the warnings.
+
+    Raises:
+        errors.UserError: They do not fit; all problems at once.
+    """
+    found = fleet_checks.against_fleet(
+        project.application,
+        members,
+        document=project.loaded.document,
+        base=project.loaded.base,
+    )
+    wrong = [each for each in found if each.severity is errors.Severity.ERROR]
+    if wrong:
+        raise errors.UserError(*wrong)
+    return found

@@ -1,0 +1,325 @@
+"""Who gets how many replicas in a run: decided once, when it is prepared.
+
+What an application had is known from its last release that succeeded; where nobody remembers,
+it is read from the live objects, unless they carry another application's mark. Free capacity is
+read only when something has to be placed. Neither is guessed. `read_primary_pods` says how many
+pods primary has on each cluster: as written, or live where something else scales it.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from volary.clusters.apply import live_objects
+from volary.clusters.client import client_pool, clients, resource_mapping
+from volary.clusters.observe import free_capacity
+from volary.config.crosscheck import eligibility, fleet_checks
+from volary.manifests import objects
+from volary.manifests.ownership import tracking
+from volary.manifests.workloads import autoscalers, workloads
+from volary.model import applications, errors
+from volary.model.fleet import fleets
+from volary.model.objects import manifest
+from volary.model.placement import overrides
+from volary.placement.failover import decisions
+from volary.placement.replicas import assignment, divisible_workloads
+from volary.stages.rollouts import scaling
+
+Manifests = Mapping[str, Sequence[manifest.Manifest]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaNumbers:
+    """The assignments of a run."""
+
+    #: What it brings.
+    now: assignment.Assignment = assignment.EMPTY
+    #: What was there before, and is gone back to.
+    before: assignment.Assignment = assignment.EMPTY
+    #: What somebody should know about it.
+    warnings: tuple[errors.Problem, ...] = ()
+
+
+def divides_replicas(application: applications.Application) -> bool:
+    """Say whether clusters share the application's replicas."""
+    return application.differences.replicas.division is overrides.Division.DIVIDED
+
+
+def members_of(
+    application: applications.Application,
+    known: fleets.Fleet,
+    targets: Sequence[str],
+    placed: decisions.PlacementState,
+) -> tuple[fleets.Cluster, ...]:
+    """Return the clusters that replicas are divided over, in the order of the fleet.
+
+    Those of the run, and those that are left out of it for now (suspended, cordoned) without
+    having been left: what they have of the application is still there.
+    """
+    return tuple(
+        each
+        for each in fleet_checks.deployment_targets(application, known)
+        if each.name in targets or _is_still_there(application, each, placed)
+    )
+
+
+def _is_still_there(
+    application: applications.Application, cluster: fleets.Cluster, placed: decisions.PlacementState
+) -> bool:
+    if not eligibility.exclusion_reason(application, cluster) or cluster.name in placed.away:
+        return False
+    unknown = not placed.chosen and not application.spread
+    return unknown or cluster.name in placed.chosen
+
+
+async def assign_replicas(
+    clusters: client_pool.ClientPool,
+    application: applications.Application,
+    manifests: Manifests,
+    members: Sequence[fleets.Cluster],
+    previous: assignment.Assignment | None,
+    *,
+    patience: timedelta = free_capacity.PATIENCE,
+    fresh: bool = False,
+    back_to: assignment.Assignment = assignment.EMPTY,
+) -> ReplicaNumbers:
+    """Return who gets how many replicas, and who had.
+
+    Args:
+        clusters: The clients of the fleet.
+        application: Whose replicas.
+        manifests: By target of the run, before anything is divided.
+        members: What is divided over, see `members`.
+        previous: What the application had, as somebody remembers; None: nobody does.
+        patience: How long a cluster may take to answer.
+        fresh: Place everything anew.
+        back_to: What is taken as it was, where it still fits.
+
+    Raises:
+        errors.UserError: There is not enough room, or something cannot be divided like this.
+    """
+    policy = application.differences.replicas
+    dividends = divisible_workloads.find(manifests, policy)
+    if not policy.needs_capacity:
+        made = assignment.assign(policy, dividends, members)
+        told = _warnings(made, manifests, policy)
+        return ReplicaNumbers(made, previous or assignment.EMPTY, told)
+    before, silent = await _before(
+        clusters, application, manifests, dividends, previous=previous, patience=patience
+    )
+    away = {
+        member.name: eligibility.exclusion_reason(application, member)
+        for member in members
+        if member.name not in manifests
+    }
+    held = {name: _pods(before, name) for name in (*away, *silent)}
+    earlier = assignment.restored(back_to, dividends, members, held)
+    if earlier is not None:
+        return ReplicaNumbers(earlier, before, _warnings(earlier, manifests, policy))
+    readings = free_capacity.FreeCapacities()
+    if fresh or assignment.needs_capacity(policy, dividends, members, before):
+        readings = await free_capacity.read(clusters, tuple(manifests), patience=patience)
+    unavailable = {**silent, **readings.unreadable, **away}
+    made = assignment.assign(
+        policy, dividends, members, before, readings.rooms, unavailable, fresh=fresh
+    )
+    return ReplicaNumbers(made, before, _warnings(made, manifests, policy))
+
+
+def _pods(made: assignment.Assignment, cluster: str) -> int:
+    return sum(workload.replicas.get(cluster, 0) for workload in made.workloads)
+
+
+def _warnings(
+    made: assignment.Assignment, manifests: Manifests, policy: overrides.ReplicaDivision
+) -> tuple[errors.Problem, ...]:
+    """Return what somebody should know about a division."""
+    lines = [f"{name} gets no more replicas: {why}" for name, why in made.unavailable.items()]
+    told = [errors.Problem(line, severity=errors.Severity.WARNING) for line in lines]
+    for listed in manifests.values():
+        told += not_divided(listed, policy)
+    return tuple(dict.fromkeys(told))
+
+
+def check(manifests: Sequence[manifest.Manifest], policy: overrides.ReplicaDivision) -> None:
+    """Check what is divided, as far as manifests alone tell.
+
+    Raises:
+        errors.UserError: The bounds of an autoscaler do not fit each other.
+    """
+    divisible_workloads.find({"": manifests}, policy)
+
+
+def not_divided(
+    manifests: Sequence[manifest.Manifest], policy: overrides.ReplicaDivision
+) -> list[errors.Problem]:
+    """Return a warning for each workload that is not divided since an autoscaler scales it."""
+    if policy.autoscaled is not overrides.Autoscaled.LEAVE:
+        return []
+    return [
+        errors.Problem(
+            f"{item.key.title} is not divided: {scaler.key.title} scales it on each cluster by"
+            " itself",
+            item.origin,
+            "write placement.replicas.autoscaled: divideBounds to divide the autoscaler's bounds",
+            errors.Severity.WARNING,
+        )
+        for item, scaler in divisible_workloads.autoscaled(manifests)
+    ]
+
+
+async def _before(
+    clusters: client_pool.ClientPool,
+    application: applications.Application,
+    manifests: Manifests,
+    dividends: Sequence[divisible_workloads.Workload],
+    *,
+    previous: assignment.Assignment | None,
+    patience: timedelta,
+) -> tuple[assignment.Assignment, Mapping[str, str]]:
+    """Return what the clusters have, and those of which nobody knows it."""
+    known = previous or assignment.EMPTY
+    unknown = [dividend.key for dividend in dividends if known.find(dividend.key) is None]
+    if not unknown:
+        return known, {}
+    found, silent = await _observe(clusters, application, manifests, dividends, patience)
+    extra = [workload for workload in found.workloads if workload.key in unknown]
+    return replace(known, workloads=(*known.workloads, *extra)), silent
+
+
+async def _observe(
+    clusters: client_pool.ClientPool,
+    application: applications.Application,
+    manifests: Manifests,
+    dividends: Sequence[divisible_workloads.Workload],
+    patience: timedelta,
+) -> tuple[assignment.Assignment, Mapping[str, str]]:
+    keys = {dividend.key for dividend in dividends}
+    wanted = {
+        target: [item for item in listed if item.key in keys]
+        for target, listed in manifests.items()
+    }
+    shares, silent = await observe(clusters, application, wanted, patience)
+    divided = tuple(
+        assignment.WorkloadAssignment(
+            dividend.key,
+            {
+                target: found[dividend.key]
+                for target, found in shares.items()
+                if dividend.key in found
+            },
+            "as it was seen live",
+        )
+        for dividend in dividends
+    )
+    return assignment.Assignment(divided), silent
+
+
+Shares = Mapping[manifest.ResourceKey, assignment.Share]
+
+
+async def observe(
+    clusters: client_pool.ClientPool,
+    application: applications.Application,
+    wanted: Manifests,
+    patience: timedelta,
+) -> tuple[Mapping[str, Shares], Mapping[str, str]]:
+    """Return what live objects say, by target and key, and the targets that do not tell.
+
+    Objects of another application do not count.
+    """
+
+    async def look(target: str) -> Shares | str:
+        client = await clusters.client(target)
+        if isinstance(client, client_pool.Unavailable):
+            return client.reason
+        try:
+            async with asyncio.timeout(patience.total_seconds()):
+                return await _live(client, application, wanted[target])
+        except TimeoutError:
+            return f"no answer within {patience.total_seconds():g} s"
+        except errors.VolaryError as error:
+            return str(error)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = {target: group.create_task(look(target)) for target in wanted}
+    seen = {target: task.result() for target, task in tasks.items()}
+    return (
+        {target: each for target, each in seen.items() if not isinstance(each, str)},
+        {target: each for target, each in seen.items() if isinstance(each, str)},
+    )
+
+
+async def _live(
+    client: clients.Client,
+    application: applications.Application,
+    wanted: Sequence[manifest.Manifest],
+) -> Shares:
+    placement = await resource_mapping.map_manifests(client, wanted)
+    found = await live_objects.read(client, placement.mapped)
+    by_name = {(key.kind, key.name): body for key, body in found.items()}
+    shares: dict[manifest.ResourceKey, assignment.Share] = {}
+    for item in wanted:
+        body = by_name.get((item.kind, item.name))
+        if body is None:
+            continue
+        annotations = objects.mapping(body, "metadata", "annotations")
+        if annotations.get(tracking.APPLICATION, application.name) == application.name:
+            shares[item.key] = _share(manifest.Manifest(body))
+    return shares
+
+
+def _share(item: manifest.Manifest) -> assignment.Share:
+    if item.kind in autoscalers.KINDS:
+        least, most = autoscalers.bounds(item)
+        return assignment.Share(most, least=least)
+    key = "parallelism" if item.kind == "Job" else "replicas"
+    completions = objects.value(item.body, "spec", "completions")
+    return assignment.Share(
+        objects.number(item.body, "spec", key, default=1),
+        completions if isinstance(completions, int) and item.kind == "Job" else None,
+    )
+
+
+async def read_primary_pods(
+    clusters: client_pool.ClientPool,
+    application: applications.Application,
+    manifests: Mapping[str, Sequence[manifest.Manifest]],
+    *,
+    patience: timedelta,
+) -> dict[str, dict[str, int]]:
+    """Return the pods by cluster, then by workload as ``Deployment web``.
+
+    Raises:
+        errors.UserError: A cluster whose live number counts does not tell it.
+    """
+    found: dict[str, dict[str, int]] = {}
+    left_open: dict[str, list[manifest.Manifest]] = {}
+    for target, listed in manifests.items():
+        chosen = [
+            item
+            for item in workloads.find(listed, application.workloads)
+            if workloads.has_replicas(item)
+        ]
+        found[target] = {workload_title(item): workloads.replicas(item.body) for item in chosen}
+        undecided = [item for item in chosen if scaling.is_scaled_by_others(item, listed)]
+        if undecided:
+            left_open[target] = undecided
+    seen, silent = await observe(clusters, application, left_open, patience)
+    if silent:
+        told = "; ".join(f"{target}: {why}" for target, why in silent.items())
+        raise errors.user_error(
+            f"how many pods primary has is not known, and a share of the fleet needs it: {told}",
+            hint="try again when the clusters answer, or write a share of each cluster",
+        )
+    for target, shares in seen.items():
+        for item in left_open[target]:
+            if item.key in shares:
+                found[target][workload_title(item)] = shares[item.key].replicas
+    return found
+
+
+def workload_title(item: manifest.Manifest) -> str:
+    """Return a workload as batches name it."""
+    return f"{item.kind} {item.name}"

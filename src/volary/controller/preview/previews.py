@@ -1,0 +1,316 @@
+"""What a run would change, object by object: found out on the servers, nothing written.
+
+The set that the last rollout for a cluster applies is tried by server-side dry run, and
+the answer compared with the live object: defaults are on both sides, so they do not show,
+and neither does what other programs own. Left out are status, bookkeeping, and the marks
+Volary puts on its objects, which change with every commit. What would be pruned is decided
+as the stage decides it. Values of Secrets are masked wherever they stand.
+"""
+
+import json as json_text
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from volary.clusters.apply import steps
+from volary.clusters.client import client_pool
+from volary.controller.planning import preflight, preparation
+from volary.manifests import redaction
+from volary.manifests.diff import value_diff
+from volary.manifests.ownership import tracking
+from volary.model import json
+from volary.model.objects import apply_results, manifest, object_health
+from volary.model.runs import run_plans
+from volary.placement.replicas import assignment
+from volary.planner import targets as target_choice
+from volary.stages import executor
+
+#: Differences of one object that are told, and characters of one value.
+MOST_DIFFERENCES = 50
+LONGEST_VALUE = 4000
+#: Parts of an object that are not what it says, but what happened to it.
+_BOOKKEEPING = frozenset(
+    {
+        *("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"),
+        *("selfLink", "name", "namespace", "generateName"),
+    }
+)
+
+
+class Verb(StrEnum):
+    """What would happen to an object."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    PRUNED = "pruned"
+    #: Git no longer has it, and it stays all the same.
+    KEPT = "kept"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPreview:
+    """One object and what would happen to it."""
+
+    key: manifest.ResourceKey
+    verb: Verb
+    reason: str = ""
+    #: Of a changed object; masked and bounded.
+    differences: tuple[value_diff.Item, ...] = ()
+    #: Differences beyond the bound.
+    omitted: int = 0
+
+
+class TargetStatus(StrEnum):
+    """How a cluster answered."""
+
+    CHANGES = "changes"
+    UNCHANGED = "unchanged"
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPreview:
+    """What one cluster would do."""
+
+    target: str
+    objects: tuple[ObjectPreview, ...] = ()
+    #: Objects that stay as they are.
+    unchanged: int = 0
+    #: Why it would refuse.
+    problems: tuple[str, ...] = ()
+    #: Why it could not be asked; empty: it could.
+    silence: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> TargetStatus:
+        """How it answered, in a word."""
+        if self.silence:
+            return TargetStatus.UNREACHABLE
+        if self.problems:
+            return TargetStatus.REFUSED
+        return TargetStatus.CHANGES if self.has_changes else TargetStatus.UNCHANGED
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything would be written."""
+        return any(each.verb is not Verb.KEPT for each in self.objects)
+
+    def count(self, verb: Verb) -> int:
+        """Return how many objects that would happen to."""
+        return sum(each.verb is verb for each in self.objects)
+
+    @property
+    def summary(self) -> str:
+        """``1 created, 2 changed``; ``no changes`` when there are none."""
+        parts = [f"{self.count(verb)} {verb.value}" for verb in Verb if self.count(verb)]
+        return ", ".join(parts) if self.has_changes else ", ".join(["no changes", *parts])
+
+
+@dataclass(frozen=True, slots=True)
+class StagePreview:
+    """A stage of the run; with a reason one that is left out."""
+
+    name: str
+    description: str = ""
+    targets: tuple[str, ...] = ()
+    skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a run would do, everywhere."""
+
+    application: str
+    commit: str
+    subject: str
+    running_commit: str
+    #: How the running commit is known.
+    running_reason: str
+    strategy: run_plans.Strategy
+    #: Why this strategy.
+    reason: str
+    images: tuple[str, ...]
+    #: In the order of the pipeline, skipped ones too.
+    stages: tuple[StagePreview, ...]
+    targets: tuple[TargetPreview, ...]
+    warnings: tuple[str, ...] = ()
+    #: Who would get how many replicas of what is divided.
+    replicas: assignment.Assignment = assignment.EMPTY
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether any cluster would change."""
+        return any(target.has_changes for target in self.targets)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a cluster would refuse, or could not be asked."""
+        return any(target.problems or target.silence for target in self.targets)
+
+
+async def preview_run(
+    prepared: preparation.PreparedRun,
+    clusters: client_pool.ClientPool,
+    *,
+    secrets: Sequence[str] = (),
+    patience: timedelta = preflight.PATIENCE,
+) -> Preview:
+    """Ask every cluster of a prepared run what it would do.
+
+    `secrets` are values that must never be seen, besides those of the manifests.
+    """
+    trials = await preflight.try_run(prepared, clusters, patience=patience, closely=True)
+    masker = redaction.Masker(secrets)
+    for side in (prepared.manifests, prepared.old_manifests):
+        for manifests in side.values():
+            masker.learn(manifests)
+    return of(prepared, trials, masker)
+
+
+def of(
+    prepared: preparation.PreparedRun, trials: Sequence[preflight.Trial], masker: redaction.Masker
+) -> Preview:
+    """Put together what is to be shown; `masker` learns the Secrets of the clusters as well."""
+    for trial in trials:
+        masker.learn(
+            manifest.Manifest(body)
+            for each in trial.previewed
+            for body in (each.before, each.after)
+            if body is not None
+        )
+    project, decided = prepared.project, prepared.plan
+    rules = executor.with_rules(project.application, prepared.members).health
+    return Preview(
+        application=project.application.name,
+        commit=project.commit,
+        subject=masker.clean(project.subject),
+        running_commit=prepared.running.commit,
+        running_reason=masker.clean(prepared.running.reason),
+        strategy=decided.strategy,
+        reason=masker.clean(decided.summary),
+        images=tuple(masker.clean(version.image) for version in decided.versions),
+        stages=_stages(decided),
+        targets=tuple(_target(trial, masker, rules) for trial in trials),
+        warnings=tuple(masker.clean(str(warning)) for warning in prepared.warnings),
+        replicas=prepared.numbers.now,
+    )
+
+
+def _stages(decided: run_plans.Plan) -> tuple[StagePreview, ...]:
+    visited = {
+        stage.index: StagePreview(
+            stage.name.value, stage.description, target_choice.of_stage(stage, decided.targets)
+        )
+        for stage in decided.stages
+    }
+    left_out = {
+        each.index: StagePreview(each.name.value, skipped=each.reason) for each in decided.skipped
+    }
+    every = {**visited, **left_out}
+    return tuple(every[index] for index in sorted(every))
+
+
+def _target(
+    trial: preflight.Trial, masker: redaction.Masker, rules: Sequence[object_health.Rule]
+) -> TargetPreview:
+    previewed = {each.change.key: each for each in trial.previewed}
+    shown = [
+        _object(change, previewed.get(change.key), masker)
+        for change in trial.changes.changes
+        if change.action is not apply_results.Action.UNCHANGED
+    ]
+    kept = tuple(each for each in shown if each is not None)
+    return TargetPreview(
+        trial.target,
+        # Nothing would be written at all to a cluster that refuses a part.
+        () if trial.problems else kept,
+        0 if trial.problems else len(trial.changes.changes) - len(kept),
+        tuple(masker.clean(str(problem)) for problem in trial.problems),
+        masker.clean(trial.silence),
+        tuple(
+            masker.clean(each)
+            for each in (*trial.warnings, *preflight.warn_of_unknown_kinds(trial.previewed, rules))
+        ),
+    )
+
+
+_VERBS = {
+    apply_results.Action.CREATED: Verb.CREATED,
+    apply_results.Action.CONFIGURED: Verb.CHANGED,
+    apply_results.Action.DELETED: Verb.PRUNED,
+    apply_results.Action.SKIPPED: Verb.KEPT,
+}
+
+
+def _object(
+    made: apply_results.Change, previewed: steps.ObjectPreview | None, masker: redaction.Masker
+) -> ObjectPreview | None:
+    """Return what would happen to an object; None: nothing that people would see."""
+    verb, reason = _VERBS[made.action], masker.clean(made.reason)
+    if verb is not Verb.CHANGED or previewed is None:
+        return ObjectPreview(made.key, verb, reason)
+    found = differences(previewed.before, previewed.after, masker)
+    if not found and not reason:
+        return None  # only who owns which field would change
+    return ObjectPreview(
+        made.key,
+        verb,
+        reason,
+        tuple(found[:MOST_DIFFERENCES]),
+        max(0, len(found) - MOST_DIFFERENCES),
+    )
+
+
+def differences(
+    before: json.JsonObject | None, after: json.JsonObject | None, masker: redaction.Masker
+) -> list[value_diff.Item]:
+    """Return what differs between two sides of an object, masked, each value bounded."""
+    if before is None or after is None:
+        return []
+    compared = value_diff.compare(_substance(before), _substance(after), value_diff.PLAIN)
+    return [_shown(each, after, masker) for each in compared]
+
+
+def _substance(body: json.JsonObject) -> json.JsonObject:
+    unmarked = tracking.untrack(manifest.Manifest(body)).body
+    metadata = {
+        key: value for key, value in unmarked["metadata"].items() if key not in _BOOKKEEPING
+    }
+    rest = {key: value for key, value in unmarked.items() if key not in ("metadata", "status")}
+    return {**rest, "metadata": metadata}
+
+
+def _shown(
+    item: value_diff.Item, body: json.JsonObject, masker: redaction.Masker
+) -> value_diff.Item:
+    if redaction.is_redacted(body, item.path):
+        old, new = (
+            side if side is value_diff.ABSENT else redaction.MASK for side in (item.old, item.new)
+        )
+        return value_diff.Item(item.path, old, new)
+    return value_diff.Item(item.path, _bounded(item.old, masker), _bounded(item.new, masker))
+
+
+def _bounded(value: object, masker: redaction.Masker) -> object:
+    if value is value_diff.ABSENT:
+        return value
+    cleaned = _clean(value, masker)
+    text = cleaned if isinstance(cleaned, str) else json_text.dumps(cleaned, default=str)
+    if len(text) <= LONGEST_VALUE:
+        return cleaned
+    return f"{text[:LONGEST_VALUE]} … ({len(text) - LONGEST_VALUE} characters more)"
+
+
+def _clean(value: object, masker: redaction.Masker) -> object:
+    match value:
+        case str():
+            return masker.clean(value)
+        case dict():
+            return {masker.clean(str(key)): _clean(each, masker) for key, each in value.items()}
+        case list():
+            return [_clean(each, masker) for each in value]
+        case _:
+            return value

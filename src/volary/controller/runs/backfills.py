@@ -1,0 +1,205 @@
+"""Backfills: the last completed release for clusters that missed it.
+
+Such a run is no release: it is a quick sync without waves and gates, which the release has
+passed. Only when the last of the clusters that the release went on without has got it does the
+application's status change: the release is everywhere then. All but `prepare` is pure.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from volary.controller.planning import preparation, replica_assignment
+from volary.controller.runs import moves, ready_runs, run_kinds
+from volary.controller.status import (
+    application_state,
+    application_statuses,
+    release_coverage,
+    run_origins,
+    run_requests,
+)
+from volary.engine.runs import policies, run_builder, state
+from volary.model import statuses
+from volary.model.pipeline import pipelines
+from volary.model.runs import run_plans
+
+_STOPS = "autoRollback is off"
+
+
+class Backfill:
+    """The kind of run that brings single clusters the release that they have missed."""
+
+    name = run_requests.KindName.BACKFILL
+    #: Nobody asked for it, and it is requested again by itself.
+    announces_refusals = False
+
+    async def prepare(
+        self,
+        planning: run_kinds.Planning,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+    ) -> ready_runs.ReadyRun:
+        """Return the new run: a quick sync of the last completed release."""
+        dependencies, status = planning.dependencies, application.status
+        remembered = application.record.running_commit
+        place = ready_runs.source_of(application)
+        project = await ready_runs.open_application(dependencies, place, run_request.commit)
+        app = project.application
+        running = {name: _commit_on(status, name, remembered) for name in run_request.targets}
+        numbers = replica_assignment.ReplicaNumbers()
+        if replica_assignment.divides_replicas(app):
+            numbers = replica_assignment.ReplicaNumbers(status.assigned, status.assigned)
+        again = await preparation.reopen(
+            project, running, dependencies.renderer, dependencies.clusters.fleet, numbers
+        )
+        holds = (
+            policies.OnFailure.ROLLBACK if app.planner.auto_rollback else policies.OnFailure.STOP
+        )
+        made = run_builder.RunSpec(
+            application=app.name,
+            commit=project.commit,
+            groups=run_builder.one_group(run_request.targets),
+            stages=(_sync_stage(app.quick_sync, run_request),),
+            # A cluster that is not named has nothing to go back to.
+            running_commit="",
+            running_commits={name: commit for name, commit in running.items() if commit},
+            policy=policies.Policy(
+                on_failure=holds,
+                stop_reason=_STOPS if holds is policies.OnFailure.STOP else "",
+                timeout=app.timeout,
+            ),
+        )
+        run = run_builder.new_run(run_request.id, made, dependencies.clock.now())
+        origin = replace(
+            ready_runs.origin_of(place, run_request, project, run_request.targets),
+            strategy=run_plans.Strategy.QUICK_SYNC.value,
+            assigned=numbers.now,
+            assigned_before=numbers.now,
+            chosen=status.placed.chosen,
+        )
+        return ready_runs.of_plan(dependencies, app, again, run, origin)
+
+    def begun(
+        self,
+        application: application_state.ApplicationState,
+        run: state.Run,
+        origin: run_origins.Origin,
+    ) -> application_state.StateChange:
+        """Take the run as under way; how the last release stands stays said."""
+        status = application.status
+        return application_state.StateChange(
+            replace(
+                status,
+                backfill=_without(status, run.id),
+                run=run.id,
+                under_way=True,
+                pinned=origin.assigned,
+            )
+        )
+
+    def concluded(
+        self,
+        application: application_state.ApplicationState,
+        run: state.Run,
+        identity: release_coverage.Identity,
+        now: datetime,
+    ) -> application_state.StateChange:
+        """Say who has the release now; with the last of them it is everywhere."""
+        record = application.record
+        status, everywhere = _after_end(application.status, run, record.running_commit, identity)
+        status = moves.with_clusters(status, release_coverage.covered_by(run))
+        if not everywhere:
+            return application_state.StateChange(status)
+        columns: dict[str, object] = {"running_commit": run.commit}
+        failed, synced = (
+            application_statuses.StatusWord.FAILED.value,
+            application_statuses.StatusWord.SYNCED.value,
+        )
+        if record.status == failed and status.run_request is None:
+            columns |= {"status": synced, "reason": everywhere}
+        elif record.status == synced:
+            columns["reason"] = everywhere
+        succeeded = application_state.CommitChange(
+            run.commit, statuses.RunStatus.SUCCEEDED.value, everywhere
+        )
+        return application_state.StateChange(status, columns, (succeeded,))
+
+    def refused(
+        self,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+        reason: str,
+    ) -> application_state.StateChange:
+        """Say with each cluster why it does not get the release."""
+        status = application.status
+        waiting = {**status.coverage.waiting, **dict.fromkeys(run_request.targets, reason)}
+        return application_state.StateChange(
+            replace(
+                status,
+                backfill=_without(status, run_request.id),
+                coverage=replace(status.coverage, waiting=waiting),
+            )
+        )
+
+    def delayed(
+        self,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+        trouble: str,
+        retry: str,
+    ) -> application_state.StateChange:
+        """Give it up: who requested it looks again, with a patience of its own."""
+        return self.refused(application, run_request, trouble)
+
+
+def _without(
+    application_status: application_statuses.ApplicationStatus, run_id: str
+) -> run_requests.RunRequest | None:
+    """Return the backfill that is still requested once this one is not any more."""
+    backfill = application_status.backfill
+    return None if backfill is not None and backfill.id == run_id else backfill
+
+
+def _after_end(
+    application_status: application_statuses.ApplicationStatus,
+    run: state.Run,
+    running: str,
+    identity: release_coverage.Identity,
+) -> tuple[application_statuses.ApplicationStatus, str]:
+    """Return the status after such a run, and the sentence when the release is everywhere now."""
+    before = application_status.coverage
+    coverage = release_coverage.after_backfill(before, run, identity)
+    done = release_coverage.covered_by(run)
+    waiting = {name: f"run {run.id}: {run.reason}" for name in run.targets if name not in done}
+    coverage = replace(coverage, waiting={**coverage.waiting, **waiting})
+    if run.commit == running or run.commit != coverage.commit:
+        kept = {
+            name: commit for name, commit in application_status.kept.items() if name not in done
+        }
+    else:
+        kept = {**application_status.kept, **dict.fromkeys(done, run.commit)}
+    ended = replace(application_status, coverage=coverage, kept=kept, under_way=False)
+    if not before.behind or coverage.behind or run.commit != coverage.commit:
+        return ended, ""
+    kept = {name: commit for name, commit in kept.items() if commit != run.commit}
+    last = ", ".join(done)
+    return replace(ended, kept=kept), f"every cluster has {run.commit[:7]}; {last} came last"
+
+
+def _commit_on(
+    application_status: application_statuses.ApplicationStatus, name: str, remembered: str
+) -> str:
+    """Return what a cluster runs of the application; empty: nothing."""
+    before = remembered if name in application_status.coverage.behind else ""
+    return application_status.kept.get(name) or before
+
+
+def _sync_stage(
+    options: pipelines.SyncOptions, run_request: run_requests.RunRequest
+) -> pipelines.Stage:
+    return pipelines.Stage(
+        pipelines.StageName.SYNC,
+        options,
+        index=0,
+        description="Bring clusters the last completed release",
+        targets=run_request.targets,
+    )

@@ -1,0 +1,470 @@
+"""Moves between clusters: the run that carries one out, and what it means for the application.
+
+A move brings no release: each cluster gets its part of the placement at the release that it
+runs, a new one the last completed release. It has no waves, gates or windows, and is not rolled
+back: when a replacement does not come up, the old copy stays. All but `Move.prepare` and `divide`
+is pure.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from volary.controller.planning import preparation, projects, replica_assignment
+from volary.controller.runs import ready_runs, run_kinds
+from volary.controller.status import (
+    application_state,
+    application_statuses,
+    release_coverage,
+    run_admission,
+    run_origins,
+    run_requests,
+)
+from volary.engine import phrases
+from volary.engine.runs import policies, run_builder, state
+from volary.model import statuses
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
+from volary.model.placement import failover_rules
+from volary.placement.failover import decisions, evictions, move_plans
+from volary.placement.replicas import assignment
+
+Names = tuple[str, ...]
+_DONE = statuses.TaskStatus.SUCCEEDED
+
+
+def is_urgent(application_status: application_statuses.ApplicationStatus) -> bool:
+    """Say whether what waits to move is worth interrupting a run for.
+
+    Only what is lost or ill and has no replacement yet; a drain, a rebalance and a clean-up wait.
+    """
+    causes = (decisions.Cause.CLUSTER, decisions.Cause.APPLICATION)
+    return any(
+        each.cause in causes and not each.replaced for each in application_status.placed.leaving
+    )
+
+
+def completed_commit(
+    application_status: application_statuses.ApplicationStatus, running: str
+) -> str:
+    """Return the last completed release: what a cluster gets that is new to the application."""
+    return application_status.coverage.commit or running
+
+
+def commit_on(
+    application_status: application_statuses.ApplicationStatus,
+    name: str,
+    run_request: str,
+    remembered: str,
+) -> str:
+    """Return the release that a cluster is on; a new one: the last completed one, `want`.
+
+    Args:
+        application_status: How the application stands.
+        name: The cluster.
+        want: The last completed release.
+        remembered: The last release that succeeded everywhere.
+    """
+    if name in application_status.kept:
+        return application_status.kept[name]
+    return remembered if name in application_status.coverage.behind else run_request
+
+
+class Preemption(StrEnum):
+    """What a move does about a run under way."""
+
+    #: There is none.
+    GO = "go"
+    WAIT = "wait"
+    #: The run is ended as it is: nothing is rolled back, and its commit is wanted again.
+    INTERRUPT = "interrupt"
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionDecision:
+    """The answer with its sentence."""
+
+    room: Preemption
+    reason: str = ""
+
+
+def decide_preemption(
+    application_status: application_statuses.ApplicationStatus,
+    run: state.Run | None,
+    move: run_requests.RunRequest,
+    now: datetime,
+    patience: timedelta,
+) -> PreemptionDecision:
+    """Say whether a move that is wanted may begin.
+
+    One rule, whatever the run does: it is waited for, and when it has not ended within
+    `patience`, it is interrupted, if the move is urgent. A pause pins everything, and a way back is
+    never disturbed.
+    """
+    pinned = run_admission.why_blocked(application_status, run)
+    if pinned:
+        return PreemptionDecision(Preemption.WAIT, f"{pinned}, which pins where it is as well")
+    if run is None or run.is_final:
+        return PreemptionDecision(Preemption.GO)
+    if not is_urgent(application_status):
+        return PreemptionDecision(Preemption.WAIT, f"run {run.id} has to end first")
+    if run.rollback is not None or run.ending is not None:
+        return PreemptionDecision(Preemption.WAIT, f"run {run.id} is ending, and is not disturbed")
+    waited = now - move.at
+    if waited < patience:
+        until = move.at + patience
+        return PreemptionDecision(
+            Preemption.WAIT, f"run {run.id} has to end first; it is interrupted at {until:%H:%M:%S}"
+        )
+    return PreemptionDecision(Preemption.INTERRUPT, f"run {run.id} did not end within {patience}")
+
+
+def request_resumption(
+    run: state.Run, move: run_requests.RunRequest, now: datetime, new_id: str
+) -> run_requests.RunRequest:
+    """Return the want that takes an interrupted run's commit up again, after the move."""
+    return run_requests.RunRequest(
+        id=new_id,
+        commit=run.commit,
+        kind=run_requests.KindName.RELEASE,
+        reason=f"goes on after run {run.id} was interrupted: {move.reason}",
+        at=now,
+        by="failover",
+    )
+
+
+def delayed(
+    application_status: application_statuses.ApplicationStatus, reason: str
+) -> application_statuses.ApplicationStatus:
+    """Return the status with why a wanted move does not begin."""
+    shift = application_status.move.shift if application_status.move else None
+    names = shift.clusters if shift else ()
+    leaving = [each for each in application_status.placed.leaving if each.cluster in names]
+    told = {
+        each.cluster: f"{each.reason}; {reason}"
+        for each in leaving or application_status.placed.leaving
+    }
+    placed = replace(
+        application_status.placed, waiting={**application_status.placed.waiting, **told}
+    )
+    return replace(application_status, placed=placed)
+
+
+def waiting_reason(application_status: application_statuses.ApplicationStatus, run_id: str) -> str:
+    """Return what waits to move once a run has ended, or interrupts it; empty: nothing does."""
+    if (
+        application_status.move is None
+        or application_status.run != run_id
+        or not application_status.under_way
+    ):
+        return ""
+    waiting = application_status.placed.waiting
+    leaving = (each.cluster for each in application_status.placed.leaving)
+    told = (f"{name}: {waiting[name]}" for name in leaving if name in waiting)
+    return "; ".join(told) or application_status.move.reason
+
+
+def summary_of_end(
+    application_status: application_statuses.ApplicationStatus, run: state.Run
+) -> str:
+    """Return what a move that has ended came to, one sentence.
+
+    Args:
+        application_status: How the application stood when it ended.
+        run: The run of the move.
+    """
+    if run.status is not statuses.RunStatus.SUCCEEDED:
+        return f"move {run.id} has ended {run.status.value}: {run.reason}"
+    placed, concerned = application_status.placed, {*shift_of_run(run).clusters}
+    causes = (
+        each.reason
+        for each in placed.leaving
+        if concerned.intersection((each.cluster, *each.replacements))
+    )
+    why = "; ".join(dict.fromkeys(causes))
+    where = f"it is on {phrases.join_names(placed.chosen)}" if placed.chosen else run.reason
+    return f"{where} since move {run.id}{': ' * bool(why)}{why}"
+
+
+def with_clusters(
+    application_status: application_statuses.ApplicationStatus, names: Sequence[str]
+) -> application_statuses.ApplicationStatus:
+    """Return the status once clusters that had missed a release have it."""
+    placed = application_status.placed
+    if not placed.chosen:
+        return application_status
+    chosen = tuple(dict.fromkeys((*placed.chosen, *names)))
+    return replace(application_status, placed=replace(placed, chosen=chosen))
+
+
+def _after_end(
+    application_status: application_statuses.ApplicationStatus,
+    run: state.Run,
+    identity: release_coverage.Identity,
+) -> application_statuses.ApplicationStatus:
+    """Return the status after the run of a move; what clusters run stays what it was.
+
+    Only what was proven counts, however the run ended: who holds their part, and where the
+    application is gone.
+    """
+    placed = application_status.placed
+    kept = frozenset(_done(run, pipelines.StageName.PLACEMENT_SYNC))
+    removed = frozenset(_done(run, pipelines.StageName.PLACEMENT_REMOVE))
+    leaving = evictions.after_run(placed.leaving, kept, removed, shift_of_run(run))
+    others = {
+        name: commit for name, commit in application_status.kept.items() if name not in removed
+    }
+    assigned = application_status.assigned.taken_over(application_status.pinned, kept)
+    assigned = assigned.taken_over(assignment.EMPTY, removed)
+    return replace(
+        application_status,
+        placed=replace(placed, leaving=leaving),
+        assigned=assigned,
+        pinned=assignment.EMPTY,
+        kept=others,
+        coverage=_coverage(application_status, run, kept, removed, identity),
+        under_way=False,
+    )
+
+
+def _coverage(
+    application_status: application_statuses.ApplicationStatus,
+    run: state.Run,
+    placed: frozenset[str],
+    removed: frozenset[str],
+    identity: release_coverage.Identity,
+) -> release_coverage.ReleaseCoverage:
+    """Return who has the last completed release: also whom it was brought to just now."""
+    coverage = application_status.coverage
+    new = {}
+    if run.commit == coverage.commit:
+        new = {name: identity(name) for name in placed if name not in application_status.kept}
+    there = {**coverage.clusters, **new}
+    return replace(
+        coverage, clusters={name: each for name, each in there.items() if name not in removed}
+    )
+
+
+def _done(run: state.Run, name: pipelines.StageName) -> list[str]:
+    """Return the clusters on which all stages of a name succeeded."""
+    tasks: dict[str, list[bool]] = {}
+    for stage in run.stages:
+        if stage.stage.name is name:
+            for task in stage.tasks:
+                tasks.setdefault(task.target, []).append(task.status is _DONE)
+    return [target for target, done in tasks.items() if all(done)]
+
+
+def shift_of_run(run: state.Run) -> move_plans.MovePlan:
+    """Return what a run had to do, as its stages say."""
+    first: Names = ()
+    place: Names = ()
+    reduce: Names = ()
+    last: Names = ()
+    for stage in run.stages:
+        targets = tuple(task.target for task in stage.tasks)
+        if stage.stage.name is pipelines.StageName.PLACEMENT_SYNC:
+            place, reduce = (targets, reduce) if not place else (place, targets)
+        elif place:
+            last = targets
+        else:
+            first = targets
+    return move_plans.MovePlan(first, place, reduce, last)
+
+
+def after_release(
+    placed: decisions.PlacementState, run: state.Run, now: datetime
+) -> decisions.PlacementState:
+    """Return where an application is after a run that brought a release.
+
+    One that succeeded says it; another one only where nothing was known before. A cluster that
+    is not chosen any more keeps what it has until somebody asks for a rebalance.
+    """
+    ended = replace(placed, coming=())
+    if run.status is not statuses.RunStatus.SUCCEEDED:
+        first = not placed.chosen and run.status is not statuses.RunStatus.ROLLED_BACK
+        return replace(ended, chosen=run.touched) if first else ended
+    chosen = placed.coming or run.targets
+    staying = [each for each in placed.leaving if each.cluster not in chosen]
+    known = {*chosen, *(each.cluster for each in staying)}
+    dropped = [
+        decisions.Eviction(
+            name,
+            decisions.Cause.REBALANCE,
+            f"{name} is not chosen any more since run {run.id}",
+            now,
+            failover_rules.Purge.NEVER,
+            replaced=True,
+        )
+        for name in placed.chosen
+        if name not in known
+    ]
+    return replace(ended, chosen=chosen, leaving=(*staying, *dropped))
+
+
+_NO_ROLLBACK = "a move is not rolled back: what was there before stays until the new is healthy"
+
+
+class Move:
+    """The kind of run that moves an application between clusters."""
+
+    name = run_requests.KindName.MOVE
+    announces_refusals = True
+
+    async def prepare(
+        self,
+        planning: run_kinds.Planning,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+    ) -> ready_runs.ReadyRun:
+        """Return the new run: each cluster's part at the release that it runs."""
+        dependencies, status = planning.dependencies, application.status
+        remembered = application.record.running_commit
+        place = ready_runs.source_of(application)
+        shift = run_request.shift or move_plans.MovePlan()
+        project = await ready_runs.open_application(dependencies, place, run_request.commit)
+        numbers = await divide(dependencies, project, status, fresh=shift.fresh)
+        running = {
+            name: commit_on(status, name, run_request.commit, remembered) for name in shift.clusters
+        }
+        # Both sides with the new numbers: what a cluster runs already is brought its new part.
+        again = await preparation.reopen(
+            project,
+            running,
+            dependencies.renderer,
+            dependencies.clusters.fleet,
+            replace(numbers, before=numbers.now),
+        )
+        run = run_builder.new_run(
+            run_request.id, _plan_of(project, shift, running, remembered), dependencies.clock.now()
+        )
+        origin = replace(
+            ready_runs.origin_of(place, run_request, project, shift.clusters),
+            assigned=numbers.now,
+            assigned_before=numbers.now,
+            chosen=status.placed.chosen,
+        )
+        return ready_runs.of_plan(dependencies, project.application, again, run, origin)
+
+    def begun(
+        self,
+        application: application_state.ApplicationState,
+        run: state.Run,
+        origin: run_origins.Origin,
+    ) -> application_state.StateChange:
+        """Take the move as under way; how the last release stands stays said."""
+        move = application.status.move
+        left = None if move is not None and move.id == run.id else move
+        return application_state.StateChange(
+            replace(
+                application.status,
+                move=left,
+                run=run.id,
+                under_way=True,
+                pinned=origin.assigned,
+            )
+        )
+
+    def concluded(
+        self,
+        application: application_state.ApplicationState,
+        run: state.Run,
+        identity: release_coverage.Identity,
+        now: datetime,
+    ) -> application_state.StateChange:
+        """Say where the application is now; how a release failed stays said."""
+        synced = application.record.status == application_statuses.StatusWord.SYNCED.value
+        columns = {"reason": summary_of_end(application.status, run)} if synced else {}
+        after = _after_end(application.status, run, identity)
+        return application_state.StateChange(after, columns)
+
+    def refused(
+        self,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+        reason: str,
+    ) -> application_state.StateChange:
+        """Say with each cluster that is left why it is not; failover decides anew."""
+        status, move = application.status, application.status.move
+        if move is None or move.id != run_request.id:
+            return application_state.StateChange(status)
+        return application_state.StateChange(replace(delayed(status, reason), move=None))
+
+    def delayed(
+        self,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+        trouble: str,
+        retry: str,
+    ) -> application_state.StateChange:
+        """Say with each cluster that is left why it is not yet."""
+        return application_state.StateChange(delayed(application.status, f"{trouble}; {retry}"))
+
+
+def _plan_of(
+    project: projects.Project,
+    shift: move_plans.MovePlan,
+    running: Mapping[str, str],
+    remembered: str,
+) -> run_builder.RunSpec:
+    return run_builder.RunSpec(
+        application=project.application.name,
+        commit=project.commit,
+        groups=run_builder.one_group(shift.clusters),
+        stages=move_plans.stages(shift),
+        running_commit=remembered,
+        running_commits={name: each for name, each in running.items() if each != remembered},
+        policy=policies.Policy(
+            on_failure=policies.OnFailure.STOP,
+            stop_reason=_NO_ROLLBACK,
+            timeout=project.application.timeout,
+        ),
+    )
+
+
+async def divide(
+    dependencies: ready_runs.Dependencies,
+    project: projects.Project,
+    application_status: application_statuses.ApplicationStatus,
+    *,
+    fresh: bool,
+) -> replica_assignment.ReplicaNumbers:
+    """Return who gets how many replicas where the application will be, and who had.
+
+    Raises:
+        errors.UserError: There is not enough room, or something cannot be divided.
+    """
+    application, chosen = project.application, application_status.placed.chosen
+    if not replica_assignment.divides_replicas(application):
+        return replica_assignment.ReplicaNumbers()
+    rendered: dict[str, list[manifest.Manifest]] = {}
+    for name in chosen:
+        found = await dependencies.renderer.undivided(
+            project.files, application, directory=project.directory, target=name
+        )
+        rendered[name] = list(found.manifests)
+    members = tuple(
+        cluster for cluster in dependencies.clusters.fleet.clusters if cluster.name in chosen
+    )
+    return await replica_assignment.assign_replicas(
+        dependencies.clusters,
+        application,
+        rendered,
+        members,
+        application_status.assigned,
+        patience=dependencies.patience,
+        fresh=fresh,
+    )
+
+
+def pod_counts(
+    numbers: replica_assignment.ReplicaNumbers,
+) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """Return how many pods each cluster has and will have of all that is divided."""
+    sums: tuple[dict[str, int], dict[str, int]] = ({}, {})
+    for found, made in zip(sums, (numbers.before, numbers.now), strict=True):
+        for workload in made.workloads:
+            for name, count in workload.replicas.items():
+                found[name] = found.get(name, 0) + count
+    return sums

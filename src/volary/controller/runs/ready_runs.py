@@ -1,0 +1,198 @@
+"""A run that is ready to be carried out, and what it takes to make one: the same for every kind."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Protocol
+
+from volary.analysis.metering import meters
+from volary.clusters.client import client_pool
+from volary.controller import inputs
+from volary.controller.persistence import redaction
+from volary.controller.planning import (
+    preflight,
+    preparation,
+    projects,
+    replica_assignment,
+    run_renderer,
+)
+from volary.controller.status import application_state, run_origins, run_requests
+from volary.engine import executor
+from volary.engine.runs import state
+from volary.manifests import redaction as manifest_redaction
+from volary.model import applications, clocks
+from volary.model.objects import manifest
+from volary.sources.rendering import renderers
+from volary.stages import executor as stage_executor
+from volary.stages.runtime import contexts, task_states
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationSource:
+    """Where an application lives."""
+
+    name: str
+    repository: str
+    #: Its file, relative to the root.
+    path: str
+    branch: str = ""
+    #: The clusters it is for, when whoever runs the controller says so.
+    targets: applications.TargetSelector | None = None
+
+
+@dataclass(slots=True)
+class Dependencies:
+    """What planning works with; one per process."""
+
+    repositories: inputs.Repositories
+    clusters: client_pool.ClientPool
+    clock: clocks.Clock
+    renderer: renderers.Renderer = field(default_factory=renderers.Renderer)
+    secrets: redaction.SecretValues = field(default_factory=redaction.SecretValues)
+    #: How long a cluster may take to answer while a run is prepared.
+    patience: timedelta = preflight.PATIENCE
+    executor_options: stage_executor.Options = field(default_factory=stage_executor.Options)
+    #: Where metrics are kept.
+    meter: meters.Meter = field(default_factory=meters.NoMeter)
+    #: Where repositories are, by name, as scripts may know it.
+    addresses: Mapping[str, str] = field(default_factory=dict)
+
+
+class Performer(executor.StageExecutor, Protocol):
+    """Carries out stages, and keeps what their tasks remember."""
+
+    keeper: task_states.TaskStateStore
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyRun:
+    """A run with everything that carries it out."""
+
+    run: state.Run
+    performer: Performer
+    masker: manifest_redaction.Masker
+    origin: run_origins.Origin
+
+
+async def open_application(
+    dependencies: Dependencies, place: ApplicationSource, commit: str
+) -> projects.Project:
+    """Open an application at a commit.
+
+    Raises:
+        errors.UserError: The commit or the file is not there, or the file has errors.
+    """
+    repository = await dependencies.repositories.repository(place.repository)
+    opened = await projects.open_pinned(repository, place.path, commit, name=place.name)
+    return projects.with_targets(opened, place.targets)
+
+
+async def take_up(
+    dependencies: Dependencies, name: str, run: state.Run, origin: run_origins.Origin
+) -> ReadyRun:
+    """Return a stored run, ready to go on from where it was left.
+
+    Raises:
+        errors.UserError: What it is pinned to cannot be opened any more.
+        errors.TemporaryError: It may work later.
+    """
+    place = ApplicationSource(name, origin.repository, origin.path, origin.branch)
+    project = await open_application(dependencies, place, run.commit)
+    again = await preparation.reopen(
+        project,
+        {name: run.running_commit_of(name) for name in run.targets},
+        dependencies.renderer,
+        dependencies.clusters.fleet,
+        replica_assignment.ReplicaNumbers(origin.assigned, origin.assigned_before),
+    )
+    return of_plan(dependencies, project.application, again, run, origin)
+
+
+def of_plan(
+    dependencies: Dependencies,
+    application: applications.Application,
+    opened: preparation.ReopenedRun,
+    run: state.Run,
+    origin: run_origins.Origin,
+) -> ReadyRun:
+    """Return a run whose plan stands, with everything that carries it out."""
+    return ReadyRun(
+        run,
+        performer(
+            dependencies,
+            application,
+            opened.rendering,
+            script_environment(
+                dependencies, origin.repository, origin.by or origin.author, origin.summary
+            ),
+        ),
+        masker(dependencies, opened.manifests, opened.old_manifests),
+        origin,
+    )
+
+
+def origin_of(
+    place: ApplicationSource,
+    run_request: run_requests.RunRequest,
+    project: projects.Project,
+    targets: Sequence[str],
+) -> run_origins.Origin:
+    """Return why the run of a want exists, before what is particular to its kind."""
+    return run_origins.Origin(
+        repository=place.repository,
+        path=place.path,
+        branch=place.branch,
+        subject=project.subject,
+        author=run_request.author,
+        kind=run_request.kind,
+        reason=run_request.reason,
+        by=run_request.by,
+        summary=run_request.reason,
+        targets=tuple(targets),
+    )
+
+
+def masker(
+    dependencies: Dependencies, *sides: Mapping[str, Sequence[manifest.Manifest]]
+) -> manifest_redaction.Masker:
+    """Return a masker that knows the secrets of the manifests and of the controller."""
+    made = dependencies.secrets.masker()
+    for side in sides:
+        for manifests in side.values():
+            made.learn(manifests)
+    return made
+
+
+def script_environment(
+    dependencies: Dependencies, repository: str, commander: str, summary: str
+) -> contexts.RunEnvironment:
+    """Return what scripts are told about a run."""
+    address = dependencies.addresses.get(repository, repository)
+    return contexts.RunEnvironment(commander, address, summary)
+
+
+def performer(
+    dependencies: Dependencies,
+    application: applications.Application,
+    rendering: run_renderer.RunRenderer,
+    run: contexts.RunEnvironment,
+) -> stage_executor.ClusterExecutor:
+    """Return what carries out the stages of a run."""
+    return stage_executor.ClusterExecutor(
+        application,
+        dependencies.clusters,
+        rendering.render,
+        dependencies.clock,
+        dependencies.executor_options,
+        replace(run, checkout=rendering.checkout),
+        meter=dependencies.meter,
+        render_before=rendering.render_before,
+    )
+
+
+def source_of(application: application_state.ApplicationState) -> ApplicationSource:
+    """Return where an application lives."""
+    known = application.record
+    return ApplicationSource(
+        known.name, known.repository, known.path, known.branch, application.status.targets
+    )

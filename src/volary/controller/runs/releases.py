@@ -1,0 +1,427 @@
+"""Releases: from a run request to a run that can begin, and from a stored run to one that goes on.
+
+A few lost clusters are left out and backfilled later. When more than half are lost it is more
+likely that the controller itself is cut off, so the release waits (`why_wait_for_clusters`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from volary.config.crosscheck import eligibility, fleet_checks
+from volary.controller.planning import (
+    preflight,
+    preparation,
+    run_renderer,
+)
+from volary.controller.runs import moves, ready_runs, run_kinds
+from volary.controller.status import (
+    application_state,
+    application_statuses,
+    release_coverage,
+    run_origins,
+    run_requests,
+)
+from volary.engine.runs import policies, run_builder, state, updates
+from volary.model import applications, errors, statuses
+from volary.model.fleet import fleets, taints
+from volary.model.pipeline import pipelines
+from volary.model.runs import run_plans
+
+_LOST = (taints.NOT_READY, taints.UNREACHABLE)
+_NAMED = 5
+
+
+def why_wait_for_clusters(app: applications.Application, members: fleets.Fleet) -> str:
+    """Return why a release waits, one sentence; empty: it does not."""
+    there = [each for each in fleet_checks.deployment_targets(app, members) if not each.suspended]
+    away = [each.name for each in there if _is_lost(app, each)]
+    if 2 * len(away) <= len(there):
+        return ""
+    named = ", ".join(away[:_NAMED]) + (" and more" if len(away) > _NAMED else "")
+    return (
+        f"{len(away)} of {len(there)} clusters are not ready or do not answer ({named}): a release"
+        " goes on without half of its clusters at most"
+    )
+
+
+def _is_lost(app: applications.Application, cluster: fleets.Cluster) -> bool:
+    found = eligibility.untolerated_taints(app, cluster)
+    return any(each.by == taints.BY_RULE and each.key in _LOST for each in found)
+
+
+_LONGEST_ROLLBACK = timedelta(minutes=30)
+
+
+class NotYetError(errors.TemporaryError):
+    """The release cannot begin as things are; it may later."""
+
+
+class Release:
+    """The kind of run that brings a commit to the clusters of its application."""
+
+    name = run_requests.KindName.RELEASE
+    announces_refusals = True
+
+    async def prepare(
+        self,
+        planning: run_kinds.Planning,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+    ) -> ready_runs.ReadyRun:
+        """Return the new run: as planned from its file, once no cluster would refuse it."""
+        prepared = await plan(planning.dependencies, application, run_request)
+        for manifests in (*prepared.manifests.values(), *prepared.old_manifests.values()):
+            planning.masker.learn(manifests)
+        place = ready_runs.source_of(application)
+        return await _ready(planning.dependencies, place, run_request, prepared)
+
+    def begun(
+        self,
+        application: application_state.ApplicationState,
+        run: state.Run,
+        origin: run_origins.Origin,
+    ) -> application_state.StateChange:
+        """Take the run as under way, and where the application will be."""
+        placed = replace(application.status.placed, coming=origin.chosen)
+        status = replace(application.status, placed=placed, pinned=origin.assigned)
+        return taken_as_running(status, run, origin)
+
+    def concluded(
+        self,
+        application: application_state.ApplicationState,
+        run: state.Run,
+        identity: release_coverage.Identity,
+        now: datetime,
+    ) -> application_state.StateChange:
+        """Say what clusters run, and what the end means for what was requested meanwhile."""
+        before = application.status
+        after = application_statuses.after_run(before, run)
+        absent = release_coverage.commits_of_absent(before.coverage, run)
+        status = replace(
+            after,
+            under_way=False,
+            placed=moves.after_release(before.placed, run, now),
+            kept={**absent, **after.kept},
+            coverage=release_coverage.after_release(before.coverage, run, identity),
+            backfill=None,
+        )
+        commit = application_state.CommitChange(
+            run.commit, run.status.value, run.reason, run=run.id
+        )
+        columns: dict[str, object] = {}
+        if run.status is statuses.RunStatus.SUCCEEDED:
+            columns["running_commit"] = run.commit
+        word, request = application_statuses.word_of_end(run.status), before.run_request
+        if request is not None and run_requests.is_fulfilled_by(request, run):
+            reason = f"{request.commit[:7]} took run {run.id} back"
+            status = replace(status, run_request=None, waiting_reason="")
+            columns |= application_state.columns_of_end(
+                application.record, status, application_statuses.StatusWord.SYNCED, reason
+            )
+            reverted = application_state.CommitChange(
+                request.commit, "reverted", reason, run_request=request
+            )
+            return application_state.StateChange(
+                status, columns, (commit, reverted), settled=request, settled_reason=reason
+            )
+        if request is not None:
+            status = replace(status, run_request=replace(request, reverts=""), waiting_reason="")
+        columns |= application_state.columns_of_end(application.record, status, word, run.reason)
+        return application_state.StateChange(status, columns, (commit,))
+
+    def refused(
+        self,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+        reason: str,
+    ) -> application_state.StateChange:
+        """Count the commit as failed, unless a newer one is requested by now."""
+        status = application.status
+        commit = application_state.CommitChange(
+            run_request.commit, "failed", reason, run_request=run_request
+        )
+        if status.run_request is None or status.run_request.id != run_request.id:
+            return application_state.StateChange(status, {}, (commit,))
+        return application_state.StateChange(
+            replace(status, run_request=None, waiting_reason=""),
+            {"status": application_statuses.StatusWord.FAILED.value, "reason": reason},
+            (commit,),
+        )
+
+    def delayed(
+        self,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+        trouble: str,
+        retry: str,
+    ) -> application_state.StateChange:
+        """Say why it has not begun yet, unless a newer one is requested by now."""
+        request, reason = application.status.run_request, f"{trouble}; {retry}"
+        if request is None or request.id != run_request.id:
+            return application_state.StateChange(application.status)
+        return application_state.StateChange(
+            replace(application.status, waiting_reason=reason), {"reason": reason}
+        )
+
+
+def taken_as_running(
+    application_status: application_statuses.ApplicationStatus,
+    run: state.Run,
+    origin: run_origins.Origin,
+) -> application_state.StateChange:
+    """Return what changes once a release or a rollback is under way; its request is done."""
+    request = application_status.run_request
+    rest = None if request is not None and request.id == run.id else request
+    status = replace(
+        application_status,
+        run_request=rest,
+        waiting_reason="" if rest is None else application_status.waiting_reason,
+        run=run.id,
+        under_way=True,
+    )
+    commit = application_state.CommitChange(
+        run.commit, "running", origin.reason, run=run.id, subject=origin.subject
+    )
+    columns = {
+        "status": application_statuses.StatusWord.RUNNING.value,
+        "reason": origin.reason,
+    }
+    return application_state.StateChange(status, columns, (commit,))
+
+
+async def plan(
+    dependencies: ready_runs.Dependencies,
+    application: application_state.ApplicationState,
+    run_request: run_requests.RunRequest,
+) -> preparation.PreparedRun:
+    """Find out everything about a requested run; writes nothing.
+
+    Raises:
+        errors.UserError: Something has to be mended first.
+        errors.TemporaryError: It may work later.
+    """
+    place, status = ready_runs.source_of(application), application.status
+    project = await ready_runs.open_application(dependencies, place, run_request.commit)
+    away = why_wait_for_clusters(project.application, dependencies.clusters.fleet)
+    if away and not run_request.kind.is_rollback:
+        raise NotYetError(away)
+    wish = preparation.RunOptions(
+        place.path,
+        commit=project.commit,
+        strategy=run_request.strategy,
+        remembered=application.record.running_commit,
+        kept=status.kept,
+        assigned=status.assigned,
+        assigned_before=status.assigned_before,
+        placed=status.placed,
+        patience=dependencies.patience,
+        goes_back=run_request.kind.is_rollback,
+    )
+    prepared = await preparation.prepare(
+        wish, dependencies.clusters, project, renderer=dependencies.renderer
+    )
+    refuse_scripts(prepared.plan.stages, allowed=dependencies.executor_options.permissions.scripts)
+    return prepared
+
+
+def refuse_scripts(stages: Sequence[pipelines.Stage], *, allowed: bool) -> None:
+    """Refuse a plan with scripts where none are run; a stage is not left out in silence.
+
+    Raises:
+        errors.UserError: There is one.
+    """
+    if allowed:
+        return
+    found = [stage.index + 1 for stage in stages if stage.name is pipelines.StageName.SCRIPT_RUN]
+    if found:
+        raise errors.user_error(
+            f"stage {found[0]} is a {pipelines.StageName.SCRIPT_RUN.value}, and this server runs no"
+            " scripts",
+            hint="remove the stage, or let who runs the server write `scripts: allow` into its"
+            " settings: whoever may push then runs programs there",
+        )
+
+
+async def run_preflight(
+    dependencies: ready_runs.Dependencies, prepared: preparation.PreparedRun
+) -> tuple[preflight.Trial, ...]:
+    """Ask every cluster whether it would take all that is going to be applied.
+
+    Raises:
+        errors.UserError: One of them would not.
+        NotNowError: One of them cannot be asked.
+    """
+    trials = await preflight.try_run(
+        prepared, dependencies.clusters, patience=dependencies.patience
+    )
+    found = preflight.problems(trials)
+    if found:
+        raise errors.UserError(*found)
+    silent = preflight.silent(trials)
+    if prepared.options.on_unreachable is policies.OnUnreachable.FAIL:
+        missing = [why for name, why in silent.items() if name not in prepared.waves.lenient]
+        if missing:
+            raise NotYetError("; ".join(missing))
+    return trials
+
+
+async def _ready(
+    dependencies: ready_runs.Dependencies,
+    place: ready_runs.ApplicationSource,
+    run_request: run_requests.RunRequest,
+    prepared: preparation.PreparedRun,
+) -> ready_runs.ReadyRun:
+    """Return the new run of a prepared request.
+
+    Raises:
+        errors.UserError: There is nothing to do.
+    """
+    trials = await run_preflight(dependencies, prepared)
+    run = run_builder.new_run(run_request.id, plan_of(prepared), dependencies.clock.now())
+    for target, reason in preflight.silent(trials).items():
+        # Of a wave with a rule for it, a cluster may be back when its turn comes.
+        if target not in prepared.waves.lenient:
+            run = leave_unreachable(run, target, reason)
+    both = (prepared.manifests, prepared.old_manifests)
+    return ready_runs.ReadyRun(
+        run,
+        ready_runs.performer(
+            dependencies,
+            prepared.project.application,
+            prepared.rendering,
+            ready_runs.script_environment(
+                dependencies,
+                place.repository,
+                run_request.by or run_request.author,
+                prepared.plan.summary,
+            ),
+        ),
+        ready_runs.masker(dependencies, *both),
+        await _origin(dependencies, place, run_request, prepared),
+    )
+
+
+async def reverts(
+    dependencies: ready_runs.Dependencies,
+    place: ready_runs.ApplicationSource,
+    commit: str,
+    run: state.Run,
+) -> bool:
+    """Say whether `commit` is, in content, what ran before `run`, and not what `run` brings.
+
+    Compared is what is rendered for the run's clusters, so a revert together with changes
+    elsewhere in the repository counts, and a change of a shared base does not pass unnoticed.
+    """
+    if not run.running_commit or commit == run.commit:
+        return False
+    try:
+        before = await _digests(dependencies, place, run.running_commit, run.targets)
+        return (
+            await _digests(dependencies, place, commit, run.targets) == before
+            and await _digests(dependencies, place, run.commit, run.targets) != before
+        )
+    except errors.UserError:
+        return False
+
+
+async def _digests(
+    dependencies: ready_runs.Dependencies,
+    place: ready_runs.ApplicationSource,
+    commit: str,
+    targets: Sequence[str],
+) -> Mapping[str, str]:
+    """Return what an application's manifests hash to at a commit, by target.
+
+    Raises:
+        errors.UserError: It cannot be rendered.
+    """
+    project = await ready_runs.open_application(dependencies, place, commit)
+    return await run_renderer.digests_by_target(
+        dependencies.renderer, project, targets, dependencies.clusters.fleet
+    )
+
+
+def plan_of(prepared: preparation.PreparedRun, *, can_hold: bool = True) -> run_builder.RunSpec:
+    """Return what the engine makes a run from.
+
+    Where nobody can be asked (`can_hold` is false) a failure is never held for a person.
+    """
+    application, wish = prepared.project.application, prepared.options
+    on_failure = _on_failure(application.planner, can_hold=can_hold)
+    limit = wish.timeout or application.timeout
+    return run_builder.RunSpec(
+        application=application.name,
+        commit=prepared.project.commit,
+        groups=run_builder.one_group(prepared.plan.targets, concurrency=wish.concurrency),
+        stages=prepared.plan.stages,
+        running_commit=prepared.running.commit,
+        running_commits=prepared.running.others,
+        policy=policies.Policy(
+            on_failure=on_failure,
+            on_unreachable=wish.on_unreachable,
+            stop_reason="autoRollback is off" if on_failure is policies.OnFailure.STOP else "",
+            timeout=limit,
+            rollback_timeout=min(limit, _LONGEST_ROLLBACK),
+            failures=prepared.waves.failures,
+            unreachable=prepared.waves.unreachable,
+        ),
+        waves=prepared.waves.rules_with(on_failure),
+        steps=prepared.waves.steps,
+        windows=prepared.waves.windows,
+        absent=prepared.absent,
+    )
+
+
+def _on_failure(planner: applications.Planner, *, can_hold: bool) -> policies.OnFailure:
+    if planner.hold_on_failure and can_hold:
+        return policies.OnFailure.HOLD
+    return policies.OnFailure.ROLLBACK if planner.auto_rollback else policies.OnFailure.STOP
+
+
+def leave_unreachable(run: state.Run, target: str, reason: str) -> state.Run:
+    """Return a run that goes without a cluster that was not there when it was prepared."""
+    why = f"unreachable: {reason}"
+    return updates.leave_out(run, target, why, state.LeftOut.UNREACHABLE)
+
+
+def parse_strategy(word: str) -> run_plans.Strategy | None:
+    """Read a strategy as people name it; empty: the planner decides.
+
+    Raises:
+        errors.UserError: It is none.
+    """
+    if not word:
+        return None
+    known = {
+        "quick": run_plans.Strategy.QUICK_SYNC,
+        **{each.value: each for each in run_plans.Strategy},
+    }
+    if word not in known:
+        raise errors.user_error(f"{word} is no strategy", hint="quick or pipeline")
+    return known[word]
+
+
+async def _origin(
+    dependencies: ready_runs.Dependencies,
+    place: ready_runs.ApplicationSource,
+    run_request: run_requests.RunRequest,
+    made: preparation.PreparedRun,
+) -> run_origins.Origin:
+    return replace(
+        ready_runs.origin_of(place, run_request, made.project, made.plan.targets),
+        reason=run_requests.reason_for_commit(run_request, made.project.subject),
+        strategy=made.plan.strategy.value,
+        summary=made.plan.summary,
+        digests=await run_renderer.digests_by_target(
+            dependencies.renderer,
+            made.project,
+            made.plan.targets,
+            dependencies.clusters.fleet,
+            made.numbers.now,
+        ),
+        warnings=tuple(str(warning) for warning in made.warnings),
+        chosen=made.chosen,
+        assigned=made.numbers.now,
+        assigned_before=made.numbers.before,
+    )

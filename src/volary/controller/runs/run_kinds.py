@@ -1,0 +1,111 @@
+"""What a kind of run is. Each kind has a file: release, rollback, move, backfill.
+
+The kind is said by the run request and kept with the run's origin; nothing else is a sign of
+it. Preparing reads sources and clusters; everything else is pure and says what is to be
+written down. A new kind is a file with its class and a line in `kind_registry`.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from volary.controller.runs import ready_runs
+from volary.controller.status import (
+    application_state,
+    release_coverage,
+    run_origins,
+    run_requests,
+)
+from volary.engine.runs import state
+from volary.manifests import redaction
+from volary.store import protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """What preparing a run works with."""
+
+    dependencies: ready_runs.Dependencies
+    store: protocol.Store
+    #: Learns the secrets of what is rendered, so that errors can be shown.
+    masker: redaction.Masker
+
+
+class RunKind(Protocol):
+    """One kind of run."""
+
+    @property
+    def name(self) -> run_requests.KindName:
+        """How it is called in run requests and origins."""
+        ...
+
+    @property
+    def announces_refusals(self) -> bool:
+        """Whether people are told when a requested run is refused."""
+        ...
+
+    async def prepare(
+        self,
+        planning: Planning,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+    ) -> ready_runs.ReadyRun:
+        """Return the new run of a request; writes nothing.
+
+        Raises:
+            errors.UserError: Something has to be mended first.
+            errors.TemporaryError: It may work later.
+        """
+        ...
+
+    def begun(
+        self,
+        application: application_state.ApplicationState,
+        run: state.Run,
+        origin: run_origins.Origin,
+    ) -> application_state.StateChange:
+        """Return what changes once a run is kept; its request is done. `origin` is clean."""
+        ...
+
+    def concluded(
+        self,
+        application: application_state.ApplicationState,
+        run: state.Run,
+        identity: release_coverage.Identity,
+        now: datetime,
+    ) -> application_state.StateChange:
+        """Return what changes once a run has ended.
+
+        Args:
+            application: As it was kept last.
+            run: It has ended.
+            identity: What tells a cluster from one built in its place.
+            now: When its end is written down.
+        """
+        ...
+
+    def refused(
+        self,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+        reason: str,
+    ) -> application_state.StateChange:
+        """Return what changes when a request becomes no run until somebody mends something."""
+        ...
+
+    def delayed(
+        self,
+        application: application_state.ApplicationState,
+        run_request: run_requests.RunRequest,
+        trouble: str,
+        retry: str,
+    ) -> application_state.StateChange:
+        """Return what changes when a request cannot become a run yet.
+
+        Args:
+            application: As it was kept last.
+            run_request: It is tried again.
+            trouble: Why not yet.
+            retry: When it is tried again, a clause.
+        """
+        ...

@@ -1,0 +1,74 @@
+"""What is known of an application, and what is to be written down about it next. Pure.
+
+A kind of run says what its beginning and its end change; the state writer writes it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from volary.controller.status import application_statuses, run_requests
+from volary.store import records
+
+#: Status words that the end of a run does not change.
+_STATUSES_KEPT = (
+    application_statuses.StatusWord.BROKEN.value,
+    application_statuses.StatusWord.SUSPENDED.value,
+    application_statuses.StatusWord.REMOVED.value,
+    application_statuses.StatusWord.ORPHANED.value,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationState:
+    """An application as it was kept last."""
+
+    record: records.ApplicationRecord
+    status: application_statuses.ApplicationStatus
+
+
+@dataclass(frozen=True, slots=True)
+class CommitChange:
+    """What became of a commit; a run, title or request that is not given stays what it was."""
+
+    commit: str
+    status: str
+    reason: str
+    run_request: run_requests.RunRequest | None = None
+    run: str = ""
+    #: Clean: before a commit is rendered nobody knows which of its words are secrets.
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """What is written down in one go: commits first, then the application."""
+
+    status: application_statuses.ApplicationStatus
+    #: Columns of the application's record.
+    columns: Mapping[str, object] = field(default_factory=dict)
+    commits: tuple[CommitChange, ...] = ()
+    #: A run request that no run of its own comes of any more; None: there is none.
+    settled: run_requests.RunRequest | None = None
+    #: What it was settled by, one sentence.
+    settled_reason: str = ""
+
+
+def columns_of_end(
+    record: records.ApplicationRecord,
+    status: application_statuses.ApplicationStatus,
+    word: application_statuses.StatusWord,
+    reason: str,
+) -> dict[str, object]:
+    """Return the columns that say how a release or a rollback ended.
+
+    Args:
+        record: The application as it was kept last.
+        status: The one it has from now on.
+        word: How the run ended.
+        reason: Why, one sentence.
+    """
+    if record.status in _STATUSES_KEPT:
+        return {}
+    if status.run_request is not None:
+        word = application_statuses.StatusWord.WAITING
+    return {"status": word.value, "reason": reason}

@@ -1,0 +1,169 @@
+"""Definitions of the scenarios: which example, what its second commit changes, who sends
+requests, what goes wrong.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import volary
+from kube_sandbox import proxies
+from volary.model import errors, statuses
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One scenario."""
+
+    #: Folder below ``examples``.
+    example: str
+    #: Name of the Service whose users are watched, and of the Deployment.
+    service: str
+    #: One sentence for the beginning.
+    intention: str
+    #: Text in the files of the first commit, and what the second has instead.
+    change: tuple[str, str]
+    subject: str
+    #: Image pattern to behaviour, per cluster.
+    broken_images: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    needs_istio: bool = False
+    #: How the second run has to end for the demo to be right.
+    expected: statuses.RunStatus = statuses.RunStatus.SUCCEEDED
+
+
+SCENARIOS: Mapping[str, Scenario] = {
+    "canary": Scenario(
+        example="simple",
+        service="simple",
+        intention="Version 2 goes out on three clusters at once: canary and baseline first.",
+        change=("example/simple:v1", "example/simple:v2"),
+        subject="Release simple v2",
+    ),
+    "istio": Scenario(
+        example="istio",
+        service="shop",
+        intention="Version 2 gets 10 % of the users by an Istio VirtualService, then all.",
+        change=("example/shop:v1", "example/shop:v2"),
+        subject="Release shop v2",
+        needs_istio=True,
+    ),
+    "broken": Scenario(
+        example="simple",
+        service="simple",
+        intention="Version 2 cannot be pulled in one cluster; nobody may notice.",
+        change=("example/simple:v1", "example/simple:v2"),
+        subject="Release simple v2 (which eu cannot pull)",
+        broken_images={"eu": {"example/simple:v2": "bad"}},
+        expected=statuses.RunStatus.ROLLED_BACK,
+    ),
+}
+
+
+def example_directory(scenario: Scenario) -> Path:
+    """Return the folder of the example, in an installed package or in a checkout.
+
+    Raises:
+        errors.UserError: It is in neither.
+    """
+    package = Path(volary.__file__).parent
+    for base in (package / "examples", package.parents[1] / "examples"):
+        if (base / scenario.example).is_dir():
+            return base / scenario.example
+    raise errors.user_error(
+        f"the example {scenario.example} was not installed with Volary",
+        hint="run the demo from a checkout of the repository",
+    )
+
+
+_CHANGE = ("example/shop:v1", "example/shop:v2")
+
+
+@dataclass(frozen=True, slots=True)
+class UserGroup:
+    """Users who ask in the same way."""
+
+    name: str
+    #: Requests per second and cluster.
+    rate: float = 60.0
+    #: Rates of clusters that differ.
+    rates: Mapping[str, float] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficScenario(Scenario):
+    """One scenario in which users really ask."""
+
+    #: Whom users ask for.
+    host: str = "shop"
+    #: The real proxy that follows the routes, where it is installed.
+    proxy: proxies.Kind = proxies.Kind.ENVOY
+    groups: tuple[UserGroup, ...] = (UserGroup("users"),)
+    #: The version that may fail; empty: no request may.
+    bad_version: str = ""
+    #: What to look at in the end, one sentence.
+    lesson: str = ""
+
+
+def _everywhere(image: str, behaviour: str) -> Mapping[str, Mapping[str, str]]:
+    return {name: {image: behaviour} for name in ("us", "eu", "asia")}
+
+
+TRAFFIC_SCENARIOS: Mapping[str, TrafficScenario] = {
+    "bad-canary": TrafficScenario(
+        example="analysis",
+        service="shop",
+        intention="Version 2 fails 5 % of its requests. Nobody watches but the analysis.",
+        change=_CHANGE,
+        subject="Release shop v2 (which fails now and then)",
+        broken_images=_everywhere("example/shop:v2", "error-rate=5%"),
+        expected=statuses.RunStatus.ROLLED_BACK,
+        groups=(UserGroup("users", rate=120.0),),
+        bad_version="v2",
+        lesson="Only a fifth of the users met version 2, and only until the analysis was sure.",
+    ),
+    "one-bad-region": TrafficScenario(
+        example="analysis",
+        service="shop",
+        intention="Version 2 fails in asia only, where a tenth of all users are.",
+        change=_CHANGE,
+        subject="Release shop v2 (which asia does not like)",
+        broken_images={"asia": {"example/shop:v2": "error-rate=20%"}},
+        expected=statuses.RunStatus.ROLLED_BACK,
+        groups=(UserGroup("users", rate=120.0, rates={"asia": 60.0}),),
+        bad_version="v2",
+        lesson="Each cluster has a verdict of its own, so two good ones do not hide the third.",
+    ),
+    "progressive": TrafficScenario(
+        example="progressive",
+        service="shop",
+        intention="Version 2 gets 5, 20, then 50 % of the users, in step over three clusters.",
+        change=_CHANGE,
+        subject="Release shop v2",
+        host="shop.example",
+        proxy=proxies.Kind.TRAEFIK,
+        lesson="Each step was taken when the metrics of all three clusters allowed it.",
+    ),
+    "ab": TrafficScenario(
+        example="ab-test",
+        service="shop",
+        intention="Version 2 is for the beta group alone, until four checks have passed.",
+        change=_CHANGE,
+        subject="Release shop v2",
+        host="shop.example",
+        proxy=proxies.Kind.TRAEFIK,
+        groups=(
+            UserGroup("everybody", rate=50.0),
+            UserGroup("beta", rate=15.0, headers={"x-group": "beta"}),
+        ),
+        lesson="Until promotion everybody met version 1, and the beta group version 2.",
+    ),
+    "blue-green": TrafficScenario(
+        example="blue-green",
+        service="shop",
+        intention="Version 2 starts beside version 1; then all users move at once.",
+        change=_CHANGE,
+        subject="Release shop v2",
+        lesson="No mesh, only a Service whose selector moved; the rollback was one write.",
+    ),
+}

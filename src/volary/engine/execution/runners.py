@@ -1,0 +1,368 @@
+"""Carries out a run in this process.
+
+One loop takes events in order, asks the machine what follows, has the step kept in the journal,
+tells the observers, and only then carries out the commands. Each task runs beside it in
+one task group. Nothing here decides anything about the run.
+
+Being cancelled from outside is *shutting down*, not cancelling the run: its state stays
+as the journal kept it, and a later runner goes on from it with `machine.outstanding`.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Protocol, assert_never
+
+from volary.engine import executor
+from volary.engine.execution import task_reporter
+from volary.engine.observers import feed, observer_events
+from volary.engine.runs import run_builder, state, wave_gates
+from volary.engine.state_machine import commands, events, machine
+from volary.model import clocks, errors, statuses
+from volary.model.pipeline import pipelines
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One transition: what happened, what became of the run, what had to be done."""
+
+    #: In order; one event, or several that arrived while the one before was being kept.
+    happened: tuple[events.Event, ...]
+    step: machine.Step
+
+
+class Journal(Protocol):
+    """Keeps transitions; a command is carried out only after its record is kept."""
+
+    async def keep(self, record: StepRecord) -> None:
+        """Remember one transition; returns once it is safe."""
+        ...
+
+
+class MemoryJournal:
+    """Keeps the newest state of each run, for as long as the process lives."""
+
+    def __init__(self) -> None:
+        self.runs: dict[str, state.Run] = {}
+
+    async def keep(self, record: StepRecord) -> None:
+        """Remember the run; earlier states of it are forgotten."""
+        self.runs[record.step.run.id] = record.step.run
+
+
+_LOG = logging.getLogger(__name__)
+
+#: How long a sleep lasts at most, so that a clock that jumped is noticed.
+_LONGEST_SLEEP = timedelta(seconds=60)
+
+_Key = tuple[str, str, int]
+_Answer = asyncio.Future[str]
+_Message = tuple[events.Event, _Answer | None]
+
+#: Reports that are taken in one step at most.
+_MOST_AT_ONCE = 200
+
+
+class Runner:
+    """Carries out one run; make one per run.
+
+    Args:
+        run: A planned run, or one that an earlier process left behind.
+        performer: Carries out the tasks.
+        clock: Where the times of events come from.
+        keeper: Remembers each step; in memory when not given.
+        observers: Told every event in order; one that raises is told nothing more.
+    """
+
+    def __init__(
+        self,
+        run: state.Run,
+        performer: executor.StageExecutor,
+        *,
+        clock: clocks.Clock,
+        keeper: Journal | None = None,
+        observers: Sequence[feed.Observer] = (),
+    ) -> None:
+        self._run = run
+        self._performer = performer
+        self._clock = clock
+        self._journal: Journal = keeper or MemoryJournal()
+        self._observers = list(observers)
+        # Not bounded by itself: each task has at most two events in it, each person one.
+        self._inbox: asyncio.Queue[_Message] = asyncio.Queue()
+        #: Taken out of the inbox, and next.
+        self._held: _Message | None = None
+        self._tasks: dict[_Key, asyncio.Task[None]] = {}
+        self._flags: dict[_Key, executor.StopFlag] = {}
+        self._reporters: dict[_Key, task_reporter.TaskReporter] = {}
+        self._begun: set[_Key] = set()
+        self._broken_off: set[_Key] = set()
+        self._alarm = _WakeTimer(clock)
+        self._number = 0
+        self._interrupts = 0
+
+    @property
+    def run(self) -> state.Run:
+        """The run as it is now."""
+        return self._run
+
+    async def carry_out(self) -> state.Run:
+        """Carry the run out to its end and return it; call it once."""
+        async with asyncio.TaskGroup() as group:
+            alarm = group.create_task(self._keep_time())
+            if self._run.status is statuses.RunStatus.PLANNED:
+                self._post(events.Start(self._clock.now()))
+            else:
+                self._carry_out_commands(group, machine.outstanding(self._run))
+            while not self._run.is_final:
+                await self._take(group, await self._next())
+            alarm.cancel()
+            # Only tasks that were counted as lost can be left; they are broken off again.
+            for task in self._tasks.values():
+                task.cancel()
+        self._refuse_the_rest()
+        return self._run
+
+    async def request(self, event: events.Event) -> str:
+        """Ask for something in somebody's name.
+
+        Returns:
+            Why it cannot be done, in one sentence; empty when it was taken.
+        """
+        if self._run.is_final:
+            return machine.advance(self._run, event).refusal
+        answer: _Answer = asyncio.get_running_loop().create_future()
+        self._inbox.put_nowait((event, answer))
+        return await answer
+
+    def submit(self, event: events.Event) -> None:
+        """Ask for something without waiting; observers are told when it cannot be done."""
+        self._post(event)
+
+    def interrupt(self, by: str, *, rollback: bool = False) -> None:
+        """Cancel politely the first time, at once from the second time on (Ctrl-C)."""
+        self._interrupts += 1
+        now = self._interrupts > 1
+        self._post(events.Cancel(self._clock.now(), by, rollback=rollback, now=now))
+
+    def _post(self, event: events.Event) -> None:
+        self._inbox.put_nowait((event, None))
+
+    async def _next(self) -> list[_Message]:
+        """Return what is to be taken next: one event, or all reports that are waiting.
+
+        While a step is being kept, many tasks may report. Each report is taken by itself, in
+        order, but what follows from all of them is one step, so that a run on a thousand
+        clusters does not cost a thousand transactions for each stage.
+        """
+        first, self._held = self._held or await self._inbox.get(), None
+        found = [first]
+        while _is_report(first) and not self._inbox.empty() and len(found) < _MOST_AT_ONCE:
+            letter = self._inbox.get_nowait()
+            if not _is_report(letter):
+                self._held = letter
+                break
+            found.append(letter)
+        return found
+
+    async def _take(self, group: asyncio.TaskGroup, letters: Sequence[_Message]) -> None:
+        before = self._run
+        happened, step = machine.advance_all(before, map(self._newest, letters))
+        if step.run is not before:
+            await self._journal.keep(StepRecord(happened, step))
+            self._run = step.run
+        (last, _), (_, answer) = letters[-1], letters[0]
+        if answer is not None and not answer.done():
+            answer.set_result(step.refusal)
+        if step.refusal:
+            self._tell(feed.RequestRefused(at=last.at, run=before.id, reason=step.refusal))
+        for told in observer_events.between(before, step.run, last.at):
+            self._tell(told)
+        self._carry_out_commands(group, step.commands)
+
+    def _newest(self, letter: _Message) -> events.Event:
+        """Return the event; of a task's progress what it said last."""
+        event, _ = letter
+        if not isinstance(event, events.TaskProgressed):
+            return event
+        reporter = self._reporters.get((event.stage, event.target, event.attempt))
+        return reporter.newest(event) if reporter else event
+
+    def _carry_out_commands(self, group: asyncio.TaskGroup, orders: machine.Commands) -> None:
+        for command in orders:
+            match command:
+                case commands.StartTask():
+                    self._start(group, command)
+                case commands.StopTask():
+                    self._stop(command)
+                case commands.WakeAt():
+                    self._alarm.set(command.at)
+                case commands.Release():
+                    _LOG.debug("run %s ended: %s", self._run.id, command.status)
+                case _:
+                    assert_never(command)
+
+    def _start(self, group: asyncio.TaskGroup, command: commands.StartTask) -> None:
+        stage = self._run.stage(command.stage)
+        if stage is None:
+            raise AssertionError(f"the run has no stage {command.stage}")
+        key = (command.stage, command.target, command.attempt)
+        context = executor.TaskContext(
+            run_id=self._run.id,
+            application=self._run.application,
+            commit=self._run.commit,
+            running_commit=self._run.running_commit_of(command.target),
+            stage_id=command.stage,
+            stage=run_builder.cluster_rollback(stage.stage)
+            if command.rolling_back
+            else stage.stage,
+            target=command.target,
+            attempt=command.attempt,
+            deadline=command.deadline,
+            begun=_begun(self._run, command),
+            is_last=_is_last(self._run, command),
+            succeeded=tuple(
+                task.target
+                for task in stage.tasks
+                if task.status is statuses.TaskStatus.SUCCEEDED and not command.rolling_back
+            ),
+            created=self._run.created,
+            not_updated=_not_updated(self._run, stage, command),
+        )
+        voice = task_reporter.ReportContext(
+            self._run.id, stage.stage.name.value, command, self._clock, self._tell, self._post
+        )
+        self._flags[key] = context.stop
+        self._reporters[key] = task_reporter.TaskReporter(voice)
+        self._tasks[key] = group.create_task(self._perform(key, context), name=" ".join(key[:2]))
+
+    def _stop(self, command: commands.StopTask) -> None:
+        key = (command.stage, command.target, command.attempt)
+        if key in self._flags:
+            self._flags[key].raise_flag(command.reason)
+        if key in self._tasks and command.how is state.Stopping.NOW:
+            self._broken_off.add(key)
+            # One that has not had its first turn would vanish without a word; it looks itself.
+            if key in self._begun:
+                self._tasks[key].cancel()
+
+    async def _perform(self, key: _Key, context: executor.TaskContext) -> None:
+        self._begun.add(key)
+        reporter = self._reporters[key]
+        outcome = await self._outcome(key, context, reporter)
+        reporter.close()
+        for held in (self._tasks, self._flags, self._reporters):
+            held.pop(key, None)
+        self._begun.discard(key)
+        self._broken_off.discard(key)
+        self._post(events.TaskFinished(self._clock.now(), *key, outcome))
+
+    async def _outcome(
+        self, key: _Key, context: executor.TaskContext, reporter: task_reporter.TaskReporter
+    ) -> statuses.Outcome:
+        """Have the task carried out; whatever it raises becomes an outcome of its own."""
+        if key in self._broken_off:
+            return statuses.Outcome(statuses.TaskStatus.CANCELLED, "broken off before it began")
+        try:
+            return await self._performer.execute(context, reporter)
+        except asyncio.CancelledError:
+            if not self._was_broken_off(key):
+                raise
+            return statuses.Outcome(statuses.TaskStatus.CANCELLED, "broken off", touched=True)
+        except errors.VolaryError as error:
+            return state.lost_outcome(str(error))
+        except Exception as error:  # noqa: BLE001 (a bug in one stage must not harm the others)
+            _LOG.exception("stage %s failed on %s by a bug", context.stage_id, context.target)
+            return state.lost_outcome(f"internal error ({type(error).__name__}), see the log")
+
+    def _was_broken_off(self, key: _Key) -> bool:
+        """Say whether a cancellation came from us alone, and then take it back."""
+        task = asyncio.current_task()
+        return key in self._broken_off and task is not None and task.uncancel() == 0
+
+    async def _keep_time(self) -> None:
+        while True:
+            await self._alarm.wait()
+            self._post(events.TimePassed(self._clock.now()))
+
+    def _tell(self, event: feed.RunEvent) -> None:
+        self._number += 1
+        numbered = replace(event, number=self._number)
+        for observer in tuple(self._observers):
+            try:
+                observer.notify(numbered)
+            except Exception:  # noqa: BLE001 (a broken view must not harm the run)
+                _LOG.exception("an observer failed and is told nothing more")
+                self._observers.remove(observer)
+
+    def _refuse_the_rest(self) -> None:
+        """Answer those who asked after the end."""
+        held, self._held = self._held, None
+        while held or not self._inbox.empty():
+            (event, answer), held = held or self._inbox.get_nowait(), None
+            if answer is not None and not answer.done():
+                answer.set_result(machine.advance(self._run, event).refusal)
+
+
+def _begun(run: state.Run, command: commands.StartTask) -> tuple[pipelines.Stage, ...]:
+    """Return the stages that were begun on the command's cluster, in order."""
+    tasks = ((stage, stage.task(command.target)) for stage in run.stages)
+    return tuple(
+        each.stage
+        for each, task in tasks
+        if task is not None and task.attempt and (each.id != command.stage or command.rolling_back)
+    )
+
+
+def _not_updated(
+    run: state.Run, stage: state.StageState, command: commands.StartTask
+) -> tuple[str, ...]:
+    """Return the clusters that an analysis in a wave may compare with."""
+    if (
+        not stage.wave
+        or command.rolling_back
+        or stage.stage.name is not pipelines.StageName.ANALYSIS
+    ):
+        return ()
+    return wave_gates.not_updated(run, command.target)
+
+
+def _is_last(run: state.Run, command: commands.StartTask) -> bool:
+    """Say whether no stage follows on the command's cluster."""
+    ids = [stage.id for stage in run.stages if stage.task(command.target) is not None]
+    return bool(ids) and command.stage == ids[-1]
+
+
+def _is_report(letter: _Message) -> bool:
+    return isinstance(letter[0], events.TaskProgressed | events.TaskFinished)
+
+
+class _WakeTimer:
+    """Wakes once at the time that was set last."""
+
+    def __init__(self, clock: clocks.Clock) -> None:
+        self._clock = clock
+        self._at: datetime | None = None
+        self._changed = asyncio.Event()
+
+    def set(self, at: datetime | None) -> None:
+        self._at = at
+        self._changed.set()
+
+    async def wait(self) -> None:
+        """Return when the clock has reached the time; it is then set no more."""
+        while self._at is None or self._clock.now() < self._at:
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(self._delay()):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+        self._at = None
+
+    def _delay(self) -> float | None:
+        if self._at is None:
+            return None
+        return min(self._at - self._clock.now(), _LONGEST_SLEEP).total_seconds()

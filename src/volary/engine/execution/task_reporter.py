@@ -1,0 +1,132 @@
+"""Passes on what a running task says: to the observers at once, to the run in time."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from volary.engine import executor
+from volary.engine.execution import ticks
+from volary.engine.observers import feed
+from volary.engine.runs import state
+from volary.engine.state_machine import commands, events
+from volary.model import clocks, json
+
+LONGEST_LINE = 4000
+#: Seconds; at such ticks all tasks hand their progress to their runs.
+_TICK = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class ReportContext:
+    """Which task speaks, and to whom."""
+
+    run_id: str
+    stage_name: str
+    command: commands.StartTask
+    clock: clocks.Clock
+    tell: Callable[[feed.RunEvent], None]
+    post: Callable[[events.Event], None]
+
+
+class TaskReporter:
+    """An `executor.Reporter` that falls silent once its task has ended.
+
+    Progress for the run is coalesced: while one is waiting to be taken, newer ones
+    take its place. So a chatty task cannot flood the run. Observers are told everything at once.
+    """
+
+    def __init__(self, voice: ReportContext) -> None:
+        self._voice = voice
+        self._latest: state.Progress | None = None
+        self._waiting = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._open = True
+
+    def log(self, line: str, *, level: executor.LogLevel = executor.LogLevel.INFO) -> None:
+        """Tell the observers; several lines become several events, long ones are cut."""
+        if not self._open:
+            return
+        for part in line.splitlines():
+            cut = part if len(part) <= LONGEST_LINE else f"{part[:LONGEST_LINE]} …"
+            voice, command = self._voice, self._voice.command
+            voice.tell(
+                feed.TaskLogged(
+                    at=voice.clock.now(),
+                    run=voice.run_id,
+                    stage=command.stage,
+                    stage_name=voice.stage_name,
+                    target=command.target,
+                    attempt=command.attempt,
+                    level=level,
+                    line=cut,
+                )
+            )
+
+    def progress(self, progress: state.Progress) -> None:
+        """Tell the observers, and have the run keep the latest; a repetition says nothing."""
+        if not self._open or progress == self._latest:
+            return
+        self._latest = progress
+        voice, command = self._voice, self._voice.command
+        voice.tell(
+            feed.TaskProgressed(
+                at=voice.clock.now(),
+                run=voice.run_id,
+                stage=command.stage,
+                stage_name=voice.stage_name,
+                target=command.target,
+                attempt=command.attempt,
+                sentence=progress.sentence,
+                ready=progress.ready,
+                total=progress.total,
+                wanted_weights=progress.wanted_weights,
+                observed_weights=progress.observed_weights,
+            )
+        )
+        if not self._waiting:
+            self._waiting = True
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(ticks.next_tick(loop.time(), _TICK), self._hand_over)
+
+    def found(self, kind: str, metric: str, document: json.JsonObject) -> None:
+        """Tell the observers what was measured or concluded."""
+        if not self._open:
+            return
+        voice, command = self._voice, self._voice.command
+        voice.tell(
+            feed.TaskFinding(
+                at=voice.clock.now(),
+                run=voice.run_id,
+                stage=command.stage,
+                stage_name=voice.stage_name,
+                target=command.target,
+                attempt=command.attempt,
+                kind=kind,
+                metric=metric,
+                document=document,
+            )
+        )
+
+    def newest(self, event: events.TaskProgressed) -> events.TaskProgressed:
+        """Return the event with what was said since it was posted."""
+        self._waiting = False
+        return self._event(self._latest or event.progress)
+
+    def close(self) -> None:
+        """Take nothing more; what was said last goes to the run before the end does."""
+        self._open = False
+        if self._timer is not None:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._latest is not None:
+            self._voice.post(self._event(self._latest))
+
+    def _event(self, progress: state.Progress) -> events.TaskProgressed:
+        command = self._voice.command
+        return events.TaskProgressed(
+            self._voice.clock.now(), command.stage, command.target, command.attempt, progress
+        )

@@ -1,0 +1,5 @@
+"""What observers of a run see: its feed of events, and sentences on what it is doing.
+
+May import `engine.runs`, `engine.state_machine`, `engine.executor` and `engine.phrases`. Pure.
+Start reading at `feed`.
+"""

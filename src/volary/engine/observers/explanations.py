@@ -1,0 +1,72 @@
+"""Says what a run is doing and why it waits, in one sentence each, from its state alone."""
+
+from volary.engine import phrases
+from volary.engine.runs import policies, state
+from volary.engine.state_machine import budgets, deadlines
+from volary.model import statuses
+
+
+def waiting_reason(run: state.Run) -> str:
+    """Return why the run is not further yet; for a final run why it ended."""
+    if run.is_final or run.status is statuses.RunStatus.PLANNED:
+        return run.reason
+    running = run.current.running
+    if deadlines.is_waiting_for_person(run):
+        return run.reason
+    if not running:
+        silent = run.current.unreachable_tasks[:1]
+        return "; ".join([run.reason, *[f"{each.target}: {each.reason}" for each in silent]])
+    return f"{run.reason}; {_slowest_task(running)}"
+
+
+def _slowest_task(running: tuple[state.TaskState, ...]) -> str:
+    """Say what the running tasks wait for; one speaks for all when there are many."""
+    speaking = [task for task in running if task.progress]
+    if not speaking:
+        return f"waiting for {phrases.join_names([task.target for task in running])}"
+    behind = min(speaking, key=_done)
+    said = f"{behind.target}: {behind.progress.sentence}" if behind.progress else ""
+    others = [task.target for task in running if task is not behind]
+    return f"{said} (also {phrases.join_names(others)})" if others else said
+
+
+def _done(task: state.TaskState) -> float:
+    """How far a task is, from 0 to 1; without numbers it counts as all behind."""
+    if task.progress is None or task.progress.total == 0:
+        return 0.0
+    return task.progress.ready / task.progress.total
+
+
+def what_next(run: state.Run) -> str:
+    """Return what comes after the current stage; empty when nothing does."""
+    if run.is_final or run.rollback:
+        return ""
+    if run.ending:
+        back = run.ending.rollback and run.touched
+        return f"roll back {phrases.join_names(run.touched)}" if back else ""
+    rest = run.stages[run.position + 1 :]
+    if not rest:
+        return "the run is done"
+    following = rest[0]
+    elsewhere = f" in wave {following.wave}" if following.wave != run.current.wave else ""
+    return f"{following.stage.name.value}{elsewhere}"
+
+
+def if_failed(run: state.Run) -> str:
+    """Return what a failure of the current stage would lead to."""
+    match budgets.on_failure(run):
+        case policies.OnFailure.HOLD:
+            return "the run waits for a person"
+        case policies.OnFailure.STOP:
+            return "the run fails and stays as it is"
+        case _ if back := _would_roll_back(run):
+            return f"{phrases.join_names(back)} and what the stage touches are rolled back"
+        case _:
+            return "what the stage touches is rolled back"
+
+
+def _would_roll_back(run: state.Run) -> list[str]:
+    """Return the touched clusters: of the wave alone, where its rule says so."""
+    wave = budgets.wave_to_roll_back(run)
+    members = {name for each in run.waves if each.name == wave for name in each.targets}
+    return [name for name in run.touched if name in members or not wave]

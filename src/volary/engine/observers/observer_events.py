@@ -1,0 +1,172 @@
+"""Tells observers what changed between two states of a run, in the order it makes sense.
+
+Progress and log lines are not told here: they go to the observers as they are reported.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from volary.engine.observers import feed
+from volary.engine.runs import state, updates
+from volary.model import statuses
+
+
+def between(before: state.Run | None, after: state.Run, at: datetime) -> tuple[feed.RunEvent, ...]:
+    """Return the events of the step from `before` to `after`, not numbered yet."""
+    if before is after or (before is None and after.rollback_of):
+        # What one that takes another run back begins with was told by that one.
+        return ()
+    return tuple(_all(before, after, at))
+
+
+def _all(before: state.Run | None, after: state.Run, at: datetime) -> Iterator[feed.RunEvent]:
+    if after.started and not (before and before.started):
+        yield _started(after, at)
+    known = {stage.id: stage for stage in before.all_stages} if before else {}
+    for stage in after.all_stages:
+        old = known.get(stage.id)
+        if stage.id == state.ROLLBACK_ID and old is None:
+            yield feed.RollbackStarted(
+                at=at, run=after.id, reason=after.reason, targets=after.touched
+            )
+        if old is not stage:
+            yield from _of_stage(_EventBuilder(at, after.id, stage), old)
+    yield from _of_run(before, after, at)
+
+
+def _started(run: state.Run, at: datetime) -> feed.RunEvent:
+    return feed.RunStarted(
+        at=at,
+        run=run.id,
+        application=run.application,
+        commit=run.commit,
+        running_commit=run.running_commit,
+        targets=run.targets,
+        stages=() if run.rollback_of else tuple(stage.id for stage in run.stages),
+        left_out=tuple(cluster.name for cluster in run.clusters if cluster.left_out),
+        waves={wave.name: wave.targets for wave in run.waves},
+    )
+
+
+def _of_run(before: state.Run | None, after: state.Run, at: datetime) -> Iterator[feed.RunEvent]:
+    same = before and (before.status, before.reason) == (after.status, after.reason)
+    if same or after.status is statuses.RunStatus.PLANNED:
+        return
+    if after.is_final:
+        yield feed.RunFinished(
+            at=at, run=after.id, status=after.status, reason=after.reason, touched=after.touched
+        )
+    else:
+        yield feed.RunChanged(at=at, run=after.id, status=after.status, reason=after.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _EventBuilder:
+    """Builds the events of one stage."""
+
+    at: datetime
+    run: str
+    stage: state.StageState
+
+    @property
+    def name(self) -> str:
+        return self.stage.stage.name.value
+
+    def task_event(
+        self, before: state.TaskState | None, after: state.TaskState
+    ) -> Iterator[feed.RunEvent]:
+        """Yield what changed about one task."""
+        same = before is not None and before.attempt == after.attempt
+        told = before.stopping if same and before else state.Stopping.NOT
+        if after.is_running and not (same and before and before.is_running):
+            yield feed.TaskStarted(
+                at=self.at,
+                run=self.run,
+                stage=self.stage.id,
+                stage_name=self.name,
+                target=after.target,
+                attempt=after.attempt,
+                deadline=after.deadline,
+            )
+        if after.is_running and after.stopping is not told:
+            yield feed.TaskStopping(
+                at=self.at,
+                run=self.run,
+                stage=self.stage.id,
+                stage_name=self.name,
+                target=after.target,
+                attempt=after.attempt,
+                how=after.stopping,
+                reason=after.stop_reason,
+            )
+        if after.status is statuses.TaskStatus.WAITING and before and before.is_running:
+            # Nobody is at it, so nobody else would say why nothing happens.
+            yield feed.TaskProgressed(
+                at=self.at,
+                run=self.run,
+                stage=self.stage.id,
+                stage_name=self.name,
+                target=after.target,
+                attempt=after.attempt,
+                sentence=after.reason,
+                ready=0,
+                total=0,
+            )
+        if after.is_final and not (before and before.is_final):
+            yield feed.TaskFinished(
+                at=self.at,
+                run=self.run,
+                stage=self.stage.id,
+                stage_name=self.name,
+                target=after.target,
+                attempt=after.attempt,
+                status=after.status,
+                reason=after.reason,
+                details=after.details,
+            )
+
+
+def _of_stage(tell: _EventBuilder, before: state.StageState | None) -> Iterator[feed.RunEvent]:
+    stage = tell.stage
+    status = before.status if before else statuses.TaskStatus.PENDING
+    began = stage.started is not None and (before is None or before.started is None)
+    again = before is not None and before.is_final and not stage.is_final
+    if began or again:
+        yield _stage_started(tell)
+    waits = (
+        stage.status is statuses.TaskStatus.WAITING and status is not statuses.TaskStatus.WAITING
+    )
+    # For people; what waits for a window is said by the run.
+    if waits and not any(group.closed for group in stage.groups):
+        yield feed.StageWaiting(
+            at=tell.at, run=tell.run, stage=stage.id, stage_name=tell.name, reason=stage.reason
+        )
+    for old, task in updates.changed_tasks(before, stage):
+        yield from tell.task_event(old, task)
+    if stage.is_final and (stage.status is not status or _has_new_reason(before, stage)):
+        yield feed.StageFinished(
+            at=tell.at,
+            run=tell.run,
+            stage=stage.id,
+            stage_name=tell.name,
+            status=stage.status,
+            reason=stage.reason,
+        )
+
+
+def _has_new_reason(before: state.StageState | None, after: state.StageState) -> bool:
+    return before is not None and before.is_final and before.reason != after.reason
+
+
+def _stage_started(tell: _EventBuilder) -> feed.RunEvent:
+    stage = tell.stage
+    return feed.StageStarted(
+        at=tell.at,
+        run=tell.run,
+        stage=stage.id,
+        stage_name=tell.name,
+        # Who was left out beforehand takes no part, nor who succeeded before a retry.
+        targets=tuple(task.target for task in stage.tasks if not task.is_final),
+        deadline=stage.deadline,
+    )

@@ -1,0 +1,30 @@
+"""How the engine words what it says: lists of names that stay short, spans of time."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+MOST_NAMES = 5
+
+
+def join_names(several: Sequence[str]) -> str:
+    """Return ``us``, ``us and eu``, ``us, eu and asia``; more than five are counted."""
+    if len(several) > MOST_NAMES:
+        return f"{', '.join(several[: MOST_NAMES - 1])} and {len(several) - MOST_NAMES + 1} more"
+    if len(several) < 2:
+        return "".join(several)
+    return f"{', '.join(several[:-1])} and {several[-1]}"
+
+
+def awaiting_approval(count: int, approvers: Sequence[str]) -> str:
+    """Return that so many people have to agree, and who may."""
+    return f"waiting for approval ({count} of {join_names(approvers) or 'anybody'})"
+
+
+def duration(length: timedelta) -> str:
+    """Return ``1h30m``, ``45s``, ``0.5s``: the largest units first, zeroes left out."""
+    seconds = length.total_seconds()
+    if seconds < 1:
+        return f"{seconds:g}s"
+    whole = round(seconds)
+    parts = ((whole // 3600, "h"), (whole % 3600 // 60, "m"), (whole % 60, "s"))
+    return "".join(f"{number}{unit}" for number, unit in parts if number)

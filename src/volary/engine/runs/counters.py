@@ -1,0 +1,196 @@
+"""Counts of the tasks of a group, kept from one state of a run to the next.
+
+A stage of a large fleet has thousands of tasks, and each event changes one of them. What the
+rules ask about all of them (is any running, which have failed, when is the next limit) is
+counted once per tuple of tasks and carried over when one task is replaced. So an event costs
+about the same however many clusters there are. It is only a memory of what was counted: a
+tuple that is not known is counted anew, and the answers are the same.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import compress
+from operator import is_not
+from typing import Protocol, TypeVar
+
+from volary.model import statuses as words
+
+
+class Task(Protocol):
+    """What is counted of a task."""
+
+    @property
+    def target(self) -> str:
+        """Name of its cluster."""
+        ...
+
+    @property
+    def status(self) -> words.TaskStatus:
+        """Where it stands."""
+        ...
+
+    @property
+    def deadline(self) -> datetime | None:
+        """Its next limit."""
+        ...
+
+    @property
+    def rolling_back(self) -> str:
+        """Why its cluster is rolling back; empty: it is not."""
+        ...
+
+
+T = TypeVar("T", bound=Task)
+V = TypeVar("V")
+
+#: Tuples remembered at most, of all runs; what was forgotten is counted anew.
+_MOST = 512
+_OPEN = frozenset({words.TaskStatus.PENDING, words.TaskStatus.RUNNING, words.TaskStatus.WAITING})
+_TIMED = frozenset({words.TaskStatus.RUNNING, words.TaskStatus.WAITING})
+_FAILING = frozenset({words.TaskStatus.FAILED, words.TaskStatus.UNREACHABLE})
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCounts:
+    """What is known about all tasks of one group."""
+
+    #: Position of each cluster's task.
+    positions: Mapping[str, int]
+    pending: int
+    running: int
+    #: Of the running ones: those that take their cluster back.
+    rolling_back: int
+    #: Of clusters that are tried again later.
+    waiting: int
+    #: Positions of those that failed or could not reach their cluster, in order.
+    failing: tuple[int, ...]
+    #: How many running or waiting tasks have which limit.
+    deadlines: Mapping[datetime, int]
+    #: No task before this position is pending.
+    first_pending: int
+
+    @property
+    def open(self) -> int:
+        """How many have not ended."""
+        return self.pending + self.running + self.waiting
+
+    @property
+    def next_deadline(self) -> datetime | None:
+        """The earliest limit; None when there is none."""
+        return min(self.deadlines, default=None)
+
+
+def of(tasks: tuple[T, ...]) -> TaskCounts:
+    """Return the counts of `tasks`."""
+    known = _COUNTS.get(id(tasks))
+    if known is not None and known[0] is tasks:
+        return known[1]
+    return _remember(tasks, _count(tasks))
+
+
+def position(tasks: tuple[T, ...], target: str) -> int | None:
+    """Return where the task of a cluster stands; None when it has none."""
+    return of(tasks).positions.get(target)
+
+
+def replaced(tasks: tuple[T, ...], place: int, task: T) -> tuple[T, ...]:
+    """Return `tasks` with another task at `place`, its counts carried over."""
+    if tasks[place] is task:
+        return tasks
+    before, old = of(tasks), tasks[place]
+    after = (*tasks[:place], task, *tasks[place + 1 :])
+    _remember(after, _updated(before, place, old, task))
+    return after
+
+
+def next_pending(tasks: tuple[T, ...]) -> int | None:
+    """Return the position of the first pending task; None when none is."""
+    counts = of(tasks)
+    if not counts.pending:
+        return None
+    places = range(counts.first_pending, len(tasks))
+    return next(place for place in places if tasks[place].status is words.TaskStatus.PENDING)
+
+
+def changes(before: Sequence[V], after: Sequence[V]) -> Iterator[int]:
+    """Yield the positions at which two sequences of equal length hold different objects."""
+    return compress(range(len(after)), map(is_not, before, after))
+
+
+def _count(tasks: tuple[T, ...]) -> TaskCounts:
+    deadlines: dict[datetime, int] = {}
+    for task in tasks:
+        if task.status in _TIMED and task.deadline is not None:
+            deadlines[task.deadline] = deadlines.get(task.deadline, 0) + 1
+    statuses = [task.status for task in tasks]
+    pending = words.TaskStatus.PENDING
+    return TaskCounts(
+        positions={task.target: place for place, task in enumerate(tasks)},
+        pending=statuses.count(pending),
+        running=statuses.count(words.TaskStatus.RUNNING),
+        rolling_back=sum(bool(task.rolling_back) for task in tasks),
+        waiting=statuses.count(words.TaskStatus.WAITING),
+        failing=tuple(place for place, each in enumerate(statuses) if each in _FAILING),
+        deadlines=deadlines,
+        first_pending=statuses.index(pending) if pending in statuses else len(tasks),
+    )
+
+
+def _updated(before: TaskCounts, place: int, old: Task, new: Task) -> TaskCounts:
+    """Return `before` with one task replaced by another."""
+    pending, running = words.TaskStatus.PENDING, words.TaskStatus.RUNNING
+    waiting = words.TaskStatus.WAITING
+    first = before.first_pending
+    if new.status is pending:
+        first = min(first, place)
+    elif first == place:
+        first = place + 1
+    return TaskCounts(
+        positions=before.positions,
+        pending=before.pending + (new.status is pending) - (old.status is pending),
+        running=before.running + (new.status is running) - (old.status is running),
+        rolling_back=before.rolling_back + bool(new.rolling_back) - bool(old.rolling_back),
+        waiting=before.waiting + (new.status is waiting) - (old.status is waiting),
+        failing=_failing(before.failing, place, old, new),
+        deadlines=_deadlines(before.deadlines, old, new),
+        first_pending=first,
+    )
+
+
+def _failing(before: tuple[int, ...], place: int, old: Task, new: Task) -> tuple[int, ...]:
+    was, fails = old.status in _FAILING, new.status in _FAILING
+    if was == fails:
+        return before
+    if fails:
+        return tuple(sorted((*before, place)))
+    return tuple(each for each in before if each != place)
+
+
+def _deadlines(before: Mapping[datetime, int], old: Task, new: Task) -> Mapping[datetime, int]:
+    gone, come = _limit(old), _limit(new)
+    if gone == come:
+        return before
+    after = dict(before)
+    if gone is not None:
+        after[gone] -= 1
+        if not after[gone]:
+            del after[gone]
+    if come is not None:
+        after[come] = after.get(come, 0) + 1
+    return after
+
+
+def _limit(task: Task) -> datetime | None:
+    return task.deadline if task.status in _TIMED else None
+
+
+def _remember(tasks: tuple[Task, ...], counts: TaskCounts) -> TaskCounts:
+    if len(_COUNTS) >= _MOST:
+        _COUNTS.pop(next(iter(_COUNTS)))
+    _COUNTS[id(tasks)] = (tasks, counts)
+    return counts
+
+
+#: By the identity of the tuple, which is held so that it stays its own.
+_COUNTS: dict[int, tuple[tuple[Task, ...], TaskCounts]] = {}

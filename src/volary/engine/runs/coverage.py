@@ -1,0 +1,43 @@
+"""Which clusters hold the release of a run that has ended without succeeding everywhere.
+
+Waves, budgets and policies leave clusters on different releases: what one of them goes back
+to in the next run is what it runs, not what the others run. Pure; asked when a run ends.
+"""
+
+from volary.engine.runs import state
+from volary.model import statuses
+from volary.model.pipeline import pipelines
+
+_PROMOTING = frozenset(
+    {
+        pipelines.StageName.SYNC,
+        pipelines.StageName.PRIMARY_ROLLOUT,
+        pipelines.StageName.BLUE_GREEN,
+        pipelines.StageName.WAVE_GATE,
+    }
+)
+_GOOD = (statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.SKIPPED)
+
+
+def clusters_with_release(run: state.Run) -> tuple[str, ...]:
+    """Return the clusters that are proven to hold the run's commit, in order.
+
+    A cluster that was promoted, for which nothing failed, and that was not taken back. In
+    waves it has to have been seen healthy at the end of its wave.
+    """
+    back = {task.target for task in run.rollback.tasks} if run.rollback else set()
+    return tuple(
+        cluster.name
+        for cluster in run.clusters
+        if not cluster.left_out and cluster.name not in back and _holds(run, cluster.name)
+    )
+
+
+def _holds(run: state.Run, name: str) -> bool:
+    found = [(stage, task) for stage in run.stages if (task := stage.task(name)) is not None]
+    needed = {pipelines.StageName.WAVE_GATE} if run.waves else _PROMOTING
+    done = statuses.TaskStatus.SUCCEEDED
+    promoted = any(each.stage.name in needed and task.status is done for each, task in found)
+    begun = [task for _, task in found if task.attempt or task.is_final]
+    failed = any(task.status not in _GOOD and task.started is not None for task in begun)
+    return promoted and not failed

@@ -1,0 +1,113 @@
+"""Replaces one part of a run and returns the new run; finds which tasks differ between two.
+
+Parts that do not change keep their identity: `orders` and `observer_events` compare two
+runs by it and so look only at what an event touched.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from volary.engine.runs import cluster_index, counters, state
+
+TaskChange = Callable[[state.TaskState], state.TaskState]
+
+
+def replace_current(run: state.Run, stage: state.StageState) -> state.Run:
+    """Return `run` with its current stage replaced."""
+    if stage is run.current:
+        return run
+    if run.rollback:
+        return replace(run, rollback=stage)
+    stages = (*run.stages[: run.position], stage, *run.stages[run.position + 1 :])
+    return replace(run, stages=stages)
+
+
+def change_tasks(stage: state.StageState, change: TaskChange) -> state.StageState:
+    """Return `stage` with `change` made to each task; the same stage when none changed."""
+    groups = tuple(_change_group(group, change) for group in stage.groups)
+    if all(new is old for new, old in zip(groups, stage.groups, strict=True)):
+        return stage
+    return replace(stage, groups=groups)
+
+
+def replace_task(stage: state.StageState, changed: state.TaskState) -> state.StageState:
+    """Return `stage` with the task of the same cluster replaced."""
+    for group in stage.groups:
+        place = counters.position(group.tasks, changed.target)
+        if place is not None:
+            tasks = counters.replaced(group.tasks, place, changed)
+            return replace_group(stage, group, replace(group, tasks=tasks))
+    return stage
+
+
+def retry_deadline(stage: state.StageState, task: state.TaskState) -> datetime | None:
+    """Return until when a cluster that does not answer is tried again; None: as long as the stage.
+
+    Counted from the first try, as its wave's ``progressDeadline`` says.
+    """
+    for group in stage.groups:
+        if counters.position(group.tasks, task.target) is not None:
+            limit = group.progress_deadline
+            return None if limit is None or task.started is None else task.started + limit
+    return None
+
+
+def replace_group(
+    stage: state.StageState, old: state.GroupState, new: state.GroupState
+) -> state.StageState:
+    """Return `stage` with the group `old` replaced by `new`."""
+    return replace(stage, groups=tuple(new if group is old else group for group in stage.groups))
+
+
+def replace_cluster(run: state.Run, changed: state.ClusterState) -> state.Run:
+    """Return `run` with the cluster of that name replaced."""
+    return replace(run, clusters=cluster_index.replaced(run.clusters, changed))
+
+
+def touch(run: state.Run, name: str) -> state.Run:
+    """Return `run` with the cluster remembered as written to."""
+    found = run.cluster(name)
+    if found is None or found.touched:
+        return run
+    return replace_cluster(run, replace(found, touched=True))
+
+
+def untouch(run: state.Run, name: str) -> state.Run:
+    """Return `run` with the cluster proven to be as it was before."""
+    found = run.cluster(name)
+    return run if found is None else replace_cluster(run, replace(found, touched=False))
+
+
+def leave_out(
+    run: state.Run, name: str, reason: str, kind: state.LeftOut = state.LeftOut.SKIPPED
+) -> state.Run:
+    """Return `run` going on without the cluster; with an empty reason, with it again."""
+    found = run.cluster(name)
+    if found is None:
+        return run
+    kind = kind if reason else state.LeftOut.NOT
+    return replace_cluster(run, replace(found, left_out=reason, left_out_for=kind))
+
+
+def _change_group(group: state.GroupState, change: TaskChange) -> state.GroupState:
+    changed = tuple(change(task) for task in group.tasks)
+    if all(new is old for new, old in zip(changed, group.tasks, strict=True)):
+        return group
+    return replace(group, tasks=changed)
+
+
+def changed_tasks(
+    before: state.StageState | None, after: state.StageState
+) -> Iterator[tuple[state.TaskState | None, state.TaskState]]:
+    """Yield each changed task with how it was; all of them when the stage is new.
+
+    Tasks never change their places, so states are compared in pairs, by identity.
+    """
+    if before is None:
+        yield from ((None, task) for task in after.tasks)
+        return
+    for old, new in zip(before.groups, after.groups, strict=True):
+        if old.tasks is not new.tasks:
+            for place in counters.changes(old.tasks, new.tasks):
+                yield old.tasks[place], new.tasks[place]

@@ -1,0 +1,44 @@
+"""Where a wave ends, and which clusters do not have its release yet. Pure."""
+
+from volary.engine.runs import cluster_index, state
+from volary.model.pipeline import pipelines
+
+#: Clusters that one cluster is compared with at most; every one of them is asked at each look.
+_MOST_COMPARED = 10
+
+
+def positions(run: state.Run) -> frozenset[int]:
+    """Return which steps are the end of the current wave: from the proof of its health on."""
+    wave, first = run.stages[run.position].wave, -1
+    found = set()
+    for position, each in enumerate(run.stages):
+        if not wave or each.wave != wave:
+            continue
+        if each.stage.name is pipelines.StageName.WAVE_GATE:
+            first = each.stage.index
+        # Stages that come after the promotion in every wave have a place before the gates.
+        if 0 <= first <= each.stage.index:
+            found.add(position)
+    return frozenset(found)
+
+
+def not_updated(run: state.Run, target: str) -> tuple[str, ...]:
+    """Return the clusters without this release that `target` is compared with.
+
+    Those of later waves that are not left out, dealt out among the clusters of the wave, so that
+    no two of them are compared with the same one while there are enough; then some share one.
+    """
+    wave = run.wave_of(target)
+    if wave is None:
+        return ()
+    place = next(number for number, each in enumerate(run.waves) if each is wave)
+    without = cluster_index.of(run.clusters).left_out
+    later = [
+        name for wave in run.waves[place + 1 :] for name in wave.targets if name not in without
+    ]
+    if not later:
+        return ()
+    mine, all_of_wave = wave.targets.index(target), len(wave.targets)
+    if len(later) < all_of_wave:
+        return (later[mine % len(later)],)
+    return tuple(later[mine::all_of_wave][:_MOST_COMPARED])

@@ -1,0 +1,220 @@
+"""What follows from time: deadlines of tasks, stages, runs and approvals.
+
+A timeout is a failure, never a cancel. Limits of stage and run stand still while the
+run waits for a person or a window and nothing runs; limits of running tasks never do.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from volary.engine import phrases
+from volary.engine.runs import counters, policies, state, updates
+from volary.engine.state_machine import budgets, events, outcomes, stopping
+from volary.model import statuses
+
+
+def expire(run: state.Run, event: events.TimePassed) -> state.Run:
+    """Write down every limit that has passed by the event's time."""
+    run = _try_again(run, event.at)
+    run = _expire_tasks(run, event.at)
+    run = _expire_approval(run, event.at)
+    run = _expire_stage(run, event.at)
+    return _expire_run(run, event.at)
+
+
+def _try_again(run: state.Run, now: datetime) -> state.Run:
+    """Queue the tasks of clusters that were waited for long enough."""
+
+    def again(task: state.TaskState) -> state.TaskState:
+        waits = task.status is statuses.TaskStatus.WAITING and task.deadline is not None
+        if not waits or task.deadline is None or now < task.deadline:
+            return task
+        limit = updates.retry_deadline(run.current, task)
+        if limit is not None and now >= limit and run.clock_stopped is None:
+            return _given_up(task, now)
+        # When it was tried first stays known: its time is counted from then on.
+        first, tries = task.started, task.attempt
+        return state.TaskState(task.target, attempt=tries, reason=task.reason, started=first)
+
+    return updates.replace_current(run, updates.change_tasks(run.current, again))
+
+
+def _give_up_waiting(run: state.Run, now: datetime) -> state.Run:
+    """Count clusters that are still waited for as unreachable; their time is over."""
+
+    def give_up(task: state.TaskState) -> state.TaskState:
+        never = task.status is statuses.TaskStatus.PENDING and task.attempt and task.reason
+        waits = task.status is statuses.TaskStatus.WAITING or never
+        return _given_up(task, now) if waits else task
+
+    return updates.replace_current(run, updates.change_tasks(run.current, give_up))
+
+
+def _given_up(task: state.TaskState, now: datetime) -> state.TaskState:
+    reason = task.reason.removesuffix("; trying again")
+    ended = statuses.TaskStatus.UNREACHABLE
+    return replace(task, status=ended, reason=reason, finished=now, deadline=None)
+
+
+def _expire_tasks(run: state.Run, now: datetime) -> state.Run:
+    """Ask an overdue task to stop, then break it off, then give it up."""
+    for task in run.current.running:
+        if task.deadline is not None and now >= task.deadline:
+            run = _expire_task(run, task, now)
+    return run
+
+
+def _expire_task(run: state.Run, task: state.TaskState, now: datetime) -> state.Run:
+    if task.stopping is state.Stopping.NOW:
+        outcome = state.lost_outcome("it was broken off and did not report how it ended")
+        event = events.TaskFinished(now, run.current.id, task.target, task.attempt, outcome)
+        return outcomes.conclude(run, task, event)
+    asked = task.stopping is state.Stopping.GRACEFULLY
+    how = state.Stopping.NOW if asked else state.Stopping.GRACEFULLY
+    reason = f"timed out after {phrases.duration(now - (task.started or now))}"
+    told = stopping.stop_task(task, how, state.StopCause.TIMEOUT, reason, now + run.policy.grace)
+    stage = updates.change_tasks(run.current, lambda each: told if each is task else each)
+    return updates.replace_current(run, stage)
+
+
+def _expire_approval(run: state.Run, now: datetime) -> state.Run:
+    """Fail the stage when nobody agreed in time."""
+    stage = run.current
+    group = waiting_group(run)
+    if group is None or group.rule is None or group.expires is None or now < group.expires:
+        return run
+    reason = f"not approved within {phrases.duration(group.rule.timeout)}"
+    return updates.replace_current(run, _failed(stage, reason, now))
+
+
+def _expire_stage(run: state.Run, now: datetime) -> state.Run:
+    """Fail a stage that did not end within its timeout."""
+    stage = run.current
+    over = stage.deadline is not None and now >= stage.deadline
+    if not over or run.clock_stopped or stage.status is not statuses.TaskStatus.RUNNING:
+        return run
+    run = _give_up_waiting(run, now)
+    stage = run.current
+    open_targets = _open_targets(stage)
+    if not open_targets:
+        return run
+    limit = phrases.duration(stage.stage.timeout)
+    reason = f"timed out after {limit} on {phrases.join_names(open_targets)}"
+    run = updates.replace_current(run, _failed(stage, reason, now))
+    return _stop_overdue(run, f"timed out after {phrases.duration(stage.stage.timeout)}", now)
+
+
+def _open_targets(stage: state.StageState) -> list[str]:
+    """Return the clusters that the stage's limit is about: a way back has its own.
+
+    In a wave what runs has its own too: its time is over no later than the stage's, and it counts
+    as one failure of the budget, not as that of the wave.
+    """
+    return [
+        task.target
+        for task in stage.tasks
+        if not task.is_final and not task.rolling_back and not (stage.wave and task.is_running)
+    ]
+
+
+def _is_limited(stage: state.StageState) -> bool:
+    counts = [counters.of(group.tasks) for group in stage.groups]
+    if stage.wave:
+        return any(count.open > count.running for count in counts)
+    return any(count.open > count.rolling_back for count in counts)
+
+
+def _expire_run(run: state.Run, now: datetime) -> state.Run:
+    """Fail a run that did not end within its timeout; the rollback has its own."""
+    over = run.deadline is not None and now >= run.deadline
+    if not over or run.clock_stopped or run.ending or run.rollback:
+        return run
+    name = run.current.stage.name.value
+    reason = f"the run timed out after {phrases.duration(run.policy.timeout)} in {name}"
+    policy = budgets.on_failure(run)
+    rolls_back = policy in (policies.OnFailure.ROLLBACK, policies.OnFailure.ROLLBACK_WAVE)
+    wave = budgets.wave_to_roll_back(run)
+    ending = state.Ending(statuses.RunStatus.FAILED, reason, rollback=rolls_back, wave=wave)
+    run = replace(run, ending=ending, pause=None, held=False)
+    if not run.current.is_final:
+        run = updates.replace_current(run, _failed(run.current, reason, now))
+    return _stop_overdue(run, reason, now)
+
+
+def _stop_overdue(run: state.Run, reason: str, now: datetime) -> state.Run:
+    return stopping.stop_running(
+        run, state.Stopping.GRACEFULLY, state.StopCause.TIMEOUT, reason, now
+    )
+
+
+def _failed(stage: state.StageState, reason: str, now: datetime) -> state.StageState:
+    return replace(stage, status=statuses.TaskStatus.FAILED, reason=reason, finished=now)
+
+
+def waiting_group(run: state.Run) -> state.GroupState | None:
+    """Return the group that waits for approvals; None when nothing waits for them."""
+    stage = run.current
+    if stage.is_final:
+        return None
+    group = next((group for group in stage.groups if not group.is_final), None)
+    return group if group and group.asked and not group.is_open else None
+
+
+def suspend(run: state.Run, now: datetime) -> state.Run:
+    """Stop the limits of stage and run while a person or a window is waited for."""
+    waits = is_waiting_for_person(run) or is_waiting_for_window(run)
+    stands = waits and not run.current.is_busy
+    if stands and run.clock_stopped is None:
+        return replace(run, clock_stopped=now)
+    if stands or run.clock_stopped is None:
+        return run
+    pause = max(now - run.clock_stopped, now - now)
+    run = replace(run, clock_stopped=None)
+    if run.deadline:
+        run = replace(run, deadline=run.deadline + pause)
+    stage = run.current
+    if stage.deadline and stage.started and stage.started <= now - pause:
+        stage = replace(stage, deadline=stage.deadline + pause)
+        run = updates.replace_current(
+            run, updates.change_tasks(stage, lambda each: _later(each, pause))
+        )
+    return run
+
+
+def _later(task: state.TaskState, pause: timedelta) -> state.TaskState:
+    """Return a task that is tried again as if it had been tried first so much later."""
+    waits = task.status in (statuses.TaskStatus.WAITING, statuses.TaskStatus.PENDING)
+    if not waits or task.started is None:
+        return task
+    return replace(task, started=task.started + pause)
+
+
+def is_waiting_for_person(run: state.Run) -> bool:
+    """Say whether the run goes on only when somebody says so."""
+    if run.is_final or run.ending or run.rollback:
+        return False
+    return bool(run.pause) or run.held or waiting_group(run) is not None
+
+
+def is_waiting_for_window(run: state.Run) -> bool:
+    """Say whether nothing runs, and what is queued waits until it may be changed."""
+    if run.is_final or run.ending or run.rollback or run.current.is_busy:
+        return False
+    return any(group.opens is not None for group in run.current.groups)
+
+
+def next_time(run: state.Run) -> datetime | None:
+    """Return when `events.TimePassed` is due; None when no limit is running."""
+    if run.is_final or run.status is statuses.RunStatus.PLANNED:
+        return None
+    times = [counters.of(group.tasks).next_deadline for group in run.current.groups]
+    times += [group.opens for group in run.current.groups]
+    group = waiting_group(run)
+    if group is not None:
+        times.append(group.expires)
+    if run.clock_stopped is None:
+        if run.current.status is statuses.TaskStatus.RUNNING and _is_limited(run.current):
+            times.append(run.current.deadline)
+        if run.ending is None and run.rollback is None:
+            times.append(run.deadline)
+    return min((time for time in times if time is not None), default=None)

@@ -1,0 +1,47 @@
+"""Draws the transition table as a Mermaid state diagram, for the documentation."""
+
+from volary.engine.runs import state
+from volary.engine.state_machine import machine
+from volary.model import statuses
+
+
+def mermaid() -> str:
+    """Return the diagram: an arrow per pair of statuses, labelled with its events."""
+    arrows: dict[tuple[statuses.RunStatus, statuses.RunStatus], list[str]] = {}
+    for (status, event), transition in machine.TABLE.items():
+        for follow in transition.leads_to:
+            if follow is not status:
+                arrows.setdefault((status, follow), []).append(event.__name__)
+    order = list(statuses.RunStatus)
+    lines = ["stateDiagram-v2", f"    [*] --> {statuses.RunStatus.PLANNED.value}"]
+    for (status, follow), names in sorted(
+        arrows.items(), key=lambda item: (order.index(item[0][0]), order.index(item[0][1]))
+    ):
+        lines.append(f"    {status.value} --> {follow.value}: {', '.join(names)}")
+    lines += [f"    {status.value} --> [*]" for status in order if status in state.FINAL_RUN]
+    return "\n".join(lines) + "\n"
+
+
+_BEGIN = "```mermaid\n"
+_END = "```\n"
+
+
+def embed(page: str) -> str:
+    """Return the page with its first Mermaid block replaced by the current diagram.
+
+    Raises:
+        ValueError: The page has no such block.
+    """
+    before, begin, rest = page.partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if not begin or not end:
+        raise ValueError("the page has no Mermaid block")
+    return f"{before}{begin}{mermaid()}{end}{after}"
+
+
+if __name__ == "__main__":
+    import pathlib
+    import sys
+
+    target = pathlib.Path(sys.argv[1])
+    target.write_text(embed(target.read_text()))

@@ -1,0 +1,180 @@
+"""What happens to a run: the inputs of `machine.advance`.
+
+Each event says when it happened; the machine has no other clock. Facts (a task
+ended, time passed) are always taken; requests of people (cancel, pause, approve, …)
+can be refused, and then the step says why.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from volary.engine.runs import state
+from volary.model import statuses
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Begin a planned run."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TaskProgressed:
+    """A running task said how far it is."""
+
+    at: datetime
+    stage: str
+    target: str
+    attempt: int
+    progress: state.Progress
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFinished:
+    """A task ended and reported what it achieved; a stale attempt is ignored."""
+
+    at: datetime
+    stage: str
+    target: str
+    attempt: int
+    outcome: statuses.Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class TimePassed:
+    """The time of the last `commands.WakeAt` has come; harmless when too early."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Somebody, or a revert in Git, wants the run to end.
+
+    Without `now` running tasks finish their write first. A rollback is not stopped
+    by a polite cancel: only `now` breaks it off.
+    """
+
+    at: datetime
+    by: str
+    #: Roll back the touched clusters, or leave everything as it is.
+    rollback: bool = False
+    now: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PauseAsked:
+    """Start nothing new until resumed; what runs finishes."""
+
+    at: datetime
+    by: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Go on after a pause."""
+
+    at: datetime
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkipCluster:
+    """Leave one cluster out of the rest of the run."""
+
+    at: datetime
+    target: str
+    by: str
+    reason: str
+    #: Because it was cordoned: only where nothing has begun.
+    cordoned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SkipStage:
+    """End the stage that only measures or waits, and go on with the next one (PipeCD)."""
+
+    at: datetime
+    #: Its id.
+    stage: str
+    by: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Try the failed stage of a held run again."""
+
+    at: datetime
+    by: str
+    #: Clusters to try again; empty: every one that did not succeed.
+    targets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Approve:
+    """A yes for the group that waits."""
+
+    at: datetime
+    by: str
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A no for the group that waits: the stage has failed."""
+
+    at: datetime
+    by: str
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Somebody takes back their yes, before anything came of it."""
+
+    at: datetime
+    by: str
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromoteWave:
+    """End what the current wave waits for at its end: soak, webhook, analysis."""
+
+    at: datetime
+    by: str
+    reason: str
+    #: The wave that is meant; empty: the current one.
+    wave: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfreeze:
+    """Let this run change clusters whose windows are closed."""
+
+    at: datetime
+    by: str
+    reason: str
+
+
+Event = (
+    Start
+    | TaskProgressed
+    | TaskFinished
+    | TimePassed
+    | Cancel
+    | PauseAsked
+    | Resume
+    | SkipCluster
+    | SkipStage
+    | Retry
+    | Approve
+    | Reject
+    | Withdraw
+    | PromoteWave
+    | Unfreeze
+)

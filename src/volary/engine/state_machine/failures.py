@@ -1,0 +1,60 @@
+"""Which tasks make a stage or run a failure, and the sentence about it."""
+
+from volary.engine import phrases
+from volary.engine.runs import cluster_index, counters, state
+from volary.model import statuses
+
+_MOST_REASONS = 3
+
+
+def of_stage(run: state.Run) -> tuple[state.TaskState, ...]:
+    """Return the tasks that make the current stage a failure, in order.
+
+    Cancelled ones are not among them: they were stopped because of another failure
+    (a task that stops by itself is recorded as failed). Nor are those of clusters
+    the run goes on without.
+    """
+    return tuple(
+        group.tasks[place]
+        for group in run.current.groups
+        for place in counters.of(group.tasks).failing
+        if run.rollback or not is_left_out(run, group.tasks[place].target)
+    )
+
+
+def is_left_out(run: state.Run, name: str) -> bool:
+    """Say whether the run goes on without the cluster."""
+    return name in cluster_index.of(run.clusters).left_out
+
+
+def sentence(failed: tuple[state.TaskState, ...]) -> str:
+    """Return ``eu: the image cannot be pulled; us: …``, at most three of them."""
+    told = [f"{task.target}: {task.reason or task.status.value}" for task in failed[:_MOST_REASONS]]
+    if len(failed) > _MOST_REASONS:
+        told.append(f"{len(failed) - _MOST_REASONS} more")
+    return "; ".join(told)
+
+
+def cause(run: state.Run) -> str:
+    """Return why the run ends, as a clause: what was asked, or which stage failed of what."""
+    if run.ending and run.ending.reason:
+        return run.ending.reason
+    stage = run.stages[run.position]
+    return f"{stage.stage.name.value} failed: {stage.reason}"
+
+
+def left_out(run: state.Run) -> str:
+    """Return ``eu (unreachable: …)`` for each cluster the run went on without."""
+    return phrases.join_names(
+        [f"{cluster.name} ({cluster.left_out})" for cluster in run.clusters if cluster.left_out]
+    )
+
+
+def not_rolled_back(run: state.Run) -> str:
+    """Return the touched clusters that are not verified as rolled back, each with its reason."""
+    if run.rollback is None:
+        return ""
+    open_tasks = (
+        task for task in run.rollback.tasks if task.status is not statuses.TaskStatus.SUCCEEDED
+    )
+    return phrases.join_names([f"{task.target} ({task.reason})" for task in open_tasks])

@@ -1,0 +1,295 @@
+"""The pure transition table of runs: `advance` takes an event and says what follows.
+
+The rules, in words:
+
+1.  Stages go one after another; the tasks of a stage's group in parallel, at most as
+    many at once as its concurrency says; groups one after another.
+2.  A stage fails at once when one of its tasks does. Then its queued tasks do not start,
+    its running ones are told to stop after their write, and how each ends is recorded. No
+    task is broken off because another one failed.
+3.  Once all tasks have come to rest, the policy decides: roll back, stop, or hold for a
+    person, who retries, skips the failing clusters, or cancels.
+4.  A timeout (of a stage, the run, an approval) is a failure, never a cancel. A task whose
+    time is over is told to stop; after the grace it is broken off; after another
+    grace it counts as failed without a word, and its cluster as touched. A run that times
+    out does not hold: nobody may be there.
+5.  A rollback visits the clusters the run touched and no other, under a deadline of its
+    own. A failing cluster does not keep the others from rolling back. The run is
+    `rolled_back` only if every one of these tasks succeeded, else `failed`, naming what is
+left.
+6.  An unreachable cluster fails its stage, or is left out of the rest of the run, by policy. A
+    cluster left out, also one skipped by a person, is named at the end: the run is `succeeded`
+    only if every cluster is. A rollback visits a left-out cluster too, if it was touched.
+7.  A cancel lets running tasks finish their write, then stays as it is or rolls back, by
+choice;
+    the choice can be changed until the rollback has begun. With `now` they are broken off. A
+    rollback goes on through a polite cancel and is broken off by one with `now`.
+8.  A paused run starts nothing new; what runs finishes. A failure ends the pause: gates and
+    pauses never hold up the way back. Nobody is asked before a rollback.
+9.  Limits of the run and its stage stand still while a person or a window is waited for and
+    nothing runs.
+10. A final run never changes. Facts that come too late are ignored; requests are refused.
+11. In waves one step (a stage of a wave) follows the other. A cluster that fails within the
+    budgets of its wave and of the run is left out and taken back at once, before the step ends;
+    one that cannot be reached is tried again for as long as its wave says. One failure more
+than
+    the budget allows fails the step, and its wave's rule decides: stop, hold, take back the
+wave,
+    or everything, the last wave first.
+12. While a window is closed, no stage that changes a cluster starts on it (`openings`): what
+runs
+    finishes, limits stand still when nothing does, and the way back is never held up.
+13. People let a run do something before its time (`permits`), by name and reason: end the soak
+of a
+    wave, whose clusters are seen healthy once more; go through closed windows. An approval is
+    taken back for as long as nothing came of it. What was let happen is told at the end.
+
+The table says which events are taken in which status, by which function, and which
+statuses may follow. After the function wrote down the event, `settle` decides everything
+that follows by itself, and `orders` derives the commands from the difference.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from volary.engine.runs import state
+from volary.engine.state_machine import (
+    commands,
+    deadlines,
+    events,
+    orders,
+    outcomes,
+    requests,
+    settle,
+)
+from volary.model import statuses
+from volary.model.statuses import RunStatus
+
+#: In the order they are to be carried out.
+Commands = tuple[commands.Command, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What an event led to."""
+
+    run: state.Run
+    commands: Commands = ()
+    #: Why a request was not taken, in one sentence; empty: it was.
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """What one kind of event does to a run of one status."""
+
+    #: Writes the event down; its second argument is the event of the table's key.
+    record: Callable[[state.Run, Any], requests.Answer]
+    #: The statuses that may follow, the present one included where it may stay.
+    leads_to: frozenset[RunStatus]
+
+
+_FAILED = (RunStatus.FAILED, RunStatus.ROLLING_BACK)
+
+_RECORDS: Mapping[type[events.Event], Callable[[state.Run, Any], requests.Answer]] = {
+    events.Start: outcomes.start,
+    events.TaskProgressed: outcomes.progress,
+    events.TaskFinished: outcomes.finish,
+    events.TimePassed: deadlines.expire,
+    events.Cancel: requests.cancel,
+    events.PauseAsked: requests.pause,
+    events.Resume: requests.resume,
+    events.SkipCluster: requests.skip,
+    events.SkipStage: requests.skip_stage,
+    events.Retry: requests.retry,
+    events.Approve: requests.approve,
+    events.Reject: requests.reject,
+    events.Withdraw: requests.withdraw,
+    events.PromoteWave: requests.promote,
+    events.Unfreeze: requests.unfreeze,
+}
+
+#: Status → event → the statuses that may follow. What is not listed is not taken.
+_LEADS: Mapping[RunStatus, Mapping[type[events.Event], tuple[RunStatus, ...]]] = {
+    RunStatus.PLANNED: {
+        # One that takes another run back is on its way back from the start.
+        events.Start: (
+            RunStatus.RUNNING,
+            RunStatus.WAITING,
+            RunStatus.FAILED,
+            RunStatus.ROLLING_BACK,
+        ),
+        events.SkipCluster: (RunStatus.PLANNED,),
+        # Cancelled with a way back, one that is nothing else stays what it is.
+        events.Cancel: (RunStatus.PLANNED, RunStatus.CANCELLED),
+    },
+    # Requests wait for running tasks to come to rest; there may be none while it only waits
+    # for clusters that could not be reached.
+    RunStatus.RUNNING: {
+        events.TaskProgressed: (RunStatus.RUNNING,),
+        events.TaskFinished: (
+            RunStatus.RUNNING,
+            RunStatus.WAITING,
+            RunStatus.SUCCEEDED,
+            RunStatus.CANCELLED,
+            *_FAILED,
+        ),
+        events.TimePassed: (
+            RunStatus.RUNNING,
+            RunStatus.WAITING,
+            RunStatus.CANCELLED,
+            *_FAILED,
+        ),
+        events.Cancel: (RunStatus.RUNNING, RunStatus.CANCELLED, RunStatus.ROLLING_BACK),
+        events.PauseAsked: (RunStatus.WAITING,),
+        events.SkipCluster: (RunStatus.RUNNING, RunStatus.WAITING, *_FAILED),
+        events.SkipStage: (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.SUCCEEDED, *_FAILED),
+        # Some clusters may wait for a window, or have begun, while others go on.
+        events.PromoteWave: (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.SUCCEEDED),
+        events.Unfreeze: (RunStatus.RUNNING,),
+        # Only to be told that it comes too late.
+        events.Withdraw: (RunStatus.RUNNING,),
+    },
+    # Waiting for a person: paused (tasks may still be finishing), held, or asked to approve; or
+    # for a window.
+    RunStatus.WAITING: {
+        events.TaskProgressed: (RunStatus.WAITING,),
+        events.TaskFinished: (
+            RunStatus.WAITING,
+            RunStatus.RUNNING,
+            RunStatus.SUCCEEDED,
+            *_FAILED,
+        ),
+        events.TimePassed: (RunStatus.WAITING, RunStatus.RUNNING, *_FAILED),
+        events.Cancel: (RunStatus.RUNNING, RunStatus.CANCELLED, RunStatus.ROLLING_BACK),
+        events.PauseAsked: (RunStatus.WAITING,),
+        events.Resume: (RunStatus.RUNNING, RunStatus.WAITING),
+        events.SkipCluster: (RunStatus.WAITING, RunStatus.RUNNING, *_FAILED),
+        events.SkipStage: (RunStatus.WAITING, RunStatus.RUNNING, RunStatus.SUCCEEDED, *_FAILED),
+        events.Retry: (RunStatus.RUNNING, RunStatus.WAITING),
+        events.Approve: (RunStatus.RUNNING, RunStatus.WAITING),
+        events.Reject: (RunStatus.WAITING, *_FAILED),
+        events.Withdraw: (RunStatus.WAITING,),
+        events.PromoteWave: (RunStatus.WAITING,),
+        events.Unfreeze: (RunStatus.RUNNING, RunStatus.WAITING),
+    },
+    RunStatus.ROLLING_BACK: {
+        events.TaskProgressed: (RunStatus.ROLLING_BACK,),
+        events.TaskFinished: (
+            RunStatus.ROLLING_BACK,
+            RunStatus.ROLLED_BACK,
+            # Of one that takes another run back.
+            RunStatus.SUCCEEDED,
+            RunStatus.FAILED,
+        ),
+        events.TimePassed: (RunStatus.ROLLING_BACK, RunStatus.FAILED),
+        events.Cancel: (RunStatus.ROLLING_BACK,),
+        events.SkipCluster: (RunStatus.ROLLING_BACK,),
+    },
+}
+
+TABLE: Mapping[tuple[RunStatus, type[events.Event]], Transition] = {
+    (status, event): Transition(_RECORDS[event], frozenset(follow))
+    for status, row in _LEADS.items()
+    for event, follow in row.items()
+}
+
+_FACTS = (events.TaskProgressed, events.TaskFinished, events.TimePassed)
+
+
+def advance(run: state.Run, event: events.Event) -> Step:
+    """Take `event` and return the new run with what has to be done.
+
+    A request that is not possible now comes back as a refusal, with the run as it was.
+
+    Raises:
+        AssertionError: The rules led to a status the table does not allow: a bug.
+    """
+    after, refusal = _follow(run, event)
+    return Step(after, orders.between(run, after), refusal)
+
+
+def advance_all(
+    run: state.Run, happened: Iterable[events.Event]
+) -> tuple[tuple[events.Event, ...], Step]:
+    """Take events one after another; return those that changed something, and one step.
+
+    The step's commands are what is to be done after all of them: nobody hears of a command
+    that a later event of the same lot has settled. Its refusal is that of the last event.
+    """
+    before, taken, refusal = run, [], ""
+    for event in happened:
+        after, refusal = _follow(run, event)
+        if after is not run:
+            taken.append(event)
+        run = after
+    return tuple(taken), Step(run, orders.between(before, run), refusal)
+
+
+def _follow(run: state.Run, event: events.Event) -> tuple[state.Run, str]:
+    """Return the run after `event`, and why a request was not taken."""
+    transition = TABLE.get((run.status, type(event)))
+    if transition is None:
+        return run, _not_taken(run, event)
+    answer = transition.record(run, event)
+    if isinstance(answer, requests.Refusal):
+        return run, answer.reason
+    after = settle.settle(answer, event.at)
+    if after is not run and after.status not in transition.leads_to:
+        raise AssertionError(f"{run.status} must not become {after.status} by {event}")
+    return after, ""
+
+
+def outstanding(run: state.Run) -> Commands:
+    """Return the commands a runner carries out when it takes over `run` as stored."""
+    return orders.between(None, run)
+
+
+_REQUESTS: Mapping[type[events.Event], str] = {
+    events.Start: "started",
+    events.Cancel: "cancelled",
+    events.PauseAsked: "paused",
+    events.Resume: "resumed",
+    events.SkipCluster: "changed",
+    events.SkipStage: "changed",
+    events.Retry: "tried again",
+    events.Approve: "approved",
+    events.Reject: "rejected",
+    events.Withdraw: "unapproved",
+    events.PromoteWave: "promoted",
+    events.Unfreeze: "unfrozen",
+}
+
+
+def _not_taken(run: state.Run, event: events.Event) -> str:
+    """Say why the event is not taken; nothing for a fact that merely comes too late."""
+    if isinstance(event, _FACTS):
+        return ""
+    what = _REQUESTS[type(cast("events.Event", event))]
+    return f"a run that is {run.status.value} cannot be {what}"
+
+
+def abandon(
+    run: state.Run, by: str, reason: str, now: datetime
+) -> tuple[tuple[events.Event, ...], Step]:
+    """End a run; returns what happened to it, and the step, whose commands are nobody's.
+
+    Args:
+        run: As it was kept last; nobody carries it out.
+        by: Who wants it.
+        reason: Why, one sentence.
+        now: When.
+    """
+    left = statuses.Outcome(
+        statuses.TaskStatus.CANCELLED, "nobody carries it out any more", (), True
+    )
+    happened: list[events.Event] = [
+        events.Cancel(now, by, rollback=False, now=True, reason=reason),
+        *(
+            events.TaskFinished(now, run.current.id, task.target, task.attempt, left)
+            for task in run.current.running
+        ),
+    ]
+    return advance_all(run, happened)

@@ -1,0 +1,127 @@
+"""Windows: what is queued waits while its cluster must not be changed.
+
+Only stages that change a cluster are held up: one that waits, measures, asks or proves goes on,
+because what it finds may be a reason to go back. What runs finishes, and the way back is never
+held up. The limits of stage and run stand still while nothing else is left to do.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from volary.engine import phrases
+from volary.engine.runs import counters, policies, state, updates
+from volary.model import statuses
+from volary.model.pipeline import pipelines
+from volary.placement import windows
+
+#: Stages that leave the clusters as they are.
+_CHANGES_NOTHING = frozenset(
+    {
+        pipelines.StageName.WAIT,
+        pipelines.StageName.WAIT_APPROVAL,
+        pipelines.StageName.ANALYSIS,
+        pipelines.StageName.WEBHOOK_GATE,
+        pipelines.StageName.WAVE_GATE,
+    }
+)
+
+
+def may_start(run: state.Run) -> bool:
+    """Whether new work may begin, as far as the run goes."""
+    if run.rollback:
+        return not run.rollback.is_final
+    return run.ending is None and run.pause is None and not run.current.is_final
+
+
+def next_group(run: state.Run) -> state.GroupState | None:
+    """Return the group of the current stage whose turn it is; None when all have ended."""
+    return next((group for group in run.current.groups if not group.is_final), None)
+
+
+def closed(run: state.Run, group: state.GroupState, now: datetime) -> Mapping[str, windows.Closure]:
+    """Return the clusters with a queued task that must not be changed at `now`."""
+    name = run.current.stage.name
+    is_free = not run.windows or run.rollback or run.unfrozen
+    if is_free or name in _CHANGES_NOTHING or not _pending(group):
+        return {}
+    return _closures(run, [task.target for task in group.tasks if _is_pending(task)], now)
+
+
+def is_all_closed(run: state.Run, group: state.GroupState, now: datetime) -> bool:
+    """Say whether nothing of the group may start at `now`."""
+    found = closed(run, group, now)
+    return bool(found) and len(found) == _pending(group)
+
+
+def update_openings(run: state.Run, now: datetime) -> state.Run:
+    """Keep when the first of the clusters that wait for a window may be changed."""
+    if not run.windows or run.rollback:
+        return run
+    group = next_group(run)
+    stage = run.current
+    for each in stage.groups:
+        waits = each is group and group.is_open and may_start(run) and not run.held
+        found = closed(run, each, now) if waits else {}
+        opens = min((closure.opens for closure in found.values()), default=None)
+        said = _sentence(found) if found else ""
+        if (opens, said) != (each.opens, each.closed):
+            has_opened = each.opens is not None and (now >= each.opens or bool(run.unfrozen))
+            stage = updates.replace_group(stage, each, replace(each, opens=opens, closed=said))
+            stage = _extend_deadline(run, stage, now) if has_opened else stage
+    return updates.replace_current(run, stage)
+
+
+def _extend_deadline(run: state.Run, stage: state.StageState, now: datetime) -> state.StageState:
+    """Give clusters that begin late as much time as those that did not have to wait."""
+    if stage.status is not statuses.TaskStatus.RUNNING or stage.deadline is None:
+        return stage
+    # The clock that stood still in the meantime adds its time itself.
+    limit = (run.clock_stopped or now) + stage.stage.timeout
+    return replace(stage, deadline=max(stage.deadline, limit))
+
+
+def _pending(group: state.GroupState) -> int:
+    return counters.of(group.tasks).pending
+
+
+def _is_pending(task: state.TaskState) -> bool:
+    return task.status is statuses.TaskStatus.PENDING
+
+
+def _closures(
+    run: state.Run, targets: Collection[str], now: datetime
+) -> Mapping[str, windows.Closure]:
+    """Ask once for all clusters that the same windows are for."""
+    queued = set(targets)
+    places_of: dict[str, list[int]] = {}
+    for place, rule in enumerate(run.windows):
+        for target in rule.targets:
+            if target in queued:
+                places_of.setdefault(target, []).append(place)
+    known: dict[tuple[int, ...], windows.Closure | None] = {}
+    found = {}
+    for target in targets:
+        places = tuple(places_of.get(target, ()))
+        if places not in known:
+            known[places] = _closure([run.windows[place] for place in places], now)
+        closure = known[places]
+        if closure is not None:
+            found[target] = closure
+    return found
+
+
+def _closure(those: Collection[policies.WindowRule], now: datetime) -> windows.Closure | None:
+    allow = [each.window for each in those if not each.deny]
+    deny = [each.window for each in those if each.deny]
+    return windows.closure(allow, deny, now)
+
+
+def _sentence(found: Mapping[str, windows.Closure]) -> str:
+    """Name the clusters that may be changed first, why not now, and when they may."""
+    first = min(found.values(), key=lambda each: each.opens)
+    names = [name for name, each in found.items() if each.opens == first.opens]
+    others = len(found) - len(names)
+    more = f", {others} more later" if others else ""
+    verb = "waits" if len(names) == 1 else "wait"
+    return f"{phrases.join_names(names)} {verb} until {first.opening} ({first.why}){more}"

@@ -1,0 +1,51 @@
+"""What the watcher tells: what a repository looks like after something changed."""
+
+from dataclasses import dataclass
+
+from volary.model import applications, errors
+from volary.sources.git import mirrors, repositories
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredApplication:
+    """One application at a branch's head."""
+
+    #: Unique in the settings, but for those with problems: as far as it could be read.
+    name: str
+    #: Name of the repository in the settings.
+    repository: str
+    #: Of its file, relative to the root.
+    path: str
+    #: The commit that was looked at: the branch's head.
+    commit: str
+    #: None: it cannot be used; an error among `problems` says why.
+    application: applications.Application | None
+    #: Errors and warnings, in the order of the file.
+    problems: tuple[errors.Problem, ...] = ()
+
+    @property
+    def directory(self) -> str:
+        """The application directory, relative to the root; empty: the root."""
+        return self.path.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryState:
+    """A repository as it is now; told first and whenever something about it changes."""
+
+    #: In the settings.
+    name: str
+    branch: str
+    #: None: there is no such branch, or nothing was ever fetched.
+    head: repositories.Commit | None
+    #: All of them, by path; also those that did not change.
+    applications: tuple[DiscoveredApplication, ...] = ()
+    #: Names that were there the last time, and are not any more.
+    removed: tuple[str, ...] = ()
+    #: What happened to the branch since the last time; None: nothing did.
+    update: mirrors.RefUpdate | None = None
+    #: One sentence: why this may be out of date; empty: it is not. While the host is down,
+    #: `head` and `applications` are those of the last good look.
+    problem: str = ""
+    #: Sentences about what was left out of the look.
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,100 @@
+"""Two sets of objects side by side: what is added, deleted and changed.
+
+Secrets are brought to one form first (``stringData`` is what the API server turns into
+``data``), and metadata that only says who deployed what is left out.
+"""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from volary.manifests import objects
+from volary.manifests.diff import value_diff
+from volary.manifests.loading import namespace_scopes, object_keys
+from volary.manifests.ownership import tracking
+from volary.manifests.workloads import config_references
+from volary.model import json
+from volary.model.objects import manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """An object on both sides, with what differs; `items` is never empty."""
+
+    old: manifest.Manifest
+    new: manifest.Manifest
+    items: tuple[value_diff.Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What differs between two sets, each part sorted by normalised key."""
+
+    deleted: tuple[manifest.Manifest, ...] = ()
+    added: tuple[manifest.Manifest, ...] = ()
+    changed: tuple[Changed, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing differs."""
+        return not (self.deleted or self.added or self.changed)
+
+    @property
+    def summary(self) -> str:
+        """``1 added manifests, 0 changed manifests, 0 deleted manifests`` (PipeCD)."""
+        if self.is_empty:
+            return "No changes were detected"
+        return (
+            f"{len(self.added)} added manifests, {len(self.changed)} changed manifests, "
+            f"{len(self.deleted)} deleted manifests"
+        )
+
+
+def compare(
+    old: Sequence[manifest.Manifest],
+    new: Sequence[manifest.Manifest],
+    *,
+    rules: value_diff.Rules = value_diff.PREVIEW,
+    known: namespace_scopes.Scope | None = None,
+) -> Comparison:
+    """Compare two sets of objects by their normalised keys."""
+    before, after = object_keys.index(old, known), object_keys.index(new, known)
+    return Comparison(
+        deleted=tuple(before[key] for key in sorted(before.keys() - after.keys())),
+        added=tuple(after[key] for key in sorted(after.keys() - before.keys())),
+        changed=tuple(
+            Changed(before[key], after[key], tuple(items))
+            for key in sorted(before.keys() & after.keys())
+            if (items := compare_pair(before[key], after[key], rules=rules))
+        ),
+    )
+
+
+def compare_pair(
+    old: manifest.Manifest, new: manifest.Manifest, *, rules: value_diff.Rules = value_diff.PLAIN
+) -> list[value_diff.Item]:
+    """Return what differs between two forms of one object, without tracking metadata."""
+    return value_diff.compare(_comparable(old), _comparable(new), rules)
+
+
+def _comparable(item: manifest.Manifest) -> json.JsonObject:
+    plain = tracking.untrack(item)
+    return _with_one_data(plain.body) if _is_secret(item) else plain.body
+
+
+def _is_secret(item: manifest.Manifest) -> bool:
+    return item.kind == config_references.SECRET and not item.group
+
+
+def _with_one_data(body: json.JsonObject) -> json.JsonObject:
+    """Return a Secret as the API server stores it: every value base64 in ``data``."""
+    values = {key: _canonical(value) for key, value in objects.mapping(body, "data").items()}
+    for key, value in objects.mapping(body, "stringData").items():
+        values[key] = base64.b64encode(str(value).encode("utf-8", "replace")).decode()
+    rest = {key: value for key, value in body.items() if key not in ("data", "stringData")}
+    return {**rest, "data": values} if values else rest
+
+
+def _canonical(value: object) -> object:
+    """Return base64 without the line breaks that writers may put in."""
+    return "".join(value.split()) if isinstance(value, str) else value

@@ -1,0 +1,314 @@
+"""Status of an application: in one cluster, and over all of them in one view.
+
+Sums count only what was seen just now. A cluster that cannot be reached may still run
+everything it ran, or nothing: its last known status stands beside the sums and is never
+part of them, and while there is such a cluster the whole is not "healthy".
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from volary.manifests import objects
+from volary.manifests.health import assessment, status_aggregation, workload_health
+from volary.manifests.ownership import tracking
+from volary.manifests.workloads import workloads
+from volary.model import json
+from volary.model.objects import manifest, object_health
+from volary.model.pipeline import variant
+from volary.model.statuses import HealthStatus
+
+#: The worst first; what nobody knows is worse than what somebody has stopped.
+SEVERITY = (
+    HealthStatus.DEGRADED,
+    HealthStatus.MISSING,
+    HealthStatus.PROGRESSING,
+    HealthStatus.UNKNOWN,
+    HealthStatus.SUSPENDED,
+    HealthStatus.HEALTHY,
+)
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStatus:
+    """One object in one cluster."""
+
+    key: manifest.ResourceKey
+    health: object_health.Health
+    commit: str = ""
+    variant: str = ""
+    #: Pods of its newest revision; 0 of 0 for what runs none.
+    ready: int = 0
+    total: int = 0
+    images: tuple[str, ...] = ()
+    #: What `status_aggregation` needs of it; empty when it is missing.
+    aggregated_fields: json.JsonObject = field(default_factory=dict)
+    #: Its controller has seen the newest generation.
+    observed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class VariantStatus:
+    """What a variant runs in one cluster, or in all."""
+
+    name: str
+    commits: tuple[str, ...]
+    images: tuple[str, ...]
+    ready: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterStatus:
+    """What there is in one cluster."""
+
+    health: object_health.Health
+    objects: tuple[ObjectStatus, ...] = ()
+    #: Of primary's workloads; more than one: it is between two releases.
+    commits: tuple[str, ...] = ()
+    variants: tuple[VariantStatus, ...] = ()
+    ready: int = 0
+    total: int = 0
+    #: What could not be looked at.
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReport:
+    """One cluster's part in the whole."""
+
+    cluster: str
+    #: As it is, or as it was last known; None: never seen.
+    state: ClusterStatus | None = None
+    #: When that was.
+    seen: datetime | None = None
+    #: Why it cannot be seen now; empty: it was seen just now.
+    silence: str = ""
+    #: Since when.
+    silent_since: datetime | None = None
+    #: The application is for this cluster.
+    wanted: bool = True
+
+    @property
+    def current(self) -> ClusterStatus | None:
+        """What was seen just now; None: nothing was."""
+        return None if self.silence else self.state
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectSummary:
+    """One object over the clusters that have it."""
+
+    key: manifest.ResourceKey
+    clusters: tuple[str, ...]
+    #: In how many of them its newest generation was seen by its controller.
+    observed: int
+    ready: int
+    total: int
+    #: As `status_aggregation` says for its kind.
+    status: json.JsonObject
+    #: How many clusters by health.
+    health: Mapping[HealthStatus, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A commit, and where it runs."""
+
+    commit: str
+    clusters: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FleetStatus:
+    """An application over all its clusters."""
+
+    health: object_health.Health
+    releases: tuple[Release, ...]
+    variants: tuple[VariantStatus, ...]
+    objects: tuple[ObjectSummary, ...]
+    ready: int
+    total: int
+    clusters: tuple[ClusterReport, ...]
+
+
+def of_cluster(
+    live: Iterable[json.JsonObject],
+    missing: Iterable[manifest.ResourceKey] = (),
+    *,
+    rules: Sequence[object_health.Rule] = (),
+    warnings: Sequence[str] = (),
+) -> ClusterStatus:
+    """Return what there is in one cluster.
+
+    Args:
+        live: The application's objects, as they are.
+        missing: What was applied and is not there.
+        rules: The user's, of health.
+        warnings: What could not be looked at.
+    """
+    found = [_object(body, rules) for body in live]
+    found += [ObjectStatus(key, assessment.MISSING) for key in missing]
+    ordered = tuple(sorted(found, key=lambda each: each.key))
+    return ClusterStatus(
+        health=_worst_of(ordered),
+        objects=ordered,
+        commits=_release(ordered),
+        variants=_variants(ordered),
+        ready=sum(each.ready for each in ordered),
+        total=sum(each.total for each in ordered),
+        warnings=tuple(warnings),
+    )
+
+
+def of_fleet(reports: Sequence[ClusterReport]) -> FleetStatus:
+    """Return the whole of what was seen, in the order of `reports`.
+
+    Clusters that the application is not for count only where there is something of it.
+    """
+    shown = [
+        report for report in reports if report.wanted or (report.state and report.state.objects)
+    ]
+    current = {each.cluster: found for each in shown if (found := each.current) is not None}
+    return FleetStatus(
+        health=_overall(shown),
+        releases=_releases(current),
+        variants=_variants([each for state in current.values() for each in state.objects]),
+        objects=_sums(current),
+        ready=sum(state.ready for state in current.values()),
+        total=sum(state.total for state in current.values()),
+        clusters=tuple(shown),
+    )
+
+
+def numbers(cluster: str, found: ObjectStatus) -> json.JsonObject:
+    """Return the numbers of one object in one cluster, in the words of its kind."""
+    return status_aggregation.aggregate(
+        {cluster: found.aggregated_fields} if found.aggregated_fields else {}
+    )
+
+
+def _object(body: json.JsonObject, rules: Sequence[object_health.Rule]) -> ObjectStatus:
+    item = manifest.Manifest(body)
+    ready, total = workload_health.pod_counts(body)
+    spec = workloads.pod_spec(body) or {}
+    images = (objects.text(each, "image") for each in objects.mappings(spec, "containers"))
+    return ObjectStatus(
+        item.key,
+        assessment.assess(body, rules),
+        tracking.commit_of(body),
+        objects.text(body, "metadata", "annotations", tracking.VARIANT),
+        ready,
+        total,
+        tuple(sorted({image for image in images if image})),
+        status_aggregation.aggregated_fields(body),
+        status_aggregation.is_observed(body),
+    )
+
+
+def _worst_of(found: Sequence[ObjectStatus]) -> object_health.Health:
+    if not found:
+        return object_health.Health(HealthStatus.MISSING, "nothing of it is there")
+    worst = min((each.health.status for each in found), key=SEVERITY.index)
+    if worst is HealthStatus.HEALTHY:
+        return object_health.Health(worst, f"{_count(len(found), 'object')} healthy")
+    named = [
+        f"{each.key.title}: {each.health.reason}" for each in found if each.health.status is worst
+    ]
+    return object_health.Health(worst, _listed(named))
+
+
+def _overall(reports: Sequence[ClusterReport]) -> object_health.Health:
+    """Return the worst health; where a cluster cannot be seen, at best unknown."""
+    silent = [report.cluster for report in reports if report.silence]
+    current = {report.cluster: found.health for report in reports if (found := report.current)}
+    if not current and not silent:
+        return object_health.Health(HealthStatus.UNKNOWN, "no cluster is known for it")
+    worst = min((each.status for each in current.values()), key=SEVERITY.index, default=None)
+    if silent and (worst is None or SEVERITY.index(worst) >= SEVERITY.index(HealthStatus.UNKNOWN)):
+        return object_health.Health(HealthStatus.UNKNOWN, f"{_listed(silent, ', ')} cannot be seen")
+    if worst is None or worst is HealthStatus.HEALTHY:
+        reason = f"healthy in {_count(len(current), 'cluster')}"
+        return object_health.Health(HealthStatus.HEALTHY, reason)
+    named: dict[str, list[str]] = defaultdict(list)
+    for name, each in current.items():
+        if each.status is worst:
+            named[each.reason].append(name)
+    said = [f"{_listed(names, ', ')}: {reason}" for reason, names in named.items()]
+    return object_health.Health(worst, _listed(said))
+
+
+def _release(found: Sequence[ObjectStatus]) -> tuple[str, ...]:
+    """Return the commits of primary's workloads; without workloads those of all objects."""
+    ours = [each for each in found if each.commit and each.variant in ("", variant.Variant.PRIMARY)]
+    running = [our for our in ours if our.total or our.images]
+    return tuple(sorted({each.commit for each in running or ours}))
+
+
+def _releases(current: Mapping[str, ClusterStatus]) -> tuple[Release, ...]:
+    by_commit: dict[str, list[str]] = defaultdict(list)
+    for name, state in current.items():
+        for commit in state.commits:
+            by_commit[commit].append(name)
+    ordered = sorted(by_commit.items(), key=lambda each: (-len(each[1]), each[0]))
+    return tuple(Release(commit, tuple(names)) for commit, names in ordered)
+
+
+def _variants(found: Sequence[ObjectStatus]) -> tuple[VariantStatus, ...]:
+    running = [each for each in found if each.total or each.images]
+    names = sorted({each.variant for each in running}, key=_place)
+    return tuple(
+        _variant(name, [each for each in running if each.variant == name]) for name in names
+    )
+
+
+def _variant(name: str, found: Sequence[ObjectStatus]) -> VariantStatus:
+    return VariantStatus(
+        name or variant.Variant.PRIMARY.value,
+        tuple(sorted({each.commit for each in found if each.commit})),
+        tuple(sorted({image for each in found for image in each.images})),
+        sum(each.ready for each in found),
+        sum(each.total for each in found),
+    )
+
+
+def _place(name: str) -> tuple[int, str]:
+    known = [each.value for each in variant.Variant]
+    return (known.index(name) if name in known else len(known), name)
+
+
+def _sums(current: Mapping[str, ClusterStatus]) -> tuple[ObjectSummary, ...]:
+    by_key: dict[manifest.ResourceKey, dict[str, ObjectStatus]] = defaultdict(dict)
+    for name, state in current.items():
+        for each in state.objects:
+            by_key[each.key][name] = each
+    return tuple(_sum(key, by_key[key]) for key in sorted(by_key))
+
+
+def _sum(key: manifest.ResourceKey, found: Mapping[str, ObjectStatus]) -> ObjectSummary:
+    counted: dict[HealthStatus, int] = {}
+    for each in sorted((each.health.status for each in found.values()), key=SEVERITY.index):
+        counted[each] = counted.get(each, 0) + 1
+    return ObjectSummary(
+        key,
+        tuple(found),
+        sum(each.observed for each in found.values()),
+        sum(each.ready for each in found.values()),
+        sum(each.total for each in found.values()),
+        status_aggregation.aggregate(
+            {name: each.aggregated_fields for name, each in found.items() if each.aggregated_fields}
+        ),
+        counted,
+    )
+
+
+def _listed(sentences: Sequence[str], between: str = "; ") -> str:
+    more = len(sentences) - _SHOWN
+    shown = between.join(sentences[:_SHOWN])
+    return f"{shown}{between}and {more} more" if more > 0 else shown
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,211 @@
+"""One status for one object in many clusters, in the words of its kind.
+
+Sums and rules are Karmada's (AggregateStatus), without its StatefulSet rule: that compares
+the wrong generations, and so is never observed. Here every workload counts as observed where
+its controller has seen the newest generation.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from volary.manifests import objects
+from volary.manifests.health import conditions
+from volary.model import json
+from volary.model.objects import manifest
+
+#: An object by the name of its cluster.
+Bodies = Mapping[str, json.JsonObject]
+_Rule = Callable[[Bodies], json.JsonObject]
+
+_DEPLOYMENT = (
+    *("replicas", "readyReplicas", "updatedReplicas", "availableReplicas"),
+    "unavailableReplicas",
+)
+_REPLICA_SET = ("replicas", "readyReplicas", "availableReplicas", "fullyLabeledReplicas")
+_STATEFUL_SET = (
+    *("replicas", "readyReplicas", "availableReplicas", "currentReplicas"),
+    "updatedReplicas",
+)
+_DAEMON_SET = (
+    *("currentNumberScheduled", "desiredNumberScheduled", "numberReady", "numberAvailable"),
+    *("updatedNumberScheduled", "numberUnavailable", "numberMisscheduled"),
+)
+_ROLLOUT = ("replicas", "readyReplicas", "updatedReplicas", "availableReplicas")
+_CLONE_SET = (
+    *("replicas", "readyReplicas", "availableReplicas", "updatedReplicas"),
+    *("updatedReadyReplicas", "updatedAvailableReplicas", "expectedUpdatedReplicas"),
+)
+_AUTOSCALER = ("currentReplicas", "desiredReplicas")
+_BUDGET = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
+
+#: The worst first.
+_POD_PHASES = ("Failed", "Pending", "Running", "Succeeded")
+_VOLUME_PHASES = ("Failed", "Pending", "Available", "Bound", "Released")
+_ROLLOUT_PHASES = ("Degraded", "Progressing", "Paused", "Healthy")
+
+
+def aggregate(bodies: Bodies) -> json.JsonObject:
+    """Return the status of one object over its clusters; empty for kinds without a rule.
+
+    `bodies` are the same object in each cluster, of one kind.
+    """
+    if not bodies:
+        return {}
+    item = manifest.Manifest(next(iter(bodies.values())))
+    rule = _RULES.get((item.group, item.kind))
+    return rule(bodies) if rule else {}
+
+
+def aggregated_fields(body: json.JsonObject) -> json.JsonObject:
+    """Return what `aggregate` needs of an object: a status can be long, and is kept for each."""
+    status = objects.mapping(body, "status")
+    return {
+        "apiVersion": body.get("apiVersion", ""),
+        "kind": body.get("kind", ""),
+        "spec": {"type": objects.text(body, "spec", "type")},
+        "status": {name: status[name] for name in status if name in _NEEDED},
+    }
+
+
+def is_observed(body: json.JsonObject) -> bool:
+    """Say whether the status speaks of the newest generation; true where it does not say."""
+    observed = conditions.observed_generation(body)
+    return observed is None or observed >= objects.number(body, "metadata", "generation")
+
+
+def _sums(*names: str) -> _Rule:
+    def rule(bodies: Bodies) -> json.JsonObject:
+        return {name: _sum(bodies, name) for name in names}
+
+    return rule
+
+
+def _sum(bodies: Bodies, name: str) -> int:
+    return sum(objects.number(body, "status", name) for body in bodies.values())
+
+
+def _job(bodies: Bodies) -> json.JsonObject:
+    found = _sums("active", "succeeded", "failed")(bodies)
+    started = _texts(bodies, "status", "startTime")
+    if all(started):
+        found["startTime"] = min(started)
+    failed = [name for name, body in bodies.items() if _is_true(body, "Failed")]
+    if failed:
+        message = f"failed in {', '.join(sorted(failed))}"
+        found["conditions"] = [{"type": "Failed", "status": "True", "message": message}]
+    elif all(_is_true(body, "Complete") for body in bodies.values()):
+        found["conditions"] = [{"type": "Complete", "status": "True"}]
+        completed = _texts(bodies, "status", "completionTime")
+        if all(completed):
+            found["completionTime"] = max(completed)
+    return found
+
+
+def _cron_job(bodies: Bodies) -> json.JsonObject:
+    active = [
+        each for body in bodies.values() for each in objects.sequence(body, "status", "active")
+    ]
+    found: json.JsonObject = {"active": active}
+    for name in ("lastScheduleTime", "lastSuccessfulTime"):
+        if latest := max(_texts(bodies, "status", name)):
+            found[name] = latest
+    return found
+
+
+def _balancer(bodies: Bodies) -> json.JsonObject:
+    """Return every address of load balancers, each once, in order."""
+    found = {
+        (objects.text(each, "ip"), objects.text(each, "hostname")): each
+        for body in bodies.values()
+        for each in objects.mappings(body, "status", "loadBalancer", "ingress")
+    }
+    return {"loadBalancer": {"ingress": [found[key] for key in sorted(found)]}} if found else {}
+
+
+def _service(bodies: Bodies) -> json.JsonObject:
+    return _balancer(
+        {
+            name: body
+            for name, body in bodies.items()
+            if objects.text(body, "spec", "type") == "LoadBalancer"
+        }
+    )
+
+
+def _worst(phases: Sequence[str], otherwise: str = "") -> _Rule:
+    """Return the rule that the first of `phases` that any cluster has counts."""
+
+    def rule(bodies: Bodies) -> json.JsonObject:
+        found = {each or otherwise for each in _texts(bodies, "status", "phase")} - {""}
+        known = (each for each in (*phases, *sorted(found)) if each in found)
+        worst = next(known, "")
+        return {"phase": worst} if worst else {}
+
+    return rule
+
+
+def _claim(bodies: Bodies) -> json.JsonObject:
+    phases = [each or "Pending" for each in _texts(bodies, "status", "phase")]
+    if "Lost" in phases:
+        return {"phase": "Lost"}
+    return {"phase": next((phase for phase in phases if phase != "Bound"), "Bound")}
+
+
+def _budget(bodies: Bodies) -> json.JsonObject:
+    disrupted = {
+        f"{name}/{pod}": since
+        for name, body in bodies.items()
+        for pod, since in objects.mapping(body, "status", "disruptedPods").items()
+    }
+    found = _sums(*_BUDGET)(bodies)
+    return {**found, "disruptedPods": disrupted} if disrupted else found
+
+
+def _rollout(bodies: Bodies) -> json.JsonObject:
+    return {**_sums(*_ROLLOUT)(bodies), **_worst(_ROLLOUT_PHASES)(bodies)}
+
+
+def _clone_set(bodies: Bodies) -> json.JsonObject:
+    found = _sums(*_CLONE_SET)(bodies)
+    for name in ("updateRevision", "currentRevision"):
+        given = [each for each in _texts(bodies, "status", name) if each]
+        if given:
+            found[name] = given[-1]
+    return found
+
+
+def _texts(bodies: Bodies, *path: str) -> list[str]:
+    return [objects.text(body, *path) for body in bodies.values()]
+
+
+def _is_true(body: json.JsonObject, kind: str) -> bool:
+    found = conditions.find(body, kind)
+    return found is not None and found.is_true
+
+
+_RULES: Mapping[tuple[str, str], _Rule] = {
+    ("apps", "Deployment"): _sums(*_DEPLOYMENT),
+    ("apps", "ReplicaSet"): _sums(*_REPLICA_SET),
+    ("apps", "StatefulSet"): _sums(*_STATEFUL_SET),
+    ("apps", "DaemonSet"): _sums(*_DAEMON_SET),
+    ("apps.kruise.io", "CloneSet"): _clone_set,
+    ("apps.kruise.io", "StatefulSet"): _sums(*_STATEFUL_SET),
+    ("apps.kruise.io", "DaemonSet"): _sums(*_DAEMON_SET),
+    ("argoproj.io", "Rollout"): _rollout,
+    ("batch", "Job"): _job,
+    ("batch", "CronJob"): _cron_job,
+    ("", "Pod"): _worst(_POD_PHASES, otherwise="Pending"),
+    ("", "Service"): _service,
+    ("networking.k8s.io", "Ingress"): _balancer,
+    ("", "PersistentVolumeClaim"): _claim,
+    ("", "PersistentVolume"): _worst(_VOLUME_PHASES),
+    ("autoscaling", "HorizontalPodAutoscaler"): _sums(*_AUTOSCALER),
+    ("policy", "PodDisruptionBudget"): _budget,
+}
+_NEEDED = frozenset(
+    {
+        *(*_DEPLOYMENT, *_REPLICA_SET, *_STATEFUL_SET, *_DAEMON_SET, *_CLONE_SET),
+        *(*_AUTOSCALER, *_BUDGET, "disruptedPods", "updateRevision", "currentRevision"),
+        *("active", "succeeded", "failed", "startTime", "completionTime", "conditions"),
+        *("lastScheduleTime", "lastSuccessfulTime", "loadBalancer", "phase"),
+    }
+)

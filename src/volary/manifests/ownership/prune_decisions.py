@@ -1,0 +1,204 @@
+"""What may be deleted: nothing on absence of evidence (DESIGN.md, rule 4).
+
+Every function returns its decision with the reason, for each object that was looked
+at. The caller reads the cluster before and deletes after, with the object's uid and
+resource version as preconditions.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from volary.manifests import objects
+from volary.manifests.loading import apply_order, namespace_scopes, object_keys
+from volary.manifests.ownership import tracking
+from volary.model import json
+from volary.model.objects import apply_results, manifest
+from volary.model.pipeline import variant as variant_words
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """How much a prune may delete without being asked for."""
+
+    #: Share of the application's live objects, in percent.
+    percent: int = 50
+    #: Up to this many objects the share is not looked at: small applications change a lot.
+    always: int = 5
+
+
+DEFAULT_THRESHOLD = Threshold()
+#: The user has said so.
+UNLIMITED = Threshold(percent=100)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known about how the two sides were read."""
+
+    #: The render ended without error.
+    render_complete: bool
+    #: Every kind and every page was listed, just now and without error.
+    list_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PruneDecision:
+    """The decision: what to delete in which order, what is left and why."""
+
+    delete: tuple[manifest.Manifest, ...] = ()
+    skipped: tuple[apply_results.Change, ...] = ()
+    #: Not empty: nothing at all may be deleted, and this is why.
+    refusal: str = ""
+
+
+def decide_prune(
+    desired: Sequence[manifest.Manifest],
+    live: Sequence[json.JsonObject],
+    *,
+    application: str,
+    evidence: Evidence,
+    threshold: Threshold = DEFAULT_THRESHOLD,
+    known: namespace_scopes.Scope | None = None,
+    label: variant_words.VariantLabel | None = None,
+    variants: Collection[variant_words.Variant] = (),
+) -> PruneDecision:
+    """Decide which live objects of an application are no longer wanted.
+
+    `desired` must have its namespaces filled in (`namespaces.fill`). With `variants` only
+    their objects are looked at (PipeCD: the primary's rollout prunes the primary).
+    """
+    wanted = {object_keys.normalise(item.key, known) for item in desired}
+    to_delete: list[manifest.Manifest] = []
+    skipped: list[apply_results.Change] = []
+    kept_uids = {
+        _uid(body) for body in live if object_keys.normalise(object_keys.of(body), known) in wanted
+    } - {""}
+    values = {(label or variant_words.VariantLabel()).value(variant) for variant in variants}
+    key_of_label = (label or variant_words.VariantLabel()).key
+    considered = 0
+    for body in live:
+        if values and objects.text(body, "metadata", "labels", key_of_label) not in values:
+            continue
+        reason = unprunable(body, application)
+        considered += not reason
+        if object_keys.normalise(object_keys.of(body), known) in wanted:
+            continue
+        reason = reason or _same_object(body, kept_uids)
+        if reason:
+            skipped.append(
+                apply_results.Change(object_keys.of(body), apply_results.Action.SKIPPED, reason)
+            )
+        else:
+            to_delete.append(manifest.Manifest(body))
+    to_delete = _without_duplicates(to_delete)
+    refusal = _refusal(desired, to_delete, considered, evidence, threshold)
+    return PruneDecision(
+        () if refusal else tuple(apply_order.for_deletion(to_delete)), tuple(skipped), refusal
+    )
+
+
+def unprunable(body: json.JsonObject, application: str) -> str:
+    """Return why an object must not be pruned; empty when it may be.
+
+    PipeCD looks for owner references and the annotation; the label, the application and
+    the object's own key are checked as well, so that copies that other programs or people
+    made of our objects stay.
+    """
+    owners = objects.sequence(body, "metadata", "ownerReferences")
+    if owners:
+        owner = f"{objects.text(owners[0], 'kind')} {objects.text(owners[0], 'name')}"
+        return f"it belongs to {owner}"
+    if not tracking.is_ours(body, application):
+        return f"it was not applied by Volary for {application}"
+    written = objects.text(body, "metadata", "annotations", tracking.RESOURCE_KEY)
+    key = object_keys.parse(written)
+    if key is None or not object_keys.is_own_key(key, body):
+        return f"it is a copy of {written or 'an unknown object'}"
+    if objects.value(body, "metadata", "deletionTimestamp"):
+        return "it is being deleted already"
+    return ""
+
+
+def prunable(body: json.JsonObject, application: str) -> bool:
+    """Say whether an object may be pruned once nobody wants it."""
+    return not unprunable(body, application)
+
+
+def unremovable(
+    body: json.JsonObject,
+    application: str,
+    label: variant_words.VariantLabel,
+    variant: variant_words.Variant,
+) -> str:
+    """Return why an object must not go with a variant's clean-up; empty when it may.
+
+    The list was asked for by label; this is checked again on each object before its
+    delete, and the primary is never cleaned up.
+    """
+    if variant is variant_words.Variant.PRIMARY:
+        return "the primary is never cleaned up"
+    found = objects.text(body, "metadata", "labels", label.key)
+    if found != label.value(variant):
+        return f"it is of variant {found or 'none'}, not {label.value(variant)}"
+    return unprunable(body, application)
+
+
+def decide_variant_removal(
+    live: Sequence[json.JsonObject],
+    *,
+    application: str,
+    label: variant_words.VariantLabel,
+    variant: variant_words.Variant,
+) -> PruneDecision:
+    """Decide what a variant's clean-up deletes: Services, then workloads, then the rest."""
+    to_delete: list[manifest.Manifest] = []
+    skipped: list[apply_results.Change] = []
+    for body in live:
+        reason = unremovable(body, application, label, variant)
+        if reason:
+            skipped.append(
+                apply_results.Change(object_keys.of(body), apply_results.Action.SKIPPED, reason)
+            )
+        else:
+            to_delete.append(manifest.Manifest(body))
+    return PruneDecision(
+        tuple(apply_order.for_deletion(_without_duplicates(to_delete))), tuple(skipped)
+    )
+
+
+def _refusal(
+    desired: Sequence[manifest.Manifest],
+    to_delete: Sequence[manifest.Manifest],
+    considered: int,
+    evidence: Evidence,
+    threshold: Threshold,
+) -> str:
+    if not evidence.render_complete:
+        return "nothing is pruned: the manifests were not rendered completely"
+    if not evidence.list_complete:
+        return "nothing is pruned: the cluster's objects were not listed completely"
+    if not desired:
+        return "nothing is pruned: the render is empty"
+    allowed = max(threshold.always, considered * threshold.percent // 100)
+    if len(to_delete) > allowed:
+        return (
+            f"nothing is pruned: {len(to_delete)} of {considered} objects would be deleted, "
+            f"{allowed} are allowed at once"
+        )
+    return ""
+
+
+def _same_object(body: json.JsonObject, kept: Collection[str]) -> str:
+    """One object can be listed under two API groups; the wanted one protects the other."""
+    return "it is a wanted object under another API group" if _uid(body) in kept else ""
+
+
+def _without_duplicates(items: Sequence[manifest.Manifest]) -> list[manifest.Manifest]:
+    found: dict[str | manifest.ResourceKey, manifest.Manifest] = {}
+    for item in items:
+        found.setdefault(_uid(item.body) or item.key, item)
+    return list(found.values())
+
+
+def _uid(body: json.JsonObject) -> str:
+    return objects.text(body, "metadata", "uid")

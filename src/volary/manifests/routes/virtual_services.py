@@ -1,0 +1,340 @@
+"""Weights of an Istio VirtualService: set for the variants, and read back.
+
+Routes without destinations (redirects) are left alone instead of being broken. Two destination
+hosts may be written differently and mean the same Service.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from volary.manifests import objects
+from volary.model import applications, errors, json
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
+from volary.model.pipeline import variant as variant_words
+
+_CLUSTER_DOMAIN = "cluster.local"
+
+
+def is_same_host(one: str, other: str, namespace: str) -> bool:
+    """Say whether both hosts name one Service, seen from `namespace`.
+
+    An empty namespace was left to the cluster's context: then a short name fits any
+    full name that starts with it.
+    """
+    if one == other:
+        return True
+    first, second = _split_host(one), _split_host(other)
+    if first is None or second is None or first[0] != second[0]:
+        return False
+    places = {first[1] or namespace, second[1] or namespace}
+    return len(places - {""}) <= 1
+
+
+def _split_host(host: str) -> tuple[str, str] | None:
+    """Return name and namespace of a Service's host; None for any other host."""
+    parts = host.lower().removesuffix(".").removesuffix(f".{_CLUSTER_DOMAIN}").split(".")
+    match parts:
+        case [name]:
+            return name, ""
+        case [name, namespace] | [name, namespace, "svc"]:
+            return name, namespace
+        case _:
+            return None
+
+
+Variant = variant_words.Variant
+
+GROUP = "networking.istio.io"
+KIND = "VirtualService"
+#: Newest first; any version of the group is read.
+VERSIONS = ("v1", "v1beta1", "v1alpha3")
+
+_WHOLE = 100
+#: Fields that make an HTTP route something else than a way to destinations.
+_NO_DESTINATIONS = ("redirect", "directResponse", "delegate")
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """What is routed: whose host, which subsets, and which routes may be changed."""
+
+    host: str
+    label: variant_words.VariantLabel
+    #: Names of routes; empty: all.
+    editable_routes: Sequence[str] = ()
+    #: Of the VirtualService; short hosts are completed with it.
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """The new object and what happened to each of its HTTP routes, a line each."""
+
+    manifest: manifest.Manifest
+    lines: tuple[str, ...]
+    #: How many routes carry the weights now.
+    updated: int
+
+
+@dataclass(frozen=True, slots=True)
+class RouteWeights:
+    """The weights of one HTTP route as they are."""
+
+    #: Empty for a route without a name.
+    name: str
+    #: Percent of all requests of the route; a variant without an entry has 0.
+    weights: Mapping[Variant, int]
+    #: Percent that goes to other hosts or to subsets that are no variant.
+    others: int
+    #: The route may be changed by the application.
+    editable: bool
+
+
+def find(
+    manifests: Sequence[manifest.Manifest], app: applications.Application
+) -> tuple[manifest.Manifest, str]:
+    """Return the application's VirtualService, with a note when there was a choice.
+
+    The reference in the configuration decides; without one a VirtualService that is named
+    like the Service, else the first (PipeCD: VirtualService reference).
+
+    Raises:
+        UserError: When there is none, or the reference is to another kind.
+    """
+    reference = app.traffic_routing.istio.virtual_service
+    if reference.kind not in ("", KIND):
+        raise errors.user_error(
+            f'support only "{KIND}" kind for VirtualService reference, not "{reference.kind}"'
+        )
+    found = [
+        item
+        for item in manifests
+        if item.group == GROUP and item.kind == KIND and reference.name in ("", item.name)
+    ]
+    if not found:
+        named = f" named {reference.name}" if reference.name else ""
+        raise errors.user_error(
+            f"unable to find any VirtualService manifest{named}",
+            hint="the istio method changes a VirtualService among the application's manifests",
+        )
+    found.sort(key=lambda item: bool(app.service.name) and item.name != app.service.name)
+    note = (
+        f"Found {len(found)} VirtualService manifests, using {found[0].name}"
+        if len(found) > 1
+        else ""
+    )
+    return found[0], note
+
+
+def routing(app: applications.Application, item: manifest.Manifest) -> Routing:
+    """Return what is routed: ``trafficRouting.istio.host``, else ``service.name``.
+
+    Raises:
+        UserError: When neither is set.
+    """
+    host = app.traffic_routing.istio.host or app.service.name
+    if not host:
+        raise errors.user_error(
+            "the host whose traffic is to be divided is not known",
+            hint="set trafficRouting.istio.host or service.name",
+        )
+    editable = app.traffic_routing.istio.editable_routes
+    return Routing(host, app.variant_label, editable, item.namespace)
+
+
+def route(item: manifest.Manifest, how: Routing, weights: pipelines.TrafficOptions) -> Routed:
+    """Return the VirtualService with the weights on every route that may be changed.
+
+    Weights share what other hosts leave over; fractions are cut and go to the primary,
+    which is always listed, first, even with weight 0.
+
+    Raises:
+        UserError: When other hosts take more than 100 percent, or `editable_routes` names a
+            route that does not exist.
+    """
+    lines: list[str] = []
+    routes: list[object] = []
+    updated = 0
+    _check_editable(item, how)
+    for position, entry in enumerate(objects.sequence(item.body, "spec", "http")):
+        title = _title(entry, position)
+        if not isinstance(entry, dict) or not _is_editable(entry, how):
+            lines.append(f"Skipping route {title} (not in editableRoutes)")
+            routes.append(entry)
+        elif other := _without_destinations(entry):
+            lines.append(f"Skipping route {title} ({other} has no destinations)")
+            routes.append(entry)
+        else:
+            shares = _shares(entry, how, weights, item, title)
+            routes.append({**entry, "route": list(_entries(entry, how, shares))})
+            lines.append(f"Updated route {title}: {_describe_shares(shares)}")
+            updated += 1
+    spec = {**objects.mapping(item.body, "spec"), "http": routes}
+    return Routed(item.with_body({**item.body, "spec": spec}), tuple(lines), updated)
+
+
+def observed_weights(body: json.JsonObject, how: Routing) -> list[RouteWeights]:
+    """Return the weights of each HTTP route with destinations, as a cluster answered them."""
+    found = []
+    for entry in routes_with_destinations(body):
+        weights = dict.fromkeys(Variant, 0)
+        others = 0
+        destinations = list(objects.mappings(entry, "route"))
+        for destination in destinations:
+            weight = _weight(destination, alone=len(destinations) == 1)
+            variant = _variant(destination, how) if _is_host(destination, how) else None
+            if variant is None:
+                others += weight
+            else:
+                weights[variant] += weight
+        name = objects.text(entry, "name")
+        found.append(RouteWeights(name, weights, others, _is_editable(entry, how)))
+    return found
+
+
+def routes_with_destinations(body: json.JsonObject) -> Iterator[json.JsonObject]:
+    """Yield the HTTP routes that `observed` tells about: those that may have destinations."""
+    for entry in objects.mappings(body, "spec", "http"):
+        if not _without_destinations(entry):
+            yield entry
+
+
+def may_change(entry: json.JsonObject, how: Routing) -> bool:
+    """Say whether `route` gives the HTTP route weights."""
+    return _is_editable(entry, how) and not _without_destinations(entry)
+
+
+def disagreements(
+    body: json.JsonObject, how: Routing, weights: pipelines.TrafficOptions
+) -> list[str]:
+    """Return a sentence for each editable route whose live weights are not the wanted ones."""
+    if missing := _unknown_routes(body, how):
+        return [f'route "{name}" does not exist' for name in missing]
+    wanted = route(manifest.Manifest(body), how, weights).manifest.body
+    pairs = zip(observed_weights(body, how), observed_weights(wanted, how), strict=True)
+    return [
+        f'route "{now.name}" has {_describe_shares(now.weights)}'
+        f" instead of {_describe_shares(then.weights)}"
+        for now, then in pairs
+        if now.editable and (now.weights, now.others) != (then.weights, then.others)
+    ]
+
+
+def traffic_of(body: json.JsonObject, how: Routing, variant: Variant) -> int:
+    """Return the largest weight that any route, editable or not, gives to a variant."""
+    return max((each.weights[variant] for each in observed_weights(body, how)), default=0)
+
+
+def _check_editable(item: manifest.Manifest, how: Routing) -> None:
+    if unknown := _unknown_routes(item.body, how):
+        names = filter(None, _route_names(item.body))
+        raise errors.user_error(
+            f"editableRoutes names {', '.join(unknown)}, which VirtualService {item.name} "
+            "does not have",
+            hint=f"its HTTP routes are: {', '.join(names) or 'all without names'}",
+            where=item.origin,
+        )
+
+
+def _unknown_routes(body: json.JsonObject, how: Routing) -> list[str]:
+    names = _route_names(body)
+    return [name for name in how.editable_routes if name not in names]
+
+
+def _route_names(body: json.JsonObject) -> list[str]:
+    return [objects.text(entry, "name") for entry in objects.mappings(body, "spec", "http")]
+
+
+def _is_editable(entry: json.JsonObject, how: Routing) -> bool:
+    return not how.editable_routes or objects.text(entry, "name") in how.editable_routes
+
+
+def _without_destinations(entry: json.JsonObject) -> str:
+    if objects.sequence(entry, "route"):
+        return ""
+    return next((field for field in _NO_DESTINATIONS if field in entry), "")
+
+
+def _shares(
+    entry: json.JsonObject,
+    how: Routing,
+    weights: pipelines.TrafficOptions,
+    item: manifest.Manifest,
+    title: str,
+) -> dict[Variant, int]:
+    destinations = list(objects.mappings(entry, "route"))
+    alone = len(destinations) == 1
+    others = sum(
+        _weight(destination, alone=alone)
+        for destination in destinations
+        if not _is_host(destination, how)
+    )
+    if others > _WHOLE:
+        raise errors.user_error(
+            f"other hosts of route {title} in VirtualService {item.name} have {others} percent",
+            hint="weights of a route add up to 100",
+            where=item.origin,
+        )
+    whole = _WHOLE - others
+    canary = weights.canary * whole // _WHOLE
+    baseline = weights.baseline * whole // _WHOLE
+    return {
+        Variant.PRIMARY: whole - canary - baseline,
+        Variant.CANARY: canary,
+        Variant.BASELINE: baseline,
+    }
+
+
+def _entries(
+    entry: json.JsonObject, how: Routing, shares: Mapping[Variant, int]
+) -> Iterator[json.JsonObject]:
+    destinations = list(objects.mappings(entry, "route"))
+    mine = [destination for destination in destinations if _is_host(destination, how)]
+    for variant, weight in shares.items():
+        if weight or variant is Variant.PRIMARY:
+            yield _entry(mine, variant, how, weight)
+    alone = len(destinations) == 1
+    for each in destinations:
+        if not _is_host(each, how):
+            yield {**each, "weight": _weight(each, alone=alone)} if alone else each
+
+
+def _entry(
+    mine: Sequence[json.JsonObject], variant: Variant, how: Routing, weight: int
+) -> json.JsonObject:
+    """Return an entry like the variant's own before, else like the host's first one."""
+    model = next((each for each in mine if _variant(each, how) is variant), None)
+    model = model or (mine[0] if mine else {})
+    destination = {"host": how.host, **objects.mapping(model, "destination")}
+    destination["subset"] = how.label.value(variant)
+    return {**model, "destination": destination, "weight": weight}
+
+
+def _is_host(entry: json.JsonObject, how: Routing) -> bool:
+    host = objects.text(entry, "destination", "host")
+    return is_same_host(host, how.host, how.namespace)
+
+
+def _variant(entry: json.JsonObject, how: Routing) -> Variant | None:
+    """Return the variant an entry of the host leads to.
+
+    Without a subset it leads to every pod of the Service: None.
+    """
+    subset = objects.text(entry, "destination", "subset")
+    return next((each for each in Variant if how.label.value(each) == subset), None)
+
+
+def _weight(entry: json.JsonObject, *, alone: bool) -> int:
+    """Istio gives a single destination everything, and one of several without weight nothing."""
+    return _WHOLE if alone and not entry.get("weight") else objects.number(entry, "weight")
+
+
+def _title(entry: object, position: int) -> str:
+    """Return the name in quotes; routes without one are counted from 1."""
+    name = objects.text(entry, "name")
+    return f'"{name}"' if name else f'"#{position + 1}"'
+
+
+def _describe_shares(shares: Mapping[Variant, int]) -> str:
+    return ", ".join(f"{variant.value}={share}%" for variant, share in shares.items())

@@ -1,0 +1,134 @@
+"""Marks on clusters that keep applications away, and who comes all the same.
+
+Source of the rules: Kubernetes, taints and tolerations; Karmada uses them for clusters.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+#: Keys of the marks that Volary makes itself.
+NOT_READY = "volary.dev/not-ready"
+UNREACHABLE = "volary.dev/unreachable"
+CORDONED = "volary.dev/cordoned"
+DRAINED = "volary.dev/drained"
+
+
+class Effect(StrEnum):
+    """What a mark keeps away."""
+
+    #: Nothing new begins there; what runs goes on.
+    NO_SCHEDULE = "NoSchedule"
+    #: Besides, what runs there is to be moved elsewhere.
+    NO_EXECUTE = "NoExecute"
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A mark on a cluster."""
+
+    key: str
+    value: str = ""
+    effect: Effect = Effect.NO_SCHEDULE
+    #: When it was made; None: it is written in the fleet file.
+    since: datetime | None = None
+    #: Who made it; ``volary``: a rule about the cluster's health; empty: the fleet file.
+    by: str = ""
+    #: Why, in a clause.
+    reason: str = ""
+
+    @property
+    def identity(self) -> tuple[str, Effect]:
+        """What there is one of on a cluster (Kubernetes: key and effect)."""
+        return self.key, self.effect
+
+    def __str__(self) -> str:
+        value = f"={self.value}" if self.value else ""
+        return f"{self.key}{value}:{self.effect.value}"
+
+
+#: Who made a mark that a rule made.
+BY_RULE = "volary"
+
+
+class TolerationOperator(StrEnum):
+    """How a mark's value is compared."""
+
+    EXISTS = "Exists"
+    EQUAL = "Equal"
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """Marks that do not keep an application away."""
+
+    #: Empty, with `EXISTS`: every key.
+    key: str = ""
+    operator: TolerationOperator = TolerationOperator.EQUAL
+    value: str = ""
+    #: None: every effect.
+    effect: Effect | None = None
+    #: How long `NO_EXECUTE` is put up with; None: for ever. It does not matter for `NO_SCHEDULE`.
+    seconds: int | None = None
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Say whether a toleration is about a mark (Kubernetes: ToleratesTaint)."""
+    if toleration.effect is not None and toleration.effect is not taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator is TolerationOperator.EXISTS:
+        return True
+    return bool(toleration.key) and toleration.value == taint.value
+
+
+def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> tuple[Taint, ...]:
+    """Return the marks that no toleration is about, in order: they keep new work away.
+
+    A toleration that is limited in time lets work come like any other (Kubernetes: a pod
+    that tolerates `NoExecute` for some seconds may be scheduled).
+    """
+    known = tuple(tolerations)
+    return tuple(taint for taint in taints if not any(tolerates(one, taint) for one in known))
+
+
+def title(taint: Taint) -> str:
+    """Return a mark with who made it and why: ``volary.dev/cordoned:NoSchedule (ana: 1.36)``."""
+    said = ": ".join(each for each in (taint.by, taint.reason) if each)
+    return f"{taint} ({said})" if said else str(taint)
+
+
+_ACTIONS = {
+    NOT_READY: "not ready",
+    UNREACHABLE: "unreachable",
+    CORDONED: "cordoned",
+    DRAINED: "drained",
+}
+
+
+def explain(marks: Iterable[Taint]) -> str:
+    """Return in a clause why a cluster takes nothing new: ``cordoned by ana: 1.36``.
+
+    A drain is a cordon too; the cordon is not told besides.
+    """
+    found = tuple(marks)
+    drained = any(each.key == DRAINED for each in found)
+    told = (each for each in found if not (drained and each.key == CORDONED))
+    return "; ".join(dict.fromkeys(_clause(each) for each in told))
+
+
+def _clause(taint: Taint) -> str:
+    deed = _ACTIONS.get(taint.key, f"tainted {taint}")
+    by = f" by {taint.by}" if taint.by and taint.by != BY_RULE else ""
+    return f"{deed}{by}: {taint.reason}" if taint.reason else f"{deed}{by}"
+
+
+def merge(*groups: Iterable[Taint]) -> tuple[Taint, ...]:
+    """Return all marks, of each key and effect the first."""
+    found: dict[tuple[str, Effect], Taint] = {}
+    for group in groups:
+        for each in group:
+            found.setdefault(each.identity, each)
+    return tuple(found.values())

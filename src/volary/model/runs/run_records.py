@@ -1,0 +1,166 @@
+"""What is remembered of a run: plain records that the engine makes and the store keeps.
+
+A run is kept in pieces, so that a transition writes only what it changed: its head, a
+record per stage, a record per task. Each piece has columns to ask for and a *document*:
+the engine's own state of that piece as JSON, which the store never looks into. Times are
+aware and in UTC.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from volary.model import json, statuses
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Proof of holding a lease; a write with a number that was overtaken is refused."""
+
+    #: The lease's name.
+    name: str
+    #: Grows by one with every new holder.
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunHead:
+    """The columns of a run."""
+
+    id: str
+    application: str
+    status: statuses.RunStatus
+    #: Why it has this status, one sentence.
+    reason: str
+    commit: str
+    #: Empty: a first deployment.
+    running_commit: str
+    created: datetime
+    started: datetime | None = None
+    #: Set exactly when the run is final.
+    finished: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StageRecord:
+    """One stage of a run, without its tasks."""
+
+    id: str
+    #: Counted from 0; a rollback comes after all others.
+    position: int
+    #: The stage's name as users write it.
+    name: str
+    status: statuses.TaskStatus
+    reason: str
+    started: datetime | None
+    finished: datetime | None
+    document: json.JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """One stage on one cluster."""
+
+    stage: str
+    target: str
+    #: Counted from 0 within the stage, over all its groups.
+    position: int
+    status: statuses.TaskStatus
+    reason: str
+    attempt: int
+    started: datetime | None
+    finished: datetime | None
+    document: json.JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRecord:
+    """Something a runner still has to do; one with the same key replaces it."""
+
+    #: Unique in the run, such as ``start 1-K8S_SYNC us 1`` or ``wake``.
+    key: str
+    document: json.JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class EventRecord:
+    """One event of a run's feed."""
+
+    at: datetime
+    #: The event's name, ``task-finished``.
+    event: str
+    document: json.JsonObject
+    #: Empty when it is not about a stage or a cluster.
+    stage: str = ""
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRecord:
+    """What one person decided about a group that waited."""
+
+    stage: str
+    #: The group's name; may be empty.
+    group: str
+    by: str
+    at: datetime
+    #: False: rejected.
+    approved: bool
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One step of a run: kept whole or not at all."""
+
+    head: RunHead
+    #: Version of the run it follows from; 0: the run is new.
+    expected_version: int
+    at: datetime
+    #: The head's document; None: as before.
+    document: json.JsonObject | None = None
+    #: Only those that are new or changed.
+    stages: tuple[StageRecord, ...] = ()
+    tasks: tuple[TaskRecord, ...] = ()
+    #: What the step was caused by, in order; a task's progress is not worth remembering.
+    events: tuple[json.JsonObject, ...] = ()
+    #: To be done from now on.
+    commands: tuple[CommandRecord, ...] = ()
+    #: Keys of commands that nobody has to carry out any more.
+    settled: tuple[str, ...] = ()
+    #: For readers of the feed, in order; the store numbers them.
+    feed: tuple[EventRecord, ...] = ()
+    approvals: tuple[ApprovalRecord, ...] = ()
+    #: Of a new run only: why it exists (trigger, person, plan, commit's subject).
+    origin: json.JsonObject = field(default_factory=dict)
+
+    @property
+    def version(self) -> int:
+        """The run's version afterwards: each event that is remembered has one of its own."""
+        return self.expected_version + max(1, len(self.events))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTransition:
+    """A transition that is safe now."""
+
+    #: The run's new version, to be expected by the next transition.
+    version: int
+    #: Number of the last event of the run's feed.
+    last_event: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A whole run as it was kept last."""
+
+    head: RunHead
+    version: int
+    last_event: int
+    document: json.JsonObject
+    origin: json.JsonObject
+    #: In order of position.
+    stages: tuple[StageRecord, ...]
+    #: In order of stage and position.
+    tasks: tuple[TaskRecord, ...]
+    #: Outstanding ones, in order of key.
+    commands: tuple[CommandRecord, ...]

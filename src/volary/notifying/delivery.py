@@ -1,0 +1,214 @@
+"""Delivers messages, a queue for each receiver; no run waits for it.
+
+What cannot be delivered is tried again with growing pauses, for about half a day. When too
+much waits for one receiver the oldest goes, counted. What is on its way is saved at most a
+second later, so a process that is killed repeats or forgets what happened in that second.
+Another process that takes over goes on with what was saved.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from volary.model import errors
+from volary.notifying import outbox, senders
+
+_LOG = logging.getLogger(__name__)
+
+#: Places of messages that are remembered, so that they can be edited.
+_MOST_PLACES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is held, and how long is tried."""
+
+    #: Messages that wait for one receiver.
+    waiting: int = 500
+    first_delay: timedelta = timedelta(seconds=1)
+    longest_delay: timedelta = timedelta(minutes=10)
+    tries: int = 80
+    #: Between two edits; Slack takes about one message a second in a channel.
+    pace: timedelta = timedelta(seconds=1)
+    #: Between two saves.
+    save: timedelta = timedelta(seconds=1)
+
+
+@dataclass(slots=True)
+class _ReceiverQueue:
+    """What waits for one receiver."""
+
+    messages: deque[outbox.OutboxMessage] = field(default_factory=deque)
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    #: The first message is being delivered, and may not be replaced.
+    busy: bool = False
+    dropped: int = 0
+
+
+class DeliveryQueue:
+    """Takes messages at once and delivers them while `keep_delivering` runs."""
+
+    def __init__(
+        self,
+        receivers: Mapping[str, senders.Sender],
+        box: outbox.Outbox,
+        limits: Limits | None = None,
+    ) -> None:
+        self._senders = dict(receivers)
+        self._box = box
+        self._limits = limits or Limits()
+        self._lines = {name: _ReceiverQueue() for name in receivers}
+        self._places: dict[str, str] = {}
+        self._changed = asyncio.Event()
+        #: What the outbox holds, as far as is known.
+        self._saved = outbox.Contents()
+
+    @property
+    def dropped(self) -> int:
+        """How many messages were dropped because too many waited."""
+        return sum(line.dropped for line in self._lines.values())
+
+    @property
+    def waiting(self) -> int:
+        """How many messages are not delivered yet."""
+        return sum(len(line.messages) for line in self._lines.values())
+
+    def has_place(self, receiver: str, topic: str) -> bool:
+        """Say whether a message of that topic is there, or on its way."""
+        waits = any(message.topic == topic for message in self._lines[receiver].messages)
+        return waits or _place(receiver, topic) in self._places
+
+    def post(self, message: outbox.OutboxMessage) -> None:
+        """Take a message; returns at once."""
+        line = self._lines.get(message.receiver)
+        if line is None:
+            return  # the settings no longer name it
+        if message.reply or not message.topic or not self._replace(line, message):
+            line.messages.append(message)
+            self._shorten(message.receiver, line)
+        line.woken.set()
+        self._changed.set()
+
+    async def keep_delivering(self) -> None:
+        """Deliver until cancelled; what is left is saved then."""
+        await self._load()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for name in self._lines:
+                    group.create_task(self._serve(name), name=f"notify {name}")
+                group.create_task(self._keep_saving(), name="save notifications")
+        finally:
+            if await self._save():
+                # Whoever delivers next, maybe another process, begins with what is kept.
+                self._forget()
+
+    def _replace(self, line: _ReceiverQueue, message: outbox.OutboxMessage) -> bool:
+        """Put a message in the place of one of its topic that waits; say whether there was one."""
+        for index, each in enumerate(line.messages):
+            if each.topic != message.topic or each.reply or (line.busy and index == 0):
+                continue
+            line.messages[index] = message
+            return True
+        return False
+
+    def _shorten(self, name: str, line: _ReceiverQueue) -> None:
+        while len(line.messages) > self._limits.waiting:
+            del line.messages[1 if line.busy else 0]
+            line.dropped += 1
+            if line.dropped == 1 or line.dropped % 100 == 0:
+                _LOG.warning(
+                    "receiver %s does not keep up: %d notifications were dropped so far",
+                    name,
+                    line.dropped,
+                )
+
+    async def _serve(self, name: str) -> None:
+        line = self._lines[name]
+        while True:
+            line.woken.clear()
+            while line.messages:
+                message, line.busy = line.messages[0], True
+                try:
+                    await self._deliver(name, message)
+                    line.messages.popleft()
+                finally:
+                    line.busy = False
+                self._changed.set()
+                if message.topic:
+                    await asyncio.sleep(self._limits.pace.total_seconds())
+            await line.woken.wait()
+
+    async def _deliver(self, name: str, message: outbox.OutboxMessage) -> None:
+        """Try until it is delivered, or there is no hope."""
+        place = _place(name, message.topic) if message.topic else ""
+        delay = self._limits.first_delay
+        for attempt in range(1, self._limits.tries + 1):
+            try:
+                found = await self._senders[name].send(message, self._places.get(place, ""))
+            except errors.TemporaryError as error:
+                if attempt == 1:
+                    _LOG.warning("receiver %s takes nothing now: %s; trying again", name, error)
+                await asyncio.sleep((error.delay or delay).total_seconds())
+                delay = min(delay * 2, self._limits.longest_delay)
+                continue
+            except errors.PermanentError as error:
+                _LOG.warning("receiver %s did not get a notification: %s", name, error)
+                return
+            if attempt > 1:
+                _LOG.info("receiver %s takes notifications again", name)
+            self._remember(place, found)
+            return
+        _LOG.warning("receiver %s did not get a notification in time", name)
+
+    def _remember(self, place: str, found: str) -> None:
+        if place and found:
+            self._places[place] = found
+            while len(self._places) > _MOST_PLACES:
+                del self._places[next(iter(self._places))]
+
+    async def _load(self) -> None:
+        try:
+            kept = await self._box.load()
+        except errors.TemporaryError as error:
+            _LOG.warning("undelivered notifications cannot be read: %s", error)
+            return
+        self._saved = kept
+        self._places = {**kept.places, **self._places}
+        waiting = {message.id for line in self._lines.values() for message in line.messages}
+        for message in reversed(kept.messages):
+            line = self._lines.get(message.receiver)
+            if line is not None and message.id not in waiting:
+                line.messages.appendleft(message)
+
+    async def _keep_saving(self) -> None:
+        while True:
+            await self._changed.wait()
+            await asyncio.sleep(self._limits.save.total_seconds())
+            await self._save()
+
+    async def _save(self) -> bool:
+        """Keep what waits; say whether that was possible."""
+        self._changed.clear()
+        messages = tuple(message for line in self._lines.values() for message in line.messages)
+        contents = outbox.Contents(messages, dict(self._places))
+        if contents == self._saved:
+            return True
+        try:
+            await self._box.save(contents)
+        except errors.VolaryError as error:
+            _LOG.warning("undelivered notifications cannot be saved: %s", error)
+            return False
+        self._saved = contents
+        return True
+
+    def _forget(self) -> None:
+        for line in self._lines.values():
+            line.messages.clear()
+        self._places.clear()
+
+
+def _place(receiver: str, topic: str) -> str:
+    return f"{receiver}\n{topic}"

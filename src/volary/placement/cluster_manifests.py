@@ -1,0 +1,331 @@
+"""What a cluster gets of an application: its share of the replicas, then its overrides.
+
+Source of the rules: Karmada's overriders. Overrides come after the replicas, so one of
+``/spec/replicas`` has the last word. Rules are applied in the order in which they are
+written, and within a rule images first, then commands, arguments, labels, annotations, fields and
+patches. Texts may hold ``${cluster.name}``, ``${cluster.region}``, ``${cluster.provider}`` and
+``${cluster.labels.KEY}``.
+"""
+
+import json as text_json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import assert_never, cast
+
+import yaml as plain_yaml
+
+from volary.config.fleet import cluster_properties
+from volary.config.text import yaml
+from volary.manifests import objects
+from volary.manifests.workloads import images, workloads
+from volary.model import errors, json
+from volary.model.fleet import fleets, selectors
+from volary.model.objects import manifest
+from volary.model.placement import overrides
+from volary.placement import json_pointers
+from volary.placement.replicas import assignment, shares
+
+#: Kinds whose images are changed where no path is given (Karmada: imageOverrider).
+_IMAGES = frozenset({"Pod", "ReplicaSet", "Deployment", "DaemonSet", "StatefulSet", "Job"})
+_ORDER: tuple[type[overrides.Override], ...] = (
+    overrides.ImageOverride,
+    overrides.ArgumentsOverride,
+    overrides.EnvOverride,
+    overrides.MetadataOverride,
+    overrides.FieldOverride,
+    overrides.PatchOverride,
+)
+
+
+def apply(
+    manifests: Sequence[manifest.Manifest],
+    wanted: overrides.Differences,
+    cluster: fleets.Cluster,
+    targets: Sequence[fleets.Cluster],
+    uid: str = "",
+    assigned: assignment.Assignment | None = None,
+) -> list[manifest.Manifest]:
+    """Return the manifests as `cluster`, one of `targets`, gets them.
+
+    Args:
+        manifests: What was rendered for the cluster.
+        wanted: What the application has different on its clusters.
+        cluster: The cluster.
+        targets: All clusters of the application: what replicas are divided over.
+        uid: Decides ties of the division, see `division.webster`.
+        assigned: Who gets how many replicas, as decided before; None: static weights decide here.
+
+    Raises:
+        UserError: A patch does not fit; with the manifest's place. Or free capacity has a say in
+            the division, and nothing was decided.
+    """
+    if wanted == overrides.Differences():
+        return list(manifests)
+    found = []
+    divided = shares.apply(manifests, wanted.replicas, cluster, targets, assigned=assigned, uid=uid)
+    for item in divided:
+        changed = item
+        for rule in wanted.rules:
+            if selectors.matches(rule.targets, cluster) and _selects(rule.resources, changed):
+                changed = _overridden(changed, rule.overrides, cluster)
+        found.append(changed)
+    return found
+
+
+def _selects(resources: Sequence[overrides.ObjectSelector], item: manifest.Manifest) -> bool:
+    return not resources or any(_matches(resource, item) for resource in resources)
+
+
+def _matches(wanted: overrides.ObjectSelector, item: manifest.Manifest) -> bool:
+    same = (
+        wanted.api_version in ("", item.api_version)
+        and wanted.kind in ("", item.kind)
+        and wanted.name in ("", item.name)
+        and wanted.namespace in ("", item.namespace)
+    )
+    return same and _labelled(wanted, item.labels)
+
+
+def _labelled(wanted: overrides.ObjectSelector, labels: Mapping[str, str]) -> bool:
+    return wanted.match_labels.items() <= labels.items() and all(
+        selectors.is_met(expression, {labels[expression.key]} if expression.key in labels else None)
+        for expression in wanted.expressions
+    )
+
+
+def _overridden(
+    item: manifest.Manifest, changes: Sequence[overrides.Override], cluster: fleets.Cluster
+) -> manifest.Manifest:
+    ordered = [change for kind in _ORDER for change in changes if isinstance(change, kind)]
+    body = item.body
+    try:
+        for each in ordered:
+            body = _changed(replace(item, body=body), each, lambda text: fill(text, cluster))
+    except errors.UserError as error:
+        raise errors.user_error(
+            f"the override for {cluster.name} does not fit {item.key.title}: "
+            f"{error.problems[0].message}",
+            hint=error.problems[0].hint,
+            where=item.origin,
+        ) from error
+    return item.with_body(body)
+
+
+_Fill = Callable[[str], str]
+
+
+def fill(text: str, cluster: fleets.Cluster) -> str:
+    """Return a text with what it says of the cluster filled in.
+
+    Raises:
+        UserError: The cluster has no such property.
+    """
+    if not cluster_properties.PATTERN.search(text):
+        return text
+    if wrong := cluster_properties.absent(text, cluster):
+        raise errors.user_error(
+            f"cluster {cluster.name} has no {wrong[0]}", hint=f"known: {cluster_properties.KNOWN}"
+        )
+    known = cluster_properties.of(cluster)
+    return cluster_properties.PATTERN.sub(lambda found: known[found[1]], text)
+
+
+def _changed(item: manifest.Manifest, change: overrides.Override, filled: _Fill) -> json.JsonObject:
+    match change:
+        case overrides.ImageOverride():
+            return _images(item, change, filled)
+        case overrides.ArgumentsOverride():
+            return _arguments(item, change, filled)
+        case overrides.EnvOverride():
+            return _environment(item, change, filled)
+        case overrides.MetadataOverride():
+            return _metadata(item, change, filled)
+        case overrides.FieldOverride():
+            return _field(item, change, filled)
+        case overrides.PatchOverride():
+            return cast(
+                "json.JsonObject", json_pointers.patch(item.body, _with_value(change, filled))
+            )
+        case _:
+            assert_never(change)
+
+
+def _with_value(change: overrides.PatchOverride, filled: _Fill) -> overrides.PatchOverride:
+    return replace(change, value=_filled(change.value, filled))
+
+
+def _filled(value: object, filled: _Fill) -> object:
+    if isinstance(value, str):
+        return filled(value)
+    if isinstance(value, list):
+        return [_filled(each, filled) for each in value]
+    if isinstance(value, dict):
+        return {key: _filled(each, filled) for key, each in value.items()}
+    return value
+
+
+def _images(
+    item: manifest.Manifest, change: overrides.ImageOverride, filled: _Fill
+) -> json.JsonObject:
+    if change.path:
+        written = json_pointers.read(item.body, change.path)
+        if not isinstance(written, str):
+            raise errors.user_error(f"{change.path} is no image")
+        patched = overrides.PatchOverride(
+            change.path, overrides.Operator.REPLACE, image(written, change, filled)
+        )
+        return cast("json.JsonObject", json_pointers.patch(item.body, patched))
+    if item.kind not in _IMAGES:
+        return item.body
+
+    def one(container: json.JsonObject) -> json.JsonObject:
+        written = objects.text(container, "image")
+        return {**container, "image": image(written, change, filled)} if written else container
+
+    return _containers(item, one)
+
+
+def image(written: str, change: overrides.ImageOverride, filled: _Fill = str) -> str:
+    """Return an image's reference with one of its components changed.
+
+    ``add`` appends to the component, ``remove`` clears it, ``replace`` sets it. A tag that is
+    set takes the place of a digest, and a digest that of a tag (Karmada: imageOverrider).
+    """
+    parsed = images.parse(written)
+    value = filled(change.value)
+    match change.component:
+        case overrides.Component.REGISTRY:
+            parsed = replace(parsed, registry=_combined(parsed.registry, change.operator, value))
+        case overrides.Component.REPOSITORY:
+            repository = _combined(parsed.repository, change.operator, value)
+            parsed = replace(parsed, repository=repository)
+        case overrides.Component.TAG:
+            version = _combined(parsed.digest or parsed.tag, change.operator, value)
+            is_digest = ":" in version
+            parsed = replace(
+                parsed,
+                tag="" if is_digest else version,
+                digest=version if is_digest else "",
+            )
+    host = f"{parsed.registry}/" if parsed.registry else ""
+    tag = f":{parsed.tag}" if parsed.tag else ""
+    digest = f"@{parsed.digest}" if parsed.digest else ""
+    return f"{host}{parsed.repository}{tag}{digest}"
+
+
+def _combined(old: str, operator: overrides.Operator, value: str) -> str:
+    match operator:
+        case overrides.Operator.ADD:
+            return f"{old}{value}"
+        case overrides.Operator.REMOVE:
+            return ""
+        case overrides.Operator.REPLACE:
+            return value
+
+
+def _containers(
+    item: manifest.Manifest, change: Callable[[json.JsonObject], json.JsonObject]
+) -> json.JsonObject:
+    """Return the body with `change` made to each of its containers; init containers stay."""
+    template = workloads.template_path(item.body)
+    path = (*(template or ()), "spec", "containers")
+    found = objects.sequence(item.body, *path)
+    if template is None and item.kind != "Pod":
+        return item.body
+    body = objects.duplicate(item.body)
+    parent = objects.branch(body, *path[:-1])
+    parent["containers"] = [change(each) for each in found]
+    return body
+
+
+def _arguments(
+    item: manifest.Manifest, change: overrides.ArgumentsOverride, filled: _Fill
+) -> json.JsonObject:
+    values = [filled(value) for value in change.values]
+
+    def one(container: json.JsonObject) -> json.JsonObject:
+        if container.get("name") != change.container:
+            return container
+        old = objects.sequence(container, change.which.value)
+        if change.operator is overrides.Operator.ADD:
+            return {**container, change.which.value: [*old, *values]}
+        return {**container, change.which.value: [each for each in old if each not in values]}
+
+    return _containers(item, one)
+
+
+def _environment(
+    item: manifest.Manifest, change: overrides.EnvOverride, filled: _Fill
+) -> json.JsonObject:
+    values = {name: filled(value) for name, value in change.values.items()}
+
+    def one(container: json.JsonObject) -> json.JsonObject:
+        if change.container not in ("", container.get("name")):
+            return container
+        old = list(objects.mappings(container, "env"))
+        known = {str(each.get("name")) for each in old}
+        kept = [each for each in old if each.get("name") not in values]
+        match change.operator:
+            case overrides.Operator.REMOVE:
+                new = kept
+            case overrides.Operator.ADD:
+                new = [*kept, *_variables(values)]
+            case overrides.Operator.REPLACE:
+                present = {name: value for name, value in values.items() if name in known}
+                stays = [each for each in old if each.get("name") not in present]
+                new = [*stays, *_variables(present)]
+            case _:
+                assert_never(change.operator)
+        return {**container, "env": new} if new or "env" in container else container
+
+    return _containers(item, one)
+
+
+def _variables(values: Mapping[str, str]) -> list[json.JsonObject]:
+    return [{"name": name, "value": value} for name, value in values.items()]
+
+
+def _metadata(
+    item: manifest.Manifest, change: overrides.MetadataOverride, filled: _Fill
+) -> json.JsonObject:
+    old = objects.mapping(item.metadata, change.which.value)
+    match change.operator:
+        case overrides.Operator.ADD:
+            new = {**old, **{key: filled(value) for key, value in change.values.items()}}
+        case overrides.Operator.REMOVE:
+            new = {key: value for key, value in old.items() if key not in change.values}
+        case overrides.Operator.REPLACE:
+            present = {key: filled(v) for key, v in change.values.items() if key in old}
+            new = {**old, **present}
+        case _:
+            assert_never(change.operator)
+    return {**item.body, "metadata": {**item.metadata, change.which.value: new}}
+
+
+def _field(
+    item: manifest.Manifest, change: overrides.FieldOverride, filled: _Fill
+) -> json.JsonObject:
+    written = json_pointers.read(item.body, change.path)
+    if not isinstance(written, str):
+        raise errors.user_error(f"{change.path} is no text that could hold a document")
+    document = _parsed(written, change)
+    for patch in change.patches:
+        document = json_pointers.patch(document, _with_value(patch, filled))
+    if change.document is overrides.Document.JSON:
+        text = text_json.dumps(document, ensure_ascii=False)
+    else:
+        text = plain_yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+    patched = overrides.PatchOverride(change.path, overrides.Operator.REPLACE, text)
+    return cast("json.JsonObject", json_pointers.patch(item.body, patched))
+
+
+def _parsed(written: str, change: overrides.FieldOverride) -> object:
+    if change.document is overrides.Document.JSON:
+        try:
+            return text_json.loads(written)
+        except ValueError as error:
+            raise errors.user_error(f"{change.path} holds no JSON: {error}") from error
+    documents = yaml.load_all(written, change.path)
+    if len(documents) != 1:
+        raise errors.user_error(f"{change.path} holds {len(documents)} documents, not one")
+    return documents[0].value

@@ -1,0 +1,410 @@
+"""Whether an application leaves a cluster, on which evidence, and where it goes. Pure.
+
+The evidence that is needed (docs/explanation/failover.md says why):
+
+- a person drained the cluster: enough for what is divided; nothing else moves;
+- a mark with ``NoExecute`` outlasted what the application puts up with, and a person made it,
+  or a rule made it and the witness found that users are not served there. A rule alone is our
+  own lost connection, and moves nothing;
+- the application was ill without a break on a cluster that answers, and is well elsewhere.
+
+Each of them besides: the fleet looks well enough (`losses`), the rate allows it, and there is
+somewhere to go. A person's drain does not wait for the rate, but for a fleet that can be seen.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from volary.config.crosscheck import eligibility
+from volary.model import applications, statuses
+from volary.model.fleet import cluster_health, fleets, taints
+from volary.model.placement import failover_rules, overrides
+from volary.placement.failover import eviction_limits, observed_durations, spread
+
+#: How long a witness has to find nobody served, where the application does not put up with less.
+PROBE_CONFIRMED = timedelta(seconds=30)
+_READY = cluster_health.ClusterState.READY
+
+
+class Cause(StrEnum):
+    """Why an application leaves a cluster."""
+
+    CLUSTER = "cluster"
+    APPLICATION = "application"
+    DRAIN = "drain"
+    REBALANCE = "rebalance"
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """An application on its way off a cluster (Karmada: a graceful eviction task)."""
+
+    cluster: str
+    cause: Cause
+    #: The evidence, one sentence.
+    reason: str
+    since: datetime
+    purge: failover_rules.Purge = failover_rules.Purge.GRACEFULLY
+    #: How long a healthy replacement is waited for; None: as long as it takes.
+    grace: timedelta | None = None
+    #: Where its replicas go: clusters that are new, or grow.
+    replacements: tuple[str, ...] = ()
+    #: The replacements were seen healthy.
+    replaced: bool = False
+    #: The old copy is gone.
+    removed: bool = False
+    #: Clusters it was on before.
+    before: tuple[str, ...] = ()
+    #: It could not be reached at some time since: nothing goes without a healthy replacement.
+    lost: bool = False
+    #: For how long the replacements are waited for.
+    waited: observed_durations.ObservedDuration | None = None
+    #: When it was tried last, and how often.
+    tried: datetime | None = None
+    attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementState:
+    """What is remembered of where an application is; kept with it."""
+
+    #: Clusters it is on; empty: it was never decided.
+    chosen: tuple[str, ...] = ()
+    #: Clusters it will be on once the run under way has succeeded.
+    coming: tuple[str, ...] = ()
+    #: Clusters that it left, with the reason: they are not chosen again until a rebalance.
+    away: Mapping[str, str] = field(default_factory=dict)
+    leaving: tuple[Eviction, ...] = ()
+    #: By what goes on, such as ``eu/volary.dev/unreachable``.
+    timers: Mapping[str, observed_durations.ObservedDuration] = field(default_factory=dict)
+    #: Why nothing moves although there is a reason, by cluster, one sentence each.
+    waiting: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Everything that is looked at, of one moment."""
+
+    application: applications.Application
+    #: The clusters its selector takes, in the order of the fleet, with all their marks.
+    targets: Sequence[fleets.Cluster]
+    #: Every cluster of the fleet.
+    known: Mapping[str, cluster_health.ClusterHealth]
+    placement: PlacementState
+    now: datetime
+    rules: cluster_health.HealthRules = field(default_factory=cluster_health.HealthRules)
+    #: What the witness said of the clusters it was asked about; None: it did not answer.
+    served: Mapping[str, bool | None] = field(default_factory=dict)
+    #: How the application is, of the clusters where that could be seen.
+    health: Mapping[str, statuses.HealthStatus] = field(default_factory=dict)
+    #: Why the witness was not asked about a cluster, in a clause; such a one is not in `served`.
+    unasked: Mapping[str, str] = field(default_factory=dict)
+    #: False: replicas are to be divided, but nothing is (autoscalers scale all of it).
+    has_shares: bool = True
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether the clusters share the replicas, so that others can have those of one."""
+        divided = overrides.Division.DIVIDED
+        return self.has_shares and self.application.differences.replicas.division is divided
+
+    def is_well(self, name: str) -> bool:
+        """Say whether a cluster answers, seen just now."""
+        found = self.known.get(name)
+        if found is None or found.state is not _READY:
+            return False
+        return eviction_limits.is_fresh(found, self.now, self.rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What happens to one application now."""
+
+    #: Who leaves, beginning now.
+    leaving: tuple[Eviction, ...]
+    #: The clusters it is on afterwards.
+    chosen: tuple[str, ...]
+    timers: Mapping[str, observed_durations.ObservedDuration]
+    #: By cluster: why nothing moves although there is a reason.
+    waiting: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionReason:
+    """A reason to leave a cluster: one that counts, or one that still lacks something."""
+
+    cluster: str
+    cause: Cause
+    evidence: str
+    behaviour: failover_rules.Behaviour | None = None
+    #: What is missing; empty: nothing.
+    lacks: str = ""
+
+
+def decide(situation: Situation, allowance: eviction_limits.Allowance) -> Decision:
+    """Return who leaves now, and what still waits for what."""
+    kept: dict[str, observed_durations.ObservedDuration] = {}
+    waiting: dict[str, str] = {}
+    leaving: list[Eviction] = []
+    on_the_way = {each.cluster for each in situation.placement.leaving}
+    chosen = tuple(name for name in situation.placement.chosen if name not in on_the_way)
+    for name in chosen:
+        reason = eviction_reason(situation, name, kept)
+        if reason is None:
+            continue
+        closed = allowance.reason if allowance.is_closed else ""
+        lacks = closed or reason.lacks or _limited(reason, allowance, len(leaving), situation)
+        after = _replacement(situation, chosen, name)
+        if not lacks:
+            lacks = after.failure
+        if lacks:
+            waiting[name] = f"{reason.evidence}; {lacks}"
+            continue
+        leaving.append(replace(_evict(situation, reason, after), before=chosen))
+        chosen = after.chosen
+    return Decision(tuple(leaving), chosen, kept, waiting)
+
+
+def _limited(
+    reason: EvictionReason, allowance: eviction_limits.Allowance, begun: int, situation: Situation
+) -> str:
+    if reason.cause is not Cause.DRAIN and begun >= allowance.moves:
+        return f"it has to wait: {allowance.reason}"
+    behaviour = reason.behaviour
+    directly = behaviour is not None and behaviour.purge is failover_rules.Purge.DIRECTLY
+    if directly and not situation.is_well(reason.cluster):
+        return "purge Directly removes it first, and the cluster does not answer"
+    return ""
+
+
+def eviction_reason(
+    situation: Situation, name: str, kept: dict[str, observed_durations.ObservedDuration]
+) -> EvictionReason | None:
+    """Return why the application may leave a cluster; None: nothing speaks for it.
+
+    Clocks of what goes on are kept in `kept`.
+    """
+    drained = _drained(situation, name)
+    if drained is not None:
+        return drained
+    policy = situation.application.failover
+    if policy is None:
+        return None
+    found: EvictionReason | None = None
+    if policy.cluster is not None:
+        found = _untolerated(situation, name, policy.cluster, policy.witness, kept)
+    if policy.application is not None and (found is None or found.lacks):
+        found = _unhealthy(situation, name, policy.application, kept) or found
+    return found
+
+
+def _drained(situation: Situation, name: str) -> EvictionReason | None:
+    found = situation.known.get(name)
+    mark = found.drain if found else None
+    if mark is None:
+        return None
+    who = f"{name} was drained by {mark.by}" + (f": {mark.reason}" if mark.reason else "")
+    lacks = "" if situation.is_divided else f"{_undivided(situation)}, so nothing moves"
+    return EvictionReason(name, Cause.DRAIN, who, None, lacks)
+
+
+def _undivided(situation: Situation) -> str:
+    if situation.has_shares:
+        return "its replicas are not divided"
+    return "it has nothing that is divided (what autoscalers scale is not)"
+
+
+def _untolerated(
+    situation: Situation,
+    name: str,
+    behaviour: failover_rules.Behaviour,
+    witness: failover_rules.ExternalProbe | None,
+    kept: dict[str, observed_durations.ObservedDuration],
+) -> EvictionReason | None:
+    """Return the mark that is put up with for the shortest time from now on."""
+    cluster = next((target for target in situation.targets if target.name == name), None)
+    reasons: list[tuple[timedelta, EvictionReason]] = []
+    for mark in cluster.taints if cluster else ():
+        limit = _toleration_left(mark, situation.application.tolerations, behaviour)
+        if mark.effect is not taints.Effect.NO_EXECUTE or mark.key == taints.DRAINED:
+            continue
+        clock = _observe(situation, f"{name}/{mark.key}", kept)
+        if limit is None:
+            continue
+        since = (mark.since or clock.since).strftime("%H:%M:%S")
+        evidence = (
+            f"{name} carries {taints.title(mark)} since {since},"
+            f" tolerated for {observed_durations.describe(limit)}"
+        )
+        left = limit - clock.lasted
+        lacks = (
+            f"seen for {observed_durations.describe(clock.lasted)} so far"
+            if left > timedelta()
+            else ""
+        )
+        if mark.by == taints.BY_RULE:
+            second, missing = _confirmed_by_probe(situation, name, witness, limit, kept)
+            evidence, lacks = evidence + second, lacks or missing
+        reasons.append((left, EvictionReason(name, Cause.CLUSTER, evidence, behaviour, lacks)))
+    complete = [reason for reason in reasons if not reason[1].lacks]
+    best = min(complete or reasons, key=lambda each: each[0], default=None)
+    return best[1] if best else None
+
+
+def _toleration_left(
+    mark: taints.Taint,
+    tolerations: Sequence[taints.Toleration],
+    behaviour: failover_rules.Behaviour,
+) -> timedelta | None:
+    """Return how long a mark is put up with; None: for ever (Kubernetes: the taint manager)."""
+    about = [toleration for toleration in tolerations if taints.tolerates(toleration, mark)]
+    if not about:
+        return behaviour.toleration
+    limits = [each.seconds for each in about if each.seconds is not None]
+    return timedelta(seconds=min(limits)) if limits else None
+
+
+def _confirmed_by_probe(
+    situation: Situation,
+    name: str,
+    witness: failover_rules.ExternalProbe | None,
+    limit: timedelta,
+    kept: dict[str, observed_durations.ObservedDuration],
+) -> tuple[str, str]:
+    """Return what the witness adds to the evidence, and what is missing."""
+    if witness is None:
+        missing = "a rule made the mark, and that we lost it is no evidence that its users did"
+        return "", f"{missing}: add a witness, or mark it by hand"
+    if name not in situation.served:
+        why = situation.unasked.get(name)
+        return "", f"the witness is not asked: {why}" if why else "the witness was not asked yet"
+    served = situation.served[name]
+    if served is None:
+        return "", "the witness does not answer, and silence is no evidence"
+    if served:
+        return "", "the witness says that its users are served"
+    clock = _observe(situation, f"{name}/witness", kept)
+    needed = min(limit, PROBE_CONFIRMED)
+    told = observed_durations.describe(clock.lasted)
+    if clock.lasted < needed:
+        return (
+            "",
+            f"the witness has said that nobody is served for {told}"
+            f" of {observed_durations.describe(needed)}",
+        )
+    return f", and the witness has said for {told} that nobody is served there", ""
+
+
+def _unhealthy(
+    situation: Situation,
+    name: str,
+    behaviour: failover_rules.Behaviour,
+    kept: dict[str, observed_durations.ObservedDuration],
+) -> EvictionReason | None:
+    """Return that the application is unhealthy on a cluster that answers."""
+    degraded, healthy = statuses.HealthStatus.DEGRADED, statuses.HealthStatus.HEALTHY
+    if not situation.is_well(name) or situation.health.get(name) is not degraded:
+        return None
+    clock = _observe(situation, f"{name}/ill", kept)
+    evidence = (
+        f"{situation.application.name} is unhealthy on {name}, which answers, since"
+        f" {clock.since:%H:%M:%S}, tolerated for"
+        f" {observed_durations.describe(behaviour.toleration)}"
+    )
+    others = [each for each in situation.placement.chosen if each != name]
+    well = [other for other in others if situation.health.get(other) is healthy]
+    lacks = ""
+    if clock.lasted < behaviour.toleration:
+        lacks = f"seen for {observed_durations.describe(clock.lasted)} so far"
+    elif others and not well:
+        lacks = "it is not well on any other cluster either, so it is not the cluster"
+    elif well:
+        evidence += f", and well on {', '.join(well[:5])}"
+    return EvictionReason(name, Cause.APPLICATION, evidence, behaviour, lacks)
+
+
+def _observe(
+    situation: Situation, key: str, kept: dict[str, observed_durations.ObservedDuration]
+) -> observed_durations.ObservedDuration:
+    before = situation.placement.timers.get(key)
+    kept[key] = observed_durations.observe(before, situation.now, situation.rules.longest_gap)
+    return kept[key]
+
+
+@dataclass(frozen=True, slots=True)
+class _Replacement:
+    """Where an application is once it has left a cluster."""
+
+    chosen: tuple[str, ...]
+    #: Clusters that are new.
+    new: tuple[str, ...] = ()
+    #: Why it cannot leave, in a clause; empty: it can.
+    failure: str = ""
+
+
+def _replacement(situation: Situation, chosen: Sequence[str], name: str) -> _Replacement:
+    remaining = [each for each in chosen if each != name]
+    app = situation.application
+    if not app.spread:
+        return _without_spread(situation, remaining)
+    candidates = list(_candidates(situation, remaining, name))
+    found = spread.choose(candidates, app.spread, remaining)
+    if found.failure:
+        return _Replacement((), failure=f"there is nowhere to go: {found.failure}")
+    new = tuple(name for name in found.names if name not in remaining)
+    if not new and not situation.is_divided:
+        return _Replacement((), failure="there is nowhere to go: no other cluster qualifies")
+    if not any(map(situation.is_well, found.names)):
+        return _Replacement((), failure="there is nowhere to go: no other cluster answers")
+    return _Replacement(found.names, new)
+
+
+def _without_spread(situation: Situation, remaining: Sequence[str]) -> _Replacement:
+    """Return the others, which share what the cluster had."""
+    if not situation.is_divided:
+        failure = "it is on every cluster of its targets with all its replicas: nothing to move"
+        return _Replacement((), failure=failure)
+    if not any(map(situation.is_well, remaining)):
+        return _Replacement((), failure="there is nowhere to go: no other cluster answers")
+    return _Replacement(tuple(remaining))
+
+
+def _candidates(
+    situation: Situation, remaining: Sequence[str], leaving: str
+) -> Iterator[fleets.Cluster]:
+    """Yield where it may be: where it is, and clusters that are well and take new work."""
+    placement = situation.placement
+    gone = {leaving, *placement.away, *(each.cluster for each in placement.leaving)}
+    for each in situation.targets:
+        if each.name in remaining:
+            yield each
+        elif each.name in gone or eligibility.exclusion_reason(situation.application, each):
+            continue
+        elif situation.is_well(each.name):
+            yield each
+
+
+def _evict(situation: Situation, reason: EvictionReason, after: _Replacement) -> Eviction:
+    to = ", ".join(after.new or after.chosen)
+    behaviour = reason.behaviour
+    how = "goes to" if after.new else "is shared by"
+    why_there = _destination_reason(situation, after)
+    return Eviction(
+        reason.cluster,
+        reason.cause,
+        f"{reason.evidence}; what it runs {how} {to}{why_there}",
+        situation.now,
+        failover_rules.Purge.GRACEFULLY if behaviour is None else behaviour.purge,
+        None if behaviour is None else behaviour.grace,
+        after.new or after.chosen,
+        lost=not situation.is_well(reason.cluster),
+    )
+
+
+def _destination_reason(situation: Situation, after: _Replacement) -> str:
+    if not after.new:
+        return ""
+    keys = " and ".join(each.key for each in situation.application.spread)
+    return f", the first that answers and fits the spread by {keys}"

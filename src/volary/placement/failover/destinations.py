@@ -1,0 +1,40 @@
+"""Which of the clusters that qualify an application is on: by spread, and by what has moved.
+
+Without a spread these are all of them, but for those that the application has left. Pure; from
+the fleet alone where nothing is remembered.
+"""
+
+from collections.abc import Sequence
+
+from volary.model import applications
+from volary.model.fleet import fleets
+from volary.placement.failover import decisions, spread
+
+
+def choose(
+    app: applications.Application,
+    qualified: Sequence[fleets.Cluster],
+    placement: decisions.PlacementState,
+) -> spread.Choice:
+    """Return where the application is, and why not on the others.
+
+    Args:
+        app: The application.
+        qualified: The clusters of its targets that take something new, or hold it already.
+        placement: What is remembered of where it is.
+    """
+    gone = {name: f"it moved away: {reason}" for name, reason in placement.away.items()}
+    staying = [each for each in qualified if each.name not in gone]
+    found = spread.choose(staying, app.spread, placement.chosen)
+    names = {each.name for each in qualified}
+    left_out = {name: why for name, why in gone.items() if name in names}
+    return spread.Choice(found.clusters, {**found.left_out, **left_out}, found.failure)
+
+
+def describe_left_out(choice: spread.Choice) -> str:
+    """Return who is left out and why, one sentence with the first five; empty: nobody is."""
+    lines = [f"{name} ({why})" for name, why in list(choice.left_out.items())[:5]]
+    more = len(choice.left_out) - len(lines)
+    if not lines:
+        return ""
+    return f"not deployed to {', '.join(lines)}" + (f" and {more} more" if more else "")

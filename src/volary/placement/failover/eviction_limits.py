@@ -1,0 +1,132 @@
+"""How much of the fleet is unreachable, and how many applications may be moved now. Pure.
+
+Source of the rules: the node lifecycle controller of Kubernetes, which evicts slowly when many
+nodes are unhealthy, and not at all when all are: then it is more likely that the observer is
+cut off.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from volary.model.fleet import cluster_health
+from volary.model.placement import failover_rules
+
+_FAILING = (cluster_health.ClusterState.NOT_READY, cluster_health.ClusterState.UNREACHABLE)
+_MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetAssessment:
+    """The fleet in one moment."""
+
+    #: Clusters that are watched: not suspended, and not gone.
+    total: int
+    #: Those that do not look well.
+    lost: tuple[str, ...]
+    #: Those that this process has not looked at just now.
+    unseen: tuple[str, ...] = ()
+    #: Why this process was no good observer just now; empty: it was.
+    doubt: str = ""
+
+    @property
+    def percent(self) -> int:
+        """The share that looks lost, rounded up."""
+        return self._percent(len(self.lost))
+
+    @property
+    def unsure_percent(self) -> int:
+        """The share that looks lost or was not looked at, rounded up."""
+        return self._percent(len(self.lost) + len(self.unseen))
+
+    def _percent(self, count: int) -> int:
+        return -(-100 * count // self.total) if self.total else 100
+
+    def __str__(self) -> str:
+        named = ", ".join(self.lost[:5]) + (" and more" if len(self.lost) > 5 else "")
+        told = f": {named}" if self.lost else ""
+        return f"{len(self.lost)} of {self.total} clusters look unreachable{told}"
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How many moves may begin now."""
+
+    moves: int
+    #: Why no more than these, in a clause.
+    reason: str
+    #: So little of the fleet can be seen that nothing at all is moved.
+    is_closed: bool = False
+    #: Not empty: so much looks lost that it is us; somebody has to be told.
+    alarm: str = ""
+
+
+def assess(
+    known: Mapping[str, cluster_health.ClusterHealth],
+    now: datetime,
+    rules: cluster_health.HealthRules,
+    doubt: str = "",
+) -> FleetAssessment:
+    """Return how much of the fleet looks lost.
+
+    A look that failed counts at once, long before the cluster counts as lost: when many are
+    lost together, the first of them shall not be moved before the others are noticed.
+    """
+    watched = [
+        each
+        for each in known.values()
+        if each.left is None and each.state is not cluster_health.ClusterState.SUSPENDED
+    ]
+    lost = tuple(each.cluster for each in watched if _is_lost(each))
+    unseen = tuple(
+        each.cluster for each in watched if not _is_lost(each) and not is_fresh(each, now, rules)
+    )
+    return FleetAssessment(len(watched), lost, unseen, doubt)
+
+
+def is_fresh(
+    each: cluster_health.ClusterHealth, now: datetime, rules: cluster_health.HealthRules
+) -> bool:
+    """Say whether a cluster was looked at just now, by this process."""
+    if each.observed is None:
+        return False
+    return timedelta() <= now - each.observed <= rules.longest_gap
+
+
+def _is_lost(each: cluster_health.ClusterHealth) -> bool:
+    pending = each.pending.state if each.pending else None
+    return each.state in _FAILING or pending in _FAILING
+
+
+def allowance(
+    view: FleetAssessment,
+    recent: Iterable[datetime],
+    limits: failover_rules.FailoverLimits,
+    now: datetime,
+) -> Allowance:
+    """Return how many moves may begin now.
+
+    Args:
+        view: The fleet.
+        recent: When moves of all applications began; those in the future count as just now.
+        limits: The rules.
+        now: The time.
+    """
+    if view.doubt:
+        return Allowance(0, f"nothing is moved now: {view.doubt}", is_closed=True)
+    if view.percent >= limits.stop_share:
+        reason = (
+            f"{view}; failover suppressed: at least {limits.stop_share} % unreachable,"
+            " so the controller's own network is suspected"
+        )
+        return Allowance(0, reason, is_closed=True, alarm=reason)
+    if view.unsure_percent >= limits.stop_share:
+        seen = view.total - len(view.lost) - len(view.unseen)
+        reason = f"only {seen} of {view.total} clusters were seen well just now"
+        return Allowance(0, reason, is_closed=True)
+    most, why = limits.per_minute, "in a minute"
+    if view.percent >= limits.slow_share:
+        most = min(most, limits.slow_per_minute)
+        why = f"in a minute while {view}"
+    begun = sum(now - each < _MINUTE for each in recent)
+    return Allowance(max(0, most - begun), f"{begun} of {most} moves {why}")

@@ -1,0 +1,218 @@
+"""What comes next for applications that are on their way off a cluster. Pure.
+
+Replacement first, removal after; nothing is removed on a cluster that does not answer, and on one
+that was lost and came back only in a run that has just seen the replacement healthy.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from volary.model.placement import failover_rules
+from volary.placement.failover import decisions, move_plans, observed_durations
+
+_FIRST_DELAY = timedelta(seconds=30)
+_LONGEST_DELAY = timedelta(minutes=10)
+
+
+class Step(StrEnum):
+    """What a run does for one that leaves."""
+
+    #: Nothing at the moment.
+    WAIT = "wait"
+    #: Its replacements are brought up.
+    PLACE = "place"
+    #: The old copy goes first, then the replacements come.
+    REMOVE_FIRST = "removeFirst"
+    #: The replacements are brought up, or seen healthy once more, and then the old copy goes.
+    REMOVE_LAST = "removeLast"
+
+
+@dataclass(frozen=True, slots=True)
+class NextSteps:
+    """What comes next."""
+
+    leaving: tuple[decisions.Eviction, ...]
+    #: What a run has to do now; None: nothing.
+    shift: move_plans.MovePlan | None
+    #: Why the run is made, one sentence.
+    reason: str
+    #: By cluster: what is waited for.
+    waiting: Mapping[str, str]
+
+
+def next_steps(
+    situation: decisions.Situation,
+    leaving: Sequence[decisions.Eviction],
+    chosen: Sequence[str],
+) -> NextSteps:
+    """Return what comes next for all that leave."""
+    after: list[decisions.Eviction] = []
+    waiting: dict[str, str] = {}
+    steps: list[tuple[Step, decisions.Eviction]] = []
+    for each in leaving:
+        is_well = situation.is_well(each.cluster)
+        now = _observed(situation, each, is_well=is_well)
+        step, why = _step(now, is_well=is_well)
+        targets = _targets(situation, now, chosen)
+        if step is not Step.WAIT and not targets:
+            step, why = Step.WAIT, "no cluster that takes its part answers"
+        if step is not Step.WAIT and not _is_due(now, situation.now):
+            step, why = Step.WAIT, f"it failed {now.attempts} times and is tried again soon"
+        if step is Step.WAIT:
+            waiting[each.cluster] = f"{now.reason}; {why}"
+        else:
+            tries = now.attempts + 1
+            now = replace(now, tried=situation.now, attempts=tries, replacements=targets)
+            steps.append((step, now))
+        after.append(now)
+    if not steps:
+        return NextSteps(tuple(after), None, "", waiting)
+    reason = "; ".join(_describe(step, each) for step, each in steps)
+    return NextSteps(tuple(after), _move_plan(steps), reason, waiting)
+
+
+def paused(leaving: Sequence[decisions.Eviction], why: str) -> NextSteps:
+    """Return that nothing comes next, for a reason that holds for all."""
+    waiting = {each.cluster: f"{each.reason}; {why}" for each in leaving}
+    return NextSteps(tuple(leaving), None, "", waiting)
+
+
+def _observed(
+    situation: decisions.Situation, each: decisions.Eviction, *, is_well: bool
+) -> decisions.Eviction:
+    if each.replaced:
+        return replace(each, lost=each.lost or not is_well)
+    waited = observed_durations.observe(each.waited, situation.now, situation.rules.longest_gap)
+    return replace(each, lost=each.lost or not is_well, waited=waited)
+
+
+def _step(each: decisions.Eviction, *, is_well: bool) -> tuple[Step, str]:
+    if each.removed:
+        return Step.PLACE, ""
+    match each.purge:
+        case failover_rules.Purge.NEVER:
+            if each.replaced:
+                return Step.WAIT, "it was replaced; the old copy stays until a rebalance"
+            return Step.PLACE, ""
+        case failover_rules.Purge.DIRECTLY:
+            if is_well:
+                return Step.REMOVE_FIRST, ""
+            why = "purge Directly removes it first, and the cluster does not answer"
+            return Step.WAIT, why
+        case failover_rules.Purge.GRACEFULLY:
+            return _gracefully(each, is_well=is_well)
+
+
+def _gracefully(each: decisions.Eviction, *, is_well: bool) -> tuple[Step, str]:
+    if is_well:
+        return (Step.REMOVE_FIRST if _is_overdue(each) else Step.REMOVE_LAST), ""
+    if each.replaced:
+        return Step.WAIT, f"it was replaced; {each.cluster} is cleaned up once it answers again"
+    return Step.PLACE, ""
+
+
+def _is_overdue(each: decisions.Eviction) -> bool:
+    """Say whether nobody waits for a healthy replacement any more (Karmada: grace period).
+
+    Of a cluster that was lost the old copy may be all there is: it is never given up for that.
+    """
+    if each.grace is None or each.lost or each.replaced or each.waited is None:
+        return False
+    return each.attempts > 0 and each.waited.lasted >= each.grace
+
+
+def _is_due(each: decisions.Eviction, now: datetime) -> bool:
+    """Say whether it may be tried again; a clock that was set back does not hold it up."""
+    if each.tried is None or not each.attempts:
+        return True
+    doublings = min(each.attempts - 1, 10)
+    passed = now - each.tried
+    return not timedelta() <= passed < min(_FIRST_DELAY * 2**doublings, _LONGEST_DELAY)
+
+
+def _targets(
+    situation: decisions.Situation, each: decisions.Eviction, chosen: Sequence[str]
+) -> tuple[str, ...]:
+    """Return who takes its part and answers; all that are left, where those it had are not."""
+    wanted = [name for name in each.replacements if name in chosen] or list(chosen)
+    return tuple(filter(situation.is_well, wanted))
+
+
+def _move_plan(steps: Sequence[tuple[Step, decisions.Eviction]]) -> move_plans.MovePlan:
+    def of(wanted: Step) -> tuple[str, ...]:
+        return tuple(each.cluster for step, each in steps if step is wanted)
+
+    place = dict.fromkeys(name for _, each in steps for name in each.replacements)
+    return move_plans.MovePlan(of(Step.REMOVE_FIRST), tuple(place), (), of(Step.REMOVE_LAST))
+
+
+def _describe(step: Step, each: decisions.Eviction) -> str:
+    if step is Step.REMOVE_LAST and each.replaced:
+        back = f"{each.cluster} answers again" if each.lost else f"{each.cluster} is left"
+        when = f"{each.since:%Y-%m-%d %H:%M:%S}"
+        return f"{back}: what moved away at {when} is removed there"
+    if _is_overdue(each) and step is Step.REMOVE_FIRST:
+        assert each.grace is not None
+        grace = observed_durations.describe(each.grace)
+        return f"no healthy replacement within {grace}: {each.reason}"
+    return each.reason
+
+
+def after_run(
+    leaving: Sequence[decisions.Eviction],
+    placed: frozenset[str],
+    removed: frozenset[str],
+    shift: move_plans.MovePlan,
+) -> tuple[decisions.Eviction, ...]:
+    """Return who is still leaving after a run.
+
+    Args:
+        leaving: Those before.
+        placed: Clusters that the run proved to hold their part.
+        removed: Clusters that the application is gone from.
+        shift: What the run had to do.
+    """
+    is_replaced = bool(shift.place) and set(shift.place) <= placed
+    found = []
+    for each in leaving:
+        concerned = is_replaced and bool(set(each.replacements) & set(shift.place))
+        now = replace(
+            each,
+            replaced=each.replaced or concerned,
+            removed=each.removed or each.cluster in removed,
+        )
+        if now.replaced and now.removed:
+            continue
+        went_well = concerned and (each.cluster not in shift.leaves or now.removed)
+        found.append(replace(now, tried=None, attempts=0) if went_well else now)
+    return tuple(found)
+
+
+def without_pending(situation: decisions.Situation) -> decisions.PlacementState | None:
+    """Return what is remembered once moves that have not begun are taken back; None: they hold.
+
+    For all that is about to leave the reason has gone: the mark was taken away, the cluster is
+    well, the application is not ill any more.
+    """
+    placement = situation.placement
+    waiting = [each for each in placement.leaving if _is_pending(each)]
+    if not waiting or any(
+        not situation.is_well(each.cluster)
+        or decisions.eviction_reason(situation, each.cluster, {}) is not None
+        for each in waiting
+    ):
+        return None
+    names = {each.cluster for each in waiting}
+    return replace(
+        placement,
+        chosen=waiting[0].before or placement.chosen,
+        away={name: why for name, why in placement.away.items() if name not in names},
+        leaving=tuple(each for each in placement.leaving if each.cluster not in names),
+        waiting={name: why for name, why in placement.waiting.items() if name not in names},
+    )
+
+
+def _is_pending(each: decisions.Eviction) -> bool:
+    return each.attempts <= 1 and not each.replaced and not each.removed

@@ -1,0 +1,59 @@
+"""What a run of its own has to do so that an application moves between clusters. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from volary.model.pipeline import pipelines
+
+#: How long a cluster may take to bring up, or to lose, its part.
+TIMEOUT = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class MovePlan:
+    """Clusters in the order in which they are changed; a cluster may be in none."""
+
+    #: They lose it first: nothing is to run twice, or nobody waits for a replacement any more.
+    first: tuple[str, ...] = ()
+    #: They get more, at the release that each of them runs.
+    place: tuple[str, ...] = ()
+    #: They keep a part of what they had.
+    reduce: tuple[str, ...] = ()
+    #: They lose it once all others are healthy.
+    last: tuple[str, ...] = ()
+    #: What is divided is divided anew, not only what is missing.
+    fresh: bool = False
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """All of them, each once."""
+        return tuple(dict.fromkeys((*self.first, *self.place, *self.reduce, *self.last)))
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        """Those that lose the application."""
+        return (*self.first, *self.last)
+
+
+def stages(shift: MovePlan) -> tuple[pipelines.Stage, ...]:
+    """Return the stages of the run, each limited to its clusters."""
+    sync, remove = pipelines.StageName.PLACEMENT_SYNC, pipelines.StageName.PLACEMENT_REMOVE
+    wanted: Sequence[tuple[pipelines.StageName, tuple[str, ...], str]] = (
+        (remove, shift.first, "Remove the application first from clusters that it leaves"),
+        (sync, shift.place, "Bring clusters what moves there, at the release they run"),
+        (sync, shift.reduce, "Reduce what clusters had more of"),
+        (remove, shift.last, "Remove the application from clusters that it leaves"),
+    )
+    given = [each for each in wanted if each[1]]
+    return tuple(
+        pipelines.Stage(
+            name,
+            pipelines.PlacementOptions(),
+            index=place,
+            description=text,
+            timeout=TIMEOUT,
+            targets=clusters,
+        )
+        for place, (name, clusters, text) in enumerate(given)
+    )

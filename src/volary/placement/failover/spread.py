@@ -1,0 +1,353 @@
+"""Chooses clusters by spread constraints. Pure, and the same for the same fleet.
+
+Source of the rules: Karmada, SelectClusters. Clusters are ranked by whether the application is
+there already, then by room, then by name. By `cluster` alone the first of them are taken. With
+groups (Karmada: regions; here zones, providers and labels as well) those groups are chosen that
+weigh most together, then the first cluster of each, then the others in their rank.
+
+Unlike Karmada, which may leave a group when another one grows, clusters that were chosen stay
+chosen while they qualify and the constraints allow it: what is missing is added to them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from volary.model.fleet import fleets, selectors
+from volary.model.placement import spread_constraints
+
+#: What a cluster scores that the application is on already (Karmada: ClusterLocality).
+_SCORE_OF_CURRENT = 100
+#: How much a unit of room weighs against the score (Karmada: weightUnit).
+_UNIT = 1000
+#: More groups than this are not combined in every way, but taken in the order of their weight.
+_MOST_GROUPS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaCapacity:
+    """How many replicas there are to place, and how many each cluster could take."""
+
+    replicas: int
+    #: Of each cluster, with what it runs already; one that is missing takes all of them.
+    available: Mapping[str, int] = field(default_factory=dict)
+    #: Whether clusters share the replicas, so that each need not have room for all.
+    is_divided: bool = False
+
+    def of(self, name: str) -> int:
+        """Return what a cluster could take."""
+        return self.available.get(name, self.replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The clusters that were chosen, and why others were not."""
+
+    #: In the order of the candidates.
+    clusters: tuple[fleets.Cluster, ...]
+    #: Why each of the other candidates is left out, in a clause.
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    #: Why the constraints cannot be met, in a clause; empty: they are.
+    failure: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the chosen clusters."""
+        return tuple(cluster.name for cluster in self.clusters)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Clusters of one value, the best first."""
+
+    name: str
+    members: tuple[str, ...]
+    weight: int
+
+
+def choose(
+    candidates: Sequence[fleets.Cluster],
+    constraints: Sequence[spread_constraints.Constraint],
+    held: Iterable[str] = (),
+    room: ReplicaCapacity | None = None,
+) -> Choice:
+    """Choose among clusters that qualify.
+
+    Args:
+        candidates: In the order of the fleet.
+        constraints: At most one by cluster and one by something else; none: all are chosen.
+        held: Where the application is already.
+        room: What the clusters could take; None: every one could take everything.
+    """
+    if not constraints:
+        return Choice(tuple(candidates))
+    ours = set(held)
+    clusters, groups = _split(constraints)
+    left_out: dict[str, str] = {}
+    able = list(_eligible(candidates, groups, left_out))
+    ranked = _ranked(able, ours, room)
+    if groups is None:
+        chosen, failure = _by_cluster(ranked, clusters, room)
+    else:
+        chosen, failure = _by_group(ranked, clusters, groups, ours, room)
+    if failure:
+        return Choice((), {candidate.name: failure for candidate in candidates} | left_out, failure)
+    for each in able:
+        if each.name not in chosen:
+            left_out[each.name] = _why_not(each, chosen, able, clusters, groups)
+    return Choice(
+        tuple(candidate for candidate in candidates if candidate.name in chosen), left_out
+    )
+
+
+def group_of(cluster: fleets.Cluster, constraint: spread_constraints.Constraint) -> str:
+    """Return the group a cluster counts to; empty: it has none.
+
+    One with several zones is in a group of its own with all that have the same.
+    """
+    if constraint.label:
+        return cluster.labels.get(constraint.label, "")
+    if constraint.field is spread_constraints.Field.CLUSTER:
+        return cluster.name
+    return "+".join(sorted(selectors.field_values(cluster, constraint.field.value)))
+
+
+def _split(
+    constraints: Sequence[spread_constraints.Constraint],
+) -> tuple[spread_constraints.Constraint, spread_constraints.Constraint | None]:
+    """Return the constraint by cluster, and the one by groups."""
+    by_cluster = [constraint for constraint in constraints if constraint.is_of_clusters]
+    by_group = [constraint for constraint in constraints if not constraint.is_of_clusters]
+    return (
+        by_cluster[0] if by_cluster else spread_constraints.Constraint(),
+        by_group[0] if by_group else None,
+    )
+
+
+def _eligible(
+    candidates: Sequence[fleets.Cluster],
+    groups: spread_constraints.Constraint | None,
+    left_out: dict[str, str],
+) -> Iterator[fleets.Cluster]:
+    """Yield those that have a value to be counted by (Karmada: the SpreadConstraint filter)."""
+    for each in candidates:
+        if groups is None or group_of(each, groups):
+            yield each
+        else:
+            left_out[each.name] = f"it has no {groups.key}, by which the application is spread"
+
+
+def _ranked(
+    clusters: Sequence[fleets.Cluster], held: set[str], room: ReplicaCapacity | None
+) -> list[fleets.Cluster]:
+    def rank(each: fleets.Cluster) -> tuple[int, int, str]:
+        return -_score(each.name, held), -(room.of(each.name) if room else 0), each.name
+
+    return sorted(clusters, key=rank)
+
+
+def _score(name: str, held: set[str]) -> int:
+    return _SCORE_OF_CURRENT if name in held else 0
+
+
+def _by_cluster(
+    ranked: Sequence[fleets.Cluster],
+    limit: spread_constraints.Constraint,
+    room: ReplicaCapacity | None,
+) -> tuple[set[str], str]:
+    names = [each.name for each in ranked]
+    if len(names) < limit.least:
+        return set(), _too_few(limit, names)
+    count = min(len(names), limit.most or len(names))
+    return _with_capacity(names[:count], names[count:], room)
+
+
+def _with_capacity(
+    taken: list[str], rest: list[str], room: ReplicaCapacity | None
+) -> tuple[set[str], str]:
+    """Exchange the last ones for those with more room, until all replicas have a place."""
+    if room is None or not room.is_divided:
+        return set(taken), ""
+    place = len(taken) - 1
+    while sum(map(room.of, taken)) < room.replicas and place >= 0:
+        best = max(range(len(rest)), key=lambda i: (room.of(rest[i]), -i), default=None)
+        if best is not None and room.of(rest[best]) > room.of(taken[place]):
+            taken[place], rest[best] = rest[best], taken[place]
+        place -= 1
+    found = sum(map(room.of, taken))
+    if found < room.replicas:
+        return set(), f"there is room for {found} of {room.replicas} replicas"
+    return set(taken), ""
+
+
+def _too_few(limit: spread_constraints.Constraint, found: Sequence[str]) -> str:
+    told = f": {', '.join(found)}" if found else ""
+    verb = "qualifies" if len(found) == 1 else "qualify"
+    return f"at least {limit.least} by {limit.key} are needed, {len(found)} {verb}{told}"
+
+
+def _by_group(
+    ranked: Sequence[fleets.Cluster],
+    clusters: spread_constraints.Constraint,
+    groups: spread_constraints.Constraint,
+    held: set[str],
+    room: ReplicaCapacity | None,
+) -> tuple[set[str], str]:
+    by_name: dict[str, list[str]] = {}
+    for each in ranked:
+        by_name.setdefault(group_of(each, groups), []).append(each.name)
+    if len(by_name) < groups.least:
+        return set(), _too_few(groups, sorted(by_name))
+    need = max(clusters.least, groups.least)
+    known = [
+        _Group(name, tuple(members), _weight(members, held, room, groups.least, need))
+        for name, members in by_name.items()
+    ]
+    chosen = _stable(known, clusters, groups, held)
+    if chosen is None:
+        many = min(groups.most or len(known), len(known))
+        who = (
+            f"no group by {groups.key} has"
+            if many == 1
+            else f"no {many} groups by {groups.key} have"
+        )
+        return set(), f"{who} {clusters.least} clusters"
+    first = [each.members[0] for each in chosen]
+    rest = [name for each in chosen for name in each.members[1:]]
+    order = {each.name: place for place, each in enumerate(ranked)}
+    rest.sort(key=order.__getitem__)
+    if clusters.most and len(first) > clusters.most:
+        return set(), (
+            f"at most {clusters.most} clusters are allowed, and {len(first)} by {groups.key} needed"
+        )
+    more = len(rest) if not clusters.most else clusters.most - len(first)
+    return {*first, *rest[:more]}, ""
+
+
+def _stable(
+    known: Sequence[_Group],
+    clusters: spread_constraints.Constraint,
+    groups: spread_constraints.Constraint,
+    held: set[str],
+) -> list[_Group] | None:
+    """Return the groups: those the application is in, and what has to come to them."""
+    most = groups.most or len(known)
+    if clusters.most:
+        most = min(most, clusters.most)
+    ours = sorted(
+        (each for each in known if held.intersection(each.members)),
+        key=lambda each: (-len(held.intersection(each.members)), -each.weight, each.name),
+    )[:most]
+    names = {our.name for our in ours}
+    others = [each for each in known if each.name not in names]
+    found = select_groups(
+        [(other.name, len(other.members), other.weight) for other in others],
+        max(groups.least - len(ours), 0),
+        most - len(ours),
+        clusters.least - sum(len(our.members) for our in ours),
+    )
+    if found is None:
+        return None
+    by_name = {each.name: each for each in known}
+    return [*ours, *(by_name[name] for name in found)]
+
+
+def _weight(
+    members: Sequence[str], held: set[str], room: ReplicaCapacity | None, least: int, need: int
+) -> int:
+    """Return how good a group is (Karmada: calcGroupScore)."""
+    scores = [_score(member, held) for member in members]
+    if room is None or not room.is_divided:
+        fit = [
+            score
+            for each, score in zip(members, scores, strict=True)
+            if room is None or room.of(each) >= room.replicas
+        ]
+        return len(fit) * _UNIT + sum(fit) // len(fit) if fit else 0
+    target = -(-room.replicas // least)
+    found = total = count = 0
+    for each, score in zip(members, scores, strict=True):
+        found, total, count = found + room.of(each), total + score, count + 1
+        if count >= need and found >= target:
+            break
+    if found < target:
+        return found * _UNIT + total // len(members)
+    return target * _UNIT + total // count
+
+
+def select_groups(
+    groups: Sequence[tuple[str, int, int]], least: int, most: int, target: int
+) -> list[str] | None:
+    """Return which groups weigh most together (Karmada: selectGroups); None: none do.
+
+    Args:
+        groups: Name, number of clusters and weight of each.
+        least: How many groups at least.
+        most: How many at most.
+        target: How many clusters they have to have together.
+    """
+    if least <= 0 and target <= 0:
+        return []
+    ordered = sorted(groups, key=lambda each: (each[1], -each[2], each[0]))
+    if len(ordered) > _MOST_GROUPS:
+        return _greedy(ordered, least, most, target)
+    paths: list[tuple[int, int, int, list[str]]] = []
+    root: list[tuple[str, int, int]] = []
+
+    def search(found: int, begin: int) -> None:
+        if found >= target and least <= len(root) <= most:
+            names = [each[0] for each in sorted(root, key=lambda each: (-each[2], each[0]))]
+            weight, value = sum(each[2] for each in root), sum(each[1] for each in root)
+            paths.append((-weight, -value, len(paths), names))
+            return
+        if len(root) >= most:
+            return
+        for place in range(begin, len(ordered)):
+            root.append(ordered[place])
+            search(found + ordered[place][1], place + 1)
+            root.pop()
+
+    search(0, 0)
+    if not paths:
+        return None
+    best = min(paths)[3]
+    # A shorter one that begins as the best does is enough.
+    prefixes = [names for *_, names in paths if names == best[: len(names)]]
+    return min(prefixes, key=len)
+
+
+def _greedy(
+    ordered: Sequence[tuple[str, int, int]], least: int, most: int, target: int
+) -> list[str] | None:
+    """Return the heaviest groups, else the largest: for more than can all be combined."""
+    for rank in (lambda each: (-each[2], -each[1], each[0]), lambda each: (-each[1], each[0])):
+        taken: list[tuple[str, int, int]] = []
+        for each in sorted(ordered, key=rank):
+            if len(taken) >= least and sum(one[1] for one in taken) >= target:
+                break
+            taken.append(each)
+        if least <= len(taken) <= most and sum(each[1] for each in taken) >= target:
+            return [each[0] for each in taken]
+    return None
+
+
+def _why_not(
+    cluster: fleets.Cluster,
+    chosen: set[str],
+    able: Sequence[fleets.Cluster],
+    clusters: spread_constraints.Constraint,
+    groups: spread_constraints.Constraint | None,
+) -> str:
+    if groups is not None:
+        taken = sorted({group_of(each, groups) for each in able if each.name in chosen})
+        mine = group_of(cluster, groups)
+        if mine not in taken:
+            least = f"{groups.least} or more" if not groups.most else f"at most {groups.most}"
+            return (
+                f"{groups.key} {mine} is not needed: {least} by {groups.key}, {_first_names(taken)}"
+            )
+    names = [each.name for each in able if each.name in chosen]
+    return f"at most {clusters.most} by cluster: {_first_names(names)} come first"
+
+
+def _first_names(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (" and more" if len(names) > 5 else "")

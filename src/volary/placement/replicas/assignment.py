@@ -1,0 +1,379 @@
+"""How many pods each cluster gets of each divided workload: decided once, then pinned.
+
+A run is made with one assignment; its stages, a restarted process and a way back read the same
+numbers. Static weights decide anew every time (Karmada does, and it is stable by itself while the
+clusters stay); by free capacity what runs stays, and only the difference is placed.
+
+What cannot be known is never guessed: of a cluster that cannot be read only the number it had
+counts, and it keeps that.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from volary.model import errors, json
+from volary.model.fleet import fleets
+from volary.model.objects import manifest
+from volary.model.placement import overrides
+from volary.placement.replicas import capacity as estimates
+from volary.placement.replicas import divisible_workloads, division
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one cluster gets of one workload."""
+
+    #: Of a Job its parallelism, of an autoscaler the most replicas.
+    replicas: int
+    #: Of a Job that has some.
+    completions: int | None = None
+    #: Of an autoscaler.
+    least: int | None = None
+
+    def __str__(self) -> str:
+        if self.least is not None:
+            return f"{self.least} to {self.replicas}"
+        return str(self.replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadAssignment:
+    """One workload, or one autoscaler, and who gets how much of it."""
+
+    key: manifest.ResourceKey
+    #: By cluster; one that is not here has no say in it.
+    shares: Mapping[str, Share]
+    #: How the numbers came about, one sentence.
+    reason: str = ""
+    #: By cluster: how many more would have fit when it was read.
+    room: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def replicas(self) -> dict[str, int]:
+        """The number of pods by cluster."""
+        return {name: each.replicas for name, each in self.shares.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Who gets how much of everything that is divided."""
+
+    workloads: tuple[WorkloadAssignment, ...] = ()
+    #: When the free capacity of each cluster was read.
+    read_at: Mapping[str, datetime] = field(default_factory=dict)
+    #: Clusters that got nothing new, and why.
+    unavailable: Mapping[str, str] = field(default_factory=dict)
+
+    def find(self, key: manifest.ResourceKey) -> WorkloadAssignment | None:
+        """Return how a workload is divided; None: it is not."""
+        return next((workload for workload in self.workloads if workload.key == key), None)
+
+    def replicas(self, key: manifest.ResourceKey) -> dict[str, int]:
+        """Return the number of pods by cluster; empty: it is not divided."""
+        found = self.find(key)
+        return found.replicas if found else {}
+
+    def taken_over(self, other: "Assignment", clusters: Iterable[str]) -> "Assignment":
+        """Return this one with what another says of some clusters."""
+        names = set(clusters)
+        return replace(self, workloads=tuple(_merged(self, other, names)))
+
+    def moved(self, key: manifest.ResourceKey, earlier: "Assignment") -> dict[str, int]:
+        """Return by how much each cluster's number differs from an earlier assignment's."""
+        now, before = self.replicas(key), earlier.replicas(key)
+        changes = {name: now.get(name, 0) - before.get(name, 0) for name in {**before, **now}}
+        return {name: change for name, change in changes.items() if change}
+
+
+#: Nothing is divided, or nothing is known.
+EMPTY = Assignment()
+
+Capacities = Mapping[str, estimates.ClusterCapacity]
+_NONE_UNAVAILABLE: Mapping[str, str] = {}
+_NO_CAPACITIES: Capacities = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Situation:
+    """What one workload is divided in."""
+
+    policy: overrides.ReplicaDivision
+    clusters: Sequence[fleets.Cluster]
+    previous: Assignment
+    rooms: Capacities
+    unavailable: Mapping[str, str]
+    uid: str
+    fresh: bool
+
+
+def _merged(mine: Assignment, other: Assignment, names: set[str]) -> Iterator[WorkloadAssignment]:
+    for key in dict.fromkeys(each.key for each in (*mine.workloads, *other.workloads)):
+        here, there = mine.find(key), other.find(key)
+        shares = dict(here.shares) if here else {}
+        found = there.shares if there else {}
+        shares = {name: share for name, share in shares.items() if name not in names}
+        shares |= {name: share for name, share in found.items() if name in names}
+        known = here or there
+        if known and shares:
+            yield replace(known, shares=shares)
+
+
+def assign(
+    policy: overrides.ReplicaDivision,
+    workloads: Sequence[divisible_workloads.Workload],
+    clusters: Sequence[fleets.Cluster],
+    previous: Assignment = EMPTY,
+    capacity: Capacities = _NO_CAPACITIES,
+    unavailable: Mapping[str, str] = _NONE_UNAVAILABLE,
+    *,
+    uid: str = "",
+    fresh: bool = False,
+) -> Assignment:
+    """Return who gets how much of each workload, with the reason of each.
+
+    Args:
+        policy: How it is divided.
+        workloads: What is divided, see `dividend.find`.
+        clusters: Those that may get some, in the fleet's order. What was on others is placed anew.
+        previous: What they have.
+        capacity: What was free, by cluster; looked at only by free capacity. Whoever is not here
+            gets no more.
+        unavailable: Clusters that keep what they have, with the reason of each: one that cannot be
+            read or written. By static weights they are divided over like the others.
+        uid: Decides ties, see `division.webster`.
+        fresh: Place everything anew instead of the difference only: `volary rebalance`.
+
+    Raises:
+        UserError: There is not enough room, or a workload cannot be divided like this.
+    """
+    if policy.division is not overrides.Division.DIVIDED:
+        return EMPTY
+    by_capacity = policy.needs_capacity
+    names = {cluster.name for cluster in clusters}
+    silent = {name: why for name, why in unavailable.items() if by_capacity and name in names}
+    situation = _Situation(policy, clusters, previous, capacity, silent, uid, fresh)
+    divided = tuple(_divide(workload, situation) for workload in workloads)
+    read = {name: each.read_at for name, each in capacity.items() if name in names and by_capacity}
+    return Assignment(divided, read, silent)
+
+
+def restored(
+    wanted: Assignment,
+    workloads: Sequence[divisible_workloads.Workload],
+    clusters: Sequence[fleets.Cluster],
+    fixed: Mapping[str, int] | None = None,
+) -> Assignment | None:
+    """Return an earlier assignment as it was, for the way back; None where it does not fit.
+
+    It fits when it divides the very totals that are to be divided, over clusters that are still
+    there, and clusters that nothing can be changed on (`fixed`, by their number of pods in all)
+    have what it gives them.
+    """
+    names = {cluster.name for cluster in clusters}
+    found = [wanted.find(workload.key) for workload in workloads]
+    divided = [each for each in found if each is not None]
+    if len(divided) < len(workloads) or not workloads:
+        return None
+    sums = {name: sum(each.replicas.get(name, 0) for each in divided) for name in fixed or {}}
+    fits = sums == dict(fixed or {}) and all(
+        sum(each.replicas.values()) == workload.total
+        and all(name in names for name, count in each.replicas.items() if count)
+        for each, workload in zip(divided, workloads, strict=True)
+    )
+    if not fits:
+        return None
+    return Assignment(
+        tuple(replace(each, reason=_restored_reason(each), room={}) for each in divided)
+    )
+
+
+def _restored_reason(divided: WorkloadAssignment) -> str:
+    total = sum(divided.replicas.values())
+    return f"{total} as with the release that is gone back to: {_listed(divided.shares)}"
+
+
+def needs_capacity(
+    policy: overrides.ReplicaDivision,
+    workloads: Sequence[divisible_workloads.Workload],
+    clusters: Sequence[fleets.Cluster],
+    previous: Assignment = EMPTY,
+) -> bool:
+    """Say whether the free capacity decides anything: something is to be placed that is not."""
+    if not policy.needs_capacity:
+        return False
+    return any(
+        sum(_current(workload, previous, [one.name for one in clusters]).values()) < workload.total
+        for workload in workloads
+        if workload.is_uniform
+    )
+
+
+def _divide(workload: divisible_workloads.Workload, situation: _Situation) -> WorkloadAssignment:
+    if situation.policy.preference is overrides.Preference.WEIGHTED:
+        found, reason, room = _by_weight(workload, situation)
+    else:
+        found, reason, room = _by_capacity(workload, situation)
+    return WorkloadAssignment(workload.key, found, reason, room)
+
+
+_Decided = tuple[dict[str, Share], str, dict[str, int]]
+
+
+def _by_weight(workload: divisible_workloads.Workload, situation: _Situation) -> _Decided:
+    """Divide what each cluster renders; where they render other numbers, each its own.
+
+    A cluster that is divided over without rendering anything now (it is cordoned, or lost) has its
+    share all the same: that is what it catches up with.
+    """
+    shares: dict[str, Share] = {}
+    silent = workload.amount if workload.is_uniform else None
+    for amount in dict.fromkeys(workload.amounts.values()):
+        numbers = division.by_weights(
+            amount.replicas, situation.policy.weights, situation.clusters, situation.uid
+        )
+        whole = _shares(workload, amount, numbers, situation.uid)
+        shares |= {
+            name: whole[name] for name in whole if workload.amounts.get(name, silent) == amount
+        }
+    how = "by weight" if situation.policy.weights else "evenly"
+    total = f"{workload.total} " if workload.is_uniform else ""
+    return shares, f"{total}{how}: {_listed(shares)}", {}
+
+
+def _by_capacity(workload: divisible_workloads.Workload, situation: _Situation) -> _Decided:
+    if not workload.is_uniform:
+        told = ", ".join(f"{name} {each.replicas}" for name, each in workload.amounts.items())
+        raise errors.user_error(
+            f"{workload.key.title} cannot be divided by free capacity: clusters are to share other"
+            f" numbers of pods ({told})",
+            hint="write the same number for every cluster, or use preference: Weighted",
+            where=workload.origin,
+        )
+    names = [cluster.name for cluster in situation.clusters]
+    held = _current(workload, situation.previous, names)
+    kept = {name: held.get(name, 0) for name in names if name in situation.unavailable}
+    wanted = max(0, workload.total - sum(kept.values()))
+    room = {
+        name: _pods_that_fit(situation.rooms.get(name), workload.pods[name])
+        for name in names
+        if name not in kept and name in workload.pods
+    }
+    prior = {name: count for name, count in held.items() if name in room}
+    numbers = _placed(workload, wanted, room, prior, situation)
+    had = {name: count for name, count in kept.items() if count}
+    whole = _shares(workload, workload.amount, {**had, **numbers}, situation.uid)
+    shares = {name: whole[name] for name in names if name in whole}
+    grows = situation.fresh or sum(prior.values()) < wanted
+    reason = f"{_division_reason(wanted, prior, situation)}: {_listed(shares)}"
+    reasons = [reason, *(f"{name} keeps {count}" for name, count in had.items())]
+    return shares, "; ".join(reasons), room if grows else {}
+
+
+def _pods_that_fit(left: estimates.ClusterCapacity | None, pod: json.JsonObject) -> int:
+    return 0 if left is None else estimates.pods_that_fit(left, pod)
+
+
+def _placed(
+    workload: divisible_workloads.Workload,
+    wanted: int,
+    room: Mapping[str, int],
+    prior: Mapping[str, int],
+    situation: _Situation,
+) -> dict[str, int]:
+    try:
+        found = division.by_capacity(
+            wanted,
+            room,
+            prior,
+            aggregated=situation.policy.preference is overrides.Preference.AGGREGATED,
+            uid=situation.uid,
+            fresh=situation.fresh,
+        )
+    except errors.UserError as error:
+        said = error.problems[0]
+        fits = ", ".join(f"{name} {count}" for name, count in room.items()) or "no cluster is left"
+        silent = "".join(f"; {name}: {why}" for name, why in situation.unavailable.items())
+        raise errors.user_error(
+            f"{workload.key.title}: {said.message} (free: {fits}{silent})",
+            hint=said.hint,
+            where=workload.origin,
+        ) from error
+    return {name: found.get(name, 0) for name in room}
+
+
+def _division_reason(wanted: int, prior: Mapping[str, int], situation: _Situation) -> str:
+    have = sum(prior.values())
+    if situation.fresh:
+        return f"{wanted} anew, {_DIVISION_REASONS[situation.policy.preference]}"
+    if have == wanted:
+        return f"{wanted} as before"
+    if have > wanted:
+        return f"{have - wanted} fewer, by what runs"
+    placed = f"{wanted - have} more" if have else str(wanted)
+    return f"{placed} {_DIVISION_REASONS[situation.policy.preference]}"
+
+
+_DIVISION_REASONS = {
+    overrides.Preference.WEIGHTED: "by weight",
+    overrides.Preference.AVAILABLE: "by free capacity",
+    overrides.Preference.AGGREGATED: "on as few clusters as hold them",
+}
+
+
+def _current(
+    workload: divisible_workloads.Workload, previous: Assignment, names: Sequence[str]
+) -> dict[str, int]:
+    """Return what clusters that are still there have of a workload."""
+    before = previous.replicas(workload.key)
+    return {name: before[name] for name in names if name in before}
+
+
+def _shares(
+    workload: divisible_workloads.Workload,
+    amount: divisible_workloads.Amount,
+    numbers: Mapping[str, int],
+    uid: str,
+) -> dict[str, Share]:
+    """Return the shares with completions and least replicas, divided by the numbers of pods."""
+    least = amount.least
+    if least is not None:
+        numbers = _at_least_one(workload, numbers)
+        lower = division.webster(least, numbers, uid=uid)
+        # What may go down to no pod at all (KEDA) may do so everywhere.
+        floor = min(1, least)
+        return {
+            name: Share(most, least=max(floor, lower.get(name, 0)))
+            for name, most in numbers.items()
+        }
+    if amount.completions is None:
+        return {name: Share(count) for name, count in numbers.items()}
+    divided = division.webster(amount.completions, numbers, uid=uid)
+    return {name: Share(count, divided.get(name, 0)) for name, count in numbers.items()}
+
+
+def _at_least_one(
+    workload: divisible_workloads.Workload, numbers: Mapping[str, int]
+) -> dict[str, int]:
+    """Give every cluster one of an autoscaler's most replicas: it cannot have none.
+
+    Where the division gives none, one is taken from the cluster with most, the first of equals.
+    """
+    found = dict(numbers)
+    if sum(found.values()) < len(found):
+        raise errors.user_error(
+            f"{workload.key.title} cannot be divided: at most {sum(found.values())} replicas are"
+            f" fewer than the {len(found)} clusters, and an autoscaler needs at least one on each",
+            hint="raise the most replicas, or choose fewer clusters",
+            where=workload.origin,
+        )
+    for name in found:
+        if found[name] == 0:
+            richest = max(found, key=lambda each: found[each])
+            found[richest] -= 1
+            found[name] = 1
+    return found
+
+
+def _listed(shares: Mapping[str, Share]) -> str:
+    return ", ".join(f"{name} {each}" for name, each in shares.items()) or "no cluster"

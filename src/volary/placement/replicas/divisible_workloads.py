@@ -1,0 +1,131 @@
+"""What there is to divide: workloads with a number of pods, and autoscalers instead of them. Pure.
+
+Deployments, StatefulSets and Jobs. Of a Job the number of pods is its parallelism, or its
+completions where these are fewer (Karmada: the replicas of a Job).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from volary.manifests import objects
+from volary.manifests.workloads import autoscalers, workloads
+from volary.model import errors, json
+from volary.model.objects import manifest
+from volary.model.placement import overrides
+from volary.placement.replicas import capacity
+
+_JOB = "Job"
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """What is divided of one workload."""
+
+    #: Of an autoscaler the most.
+    replicas: int
+    completions: int | None = None
+    #: Of an autoscaler.
+    least: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One workload, or one autoscaler, as the clusters render it before it is divided."""
+
+    key: manifest.ResourceKey
+    #: By cluster; they are the same but for applications that render otherwise for each.
+    amounts: Mapping[str, Amount]
+    #: The specification of its pods, by cluster.
+    pods: Mapping[str, json.JsonObject] = field(default_factory=dict)
+    origin: errors.Location = errors.NOWHERE
+
+    @property
+    def amount(self) -> Amount:
+        """What the first cluster divides."""
+        return next(iter(self.amounts.values()))
+
+    @property
+    def total(self) -> int:
+        """The number of pods that the first cluster divides."""
+        return self.amount.replicas
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all clusters divide the same."""
+        return len(set(self.amounts.values())) == 1
+
+
+def find(
+    manifests: Mapping[str, Sequence[manifest.Manifest]], policy: overrides.ReplicaDivision
+) -> tuple[Workload, ...]:
+    """Return what is divided of an application, in the order of the manifests.
+
+    Args:
+        manifests: By cluster, before anything is divided or overridden.
+        policy: Whether anything is divided, and what becomes of autoscaled workloads.
+
+    Raises:
+        UserError: The bounds of an autoscaler do not fit each other.
+    """
+    if policy.division is not overrides.Division.DIVIDED:
+        return ()
+    amounts: dict[manifest.ResourceKey, dict[str, Amount]] = {}
+    pods: dict[manifest.ResourceKey, dict[str, json.JsonObject]] = {}
+    origins: dict[manifest.ResourceKey, errors.Location] = {}
+    for cluster, listed in manifests.items():
+        for item, amount, pod in _of_cluster(listed, policy):
+            amounts.setdefault(item.key, {})[cluster] = amount
+            pods.setdefault(item.key, {})[cluster] = pod
+            origins.setdefault(item.key, item.origin)
+    return tuple(Workload(key, amounts[key], pods[key], origins[key]) for key in amounts)
+
+
+def autoscaled(
+    manifests: Sequence[manifest.Manifest],
+) -> Iterator[tuple[manifest.Manifest, manifest.Manifest]]:
+    """Yield the workloads with an autoscaler among the manifests, each with it."""
+    for item in manifests:
+        if workloads.has_replicas(item):
+            scaler = autoscalers.of(item, manifests)
+            if scaler is not None:
+                yield item, scaler
+
+
+def amount_of(item: manifest.Manifest) -> Amount | None:
+    """Return what is divided of a manifest; None: nothing is."""
+    key = "parallelism" if item.kind == _JOB else "replicas"
+    if not (workloads.has_replicas(item) or item.kind == _JOB):
+        return None
+    written = objects.value(item.body, "spec", key)
+    if written is not None and (not isinstance(written, int) or isinstance(written, bool)):
+        return None
+    count = 1 if written is None else written
+    completions = objects.value(item.body, "spec", "completions")
+    if item.kind != _JOB or not isinstance(completions, int) or isinstance(completions, bool):
+        return Amount(count)
+    return Amount(min(count, completions), completions)
+
+
+def _of_cluster(
+    manifests: Sequence[manifest.Manifest], policy: overrides.ReplicaDivision
+) -> Iterator[tuple[manifest.Manifest, Amount, json.JsonObject]]:
+    scaled = {item.key: scaler for item, scaler in autoscaled(manifests)}
+    for item in manifests:
+        pod = capacity.pod_of(item.body)
+        scaler = scaled.get(item.key)
+        if scaler is None:
+            amount = amount_of(item)
+            if amount is not None:
+                yield item, amount, pod
+        elif policy.autoscaled is overrides.Autoscaled.DIVIDE_BOUNDS:
+            yield scaler, _bounds(scaler), pod
+
+
+def _bounds(scaler: manifest.Manifest) -> Amount:
+    least, most = autoscalers.bounds(scaler)
+    if least > most:
+        raise errors.user_error(
+            f"{scaler.key.title} has at least {least} replicas, and at most {most}",
+            where=scaler.origin,
+        )
+    return Amount(most, least=least)

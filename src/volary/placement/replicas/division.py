@@ -1,0 +1,142 @@
+"""Divides replicas over clusters, bit for bit as Karmada since 1.16: Webster's method.
+
+One more replica never takes one away from another cluster, so what is divided is stable while
+it grows.
+"""
+
+import heapq
+from collections.abc import Mapping, Sequence
+
+from volary.model import errors
+from volary.model.fleet import fleets, selectors
+from volary.model.placement import overrides
+
+
+def webster(
+    seats: int,
+    votes: Mapping[str, int],
+    initial: Mapping[str, int] | None = None,
+    uid: str = "",
+) -> dict[str, int]:
+    """Return how many of `seats` each party gets beside what it has (Karmada: Webster).
+
+    The next seat goes to the largest votes / (2 × seats + 1); of equals to who has fewer seats,
+    then by name: ascending, or descending when the hash of `uid` is odd.
+    """
+    parties = {name: [0, had] for name, had in (initial or {}).items()}
+    for name, count in votes.items():
+        parties.setdefault(name, [0, 0])[0] = count
+    if not parties:
+        return {}
+    names = sorted(parties, reverse=bool(uid) and fnv1a(uid) % 2 == 1)
+    queue = [
+        (-parties[name][0] / (2 * parties[name][1] + 1), parties[name][1], rank)
+        for rank, name in enumerate(names)
+    ]
+    heapq.heapify(queue)
+    for _ in range(seats):
+        _, had, rank = queue[0]
+        party = parties[names[rank]]
+        party[1] += 1
+        heapq.heapreplace(queue, (-party[0] / (2 * (had + 1) + 1), had + 1, rank))
+    return {name: had for name, (_, had) in sorted(parties.items())}
+
+
+def fnv1a(text: str) -> int:
+    """Return the 32 bit FNV-1a hash of a text."""
+    value = 0x811C9DC5
+    for byte in text.encode():
+        value = ((value ^ byte) * 0x01000193) & 0xFFFFFFFF
+    return value
+
+
+def by_weights(
+    replicas: int,
+    weights: Sequence[overrides.Weight],
+    clusters: Sequence[fleets.Cluster],
+    uid: str = "",
+) -> dict[str, int]:
+    """Return the replicas of each cluster by static weights (Karmada: static weight list).
+
+    A cluster weighs what the heaviest rule that takes it says; those that none takes get
+    none. Without weights, or with none that counts, all clusters weigh the same.
+    """
+    votes = {
+        cluster.name: max(
+            (rule.weight for rule in weights if selectors.matches(rule.targets, cluster)), default=0
+        )
+        for cluster in clusters
+    }
+    votes = {name: weight for name, weight in votes.items() if weight > 0}
+    if not votes:
+        votes = {cluster.name: 1 for cluster in clusters}
+    found = webster(replicas, votes, uid=uid)
+    return {cluster.name: found.get(cluster.name, 0) for cluster in clusters}
+
+
+def by_capacity(
+    wanted: int,
+    allocatable: Mapping[str, int],
+    prior: Mapping[str, int],
+    *,
+    aggregated: bool = False,
+    uid: str = "",
+    fresh: bool = False,
+) -> dict[str, int]:
+    """Return the replicas of each cluster by free capacity (Karmada: dynamic weight, Aggregated).
+
+    What runs on clusters that are still there stays while it grows; when it shrinks, all
+    give up their share; `fresh` divides everything anew. `aggregated` fills as few clusters as
+    hold it, those with most room first, by name among equals (Karmada's order of equals is
+    left open).
+
+    Raises:
+        UserError: There is not enough room.
+    """
+    held = {name: prior[name] for name in prior if name in allocatable}
+    have = sum(held.values())
+    if have == wanted and not fresh:
+        return dict(held)
+    target, room, base = _task(wanted, allocatable, held, fresh=fresh)
+    available = sum(room.values())
+    if available < target:
+        raise errors.user_error(
+            f"available replicas {available} are not enough for {target}",
+            hint="free capacity, add clusters, or ask for fewer replicas",
+        )
+    order = sorted(room.items(), key=lambda each: (-each[1], each[0]))
+    if aggregated:
+        order = _shortest(order, {name for name, count in base.items() if count > 0}, target)
+    got = webster(target, dict(order), uid=uid)
+    return {
+        name: count
+        for name in sorted({*base, *got})
+        if (count := base.get(name, 0) + got.get(name, 0)) > 0
+    }
+
+
+def _task(
+    wanted: int, allocatable: Mapping[str, int], held: Mapping[str, int], *, fresh: bool
+) -> tuple[int, Mapping[str, int], Mapping[str, int]]:
+    """Return what has to be divided, by which weights, and what stays."""
+    have = sum(held.values())
+    if fresh:
+        return wanted, {name: room + held.get(name, 0) for name, room in allocatable.items()}, {}
+    if have > wanted:
+        return wanted, held, {}
+    return wanted - have, allocatable, held
+
+
+def _shortest(
+    order: Sequence[tuple[str, int]], used: set[str], target: int
+) -> list[tuple[str, int]]:
+    """Return the shortest beginning of the order that has room for all, used clusters first."""
+    first = [each for each in order if each[0] in used]
+    chosen: list[tuple[str, int]] = []
+    total = 0
+    for each in [*first, *(each for each in order if each[0] not in used)]:
+        chosen.append(each)
+        total += each[1]
+        if total >= target:
+            break
+    return chosen

@@ -1,0 +1,164 @@
+"""Puts a plan together: strategy, stages, targets, versions.
+
+Rollback is the engine's own and never listed here.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from volary.manifests.workloads import images
+from volary.model import applications, errors
+from volary.model.pipeline import pipelines
+from volary.model.runs import run_plans
+from volary.planner import comparison, strategy
+
+#: What a stage does, for stages without a description (PipeCD: canonical descriptions).
+DESCRIPTIONS = {
+    pipelines.StageName.SYNC: "Sync by applying all manifests",
+    pipelines.StageName.CANARY_ROLLOUT: "Rollout the new version as CANARY to all targets",
+    pipelines.StageName.CANARY_CLEAN: "Remove all canary resources",
+    pipelines.StageName.PRIMARY_ROLLOUT: "Rollout the new version as PRIMARY to all targets",
+    pipelines.StageName.BASELINE_ROLLOUT: "Rollout the current version as BASELINE to all targets",
+    pipelines.StageName.BASELINE_CLEAN: "Remove all baseline resources",
+    pipelines.StageName.TRAFFIC_ROUTING: "Update traffic routing percentages for all targets",
+    pipelines.StageName.WAIT: "Wait before the next stage",
+    pipelines.StageName.WAIT_APPROVAL: "Wait until people agree",
+    pipelines.StageName.ANALYSIS: "Measure the new version and judge it",
+    pipelines.StageName.PROGRESSIVE_TRAFFIC: "Move traffic to the new version step by step",
+    pipelines.StageName.BLUE_GREEN: "Switch all traffic to the new version",
+    pipelines.StageName.WEBHOOK_GATE: "Wait until a webhook agrees",
+    pipelines.StageName.SCRIPT_RUN: "Run a script",
+    pipelines.StageName.ROLLBACK: "Rollback the deployment",
+    pipelines.StageName.WAVE_GATE: "See the wave's clusters healthy on this release",
+    pipelines.StageName.PLACEMENT_SYNC: "Bring clusters what moves there, at the release they run",
+    pipelines.StageName.PLACEMENT_REMOVE: "Remove the application from clusters that it leaves",
+}
+
+
+def _stages_of_run(
+    app: applications.Application,
+    strategy: run_plans.Strategy,
+    targets: Sequence[str] | None = None,
+    assigned: Mapping[str, Sequence[str]] | None = None,
+) -> tuple[pipelines.Stage, ...]:
+    """Return the stages in order, each with a description.
+
+    Stages of a strategy are limited to its clusters, and left out when it has none.
+
+    Args:
+        app: The application at the new commit.
+        strategy: What was decided.
+        targets: Clusters of the run; limits of stages keep only these, because a
+            suspended cluster may be named but is not visited. None: keep limits as written.
+        assigned: Names of the run's clusters by strategy; None: strategies limit nothing.
+
+    Raises:
+        UserError: A stage is left with no cluster.
+    """
+    match strategy:
+        case run_plans.Strategy.QUICK_SYNC:
+            chosen: tuple[pipelines.Stage, ...] = (
+                pipelines.Stage(
+                    pipelines.StageName.SYNC, app.quick_sync, targets=app.quick_sync_targets
+                ),
+            )
+        case run_plans.Strategy.PIPELINE:
+            chosen = tuple(_of_strategies(app.pipeline, assigned))
+        case _:
+            assert_never(strategy)
+    return tuple(
+        replace(
+            each,
+            index=index,
+            description=_describe(each),
+            targets=_limit(each, targets),
+        )
+        for index, each in enumerate(chosen)
+    )
+
+
+def _of_strategies(
+    pipeline: Sequence[pipelines.Stage], assigned: Mapping[str, Sequence[str]] | None
+) -> Iterator[pipelines.Stage]:
+    for each in pipeline:
+        if not each.strategy or assigned is None:
+            yield each
+            continue
+        members = tuple(assigned.get(each.strategy, ()))
+        if not members:
+            continue
+        left = tuple(name for name in members if not each.targets or name in each.targets)
+        if not left:  # an empty limit would mean every cluster
+            raise errors.user_error(
+                f"no cluster is left for the stage {each.name}: it is limited to "
+                f"{', '.join(each.targets)}",
+                hint=f"the clusters of the strategy {each.strategy} are {', '.join(members)}",
+            )
+        yield replace(each, targets=left)
+
+
+def _describe(each: pipelines.Stage) -> str:
+    text = each.description or DESCRIPTIONS[each.name]
+    return f"{each.strategy}: {text}" if each.strategy else text
+
+
+def _limit(each: pipelines.Stage, targets: Sequence[str] | None) -> tuple[str, ...]:
+    if targets is None or not each.targets:
+        return each.targets
+    left = tuple(name for name in each.targets if name in targets)
+    if not left:  # an empty limit would mean every cluster
+        raise errors.user_error(
+            f"no cluster is left for the stage {each.name}: it is limited to "
+            f"{', '.join(each.targets)}",
+            hint=f"the targets of this run are {', '.join(targets)}",
+        )
+    return left
+
+
+def make(
+    app: applications.Application,
+    *,
+    running: Mapping[str, comparison.Manifests | None],
+    target: Mapping[str, comparison.Manifests],
+    subject: str = "",
+    forced: run_plans.Strategy | None = None,
+    assigned: Mapping[str, Sequence[str]] | None = None,
+) -> run_plans.Plan:
+    """Return the plan of a run on the clusters named in `target`, in that order.
+
+    See `strategy.decide` for the arguments, and `stages.build` for `assigned`.
+
+    Raises:
+        UserError: The pipeline was asked for and there is none, or a stage is left with
+            no cluster.
+    """
+    decision = strategy.decide(app, running=running, target=target, subject=subject, forced=forced)
+    names = tuple(target)
+    return run_plans.Plan(
+        strategy=decision.strategy,
+        summary=decision.summary,
+        stages=_stages_of_run(app, decision.strategy, names, assigned),
+        targets=names,
+        versions=versions(target),
+    )
+
+
+def versions(target: Mapping[str, comparison.Manifests]) -> tuple[run_plans.Version, ...]:
+    """Return every distinct image with the targets that use it, in order of first use.
+
+    PipeCD looks at the first cluster that has an object; here all clusters count.
+    """
+    users: dict[str, list[str]] = {}
+    known: dict[int, list[str]] = {}
+    for name, manifests in target.items():
+        if id(manifests) not in known:
+            known[id(manifests)] = images.find_all(manifests)
+        for image in known[id(manifests)]:
+            users.setdefault(image, []).append(name)
+    return tuple(_version(image, tuple(names)) for image, names in users.items())
+
+
+def _version(image: str, targets: tuple[str, ...]) -> run_plans.Version:
+    parsed = images.parse(image)
+    return run_plans.Version(parsed.name, parsed.version, image, targets)

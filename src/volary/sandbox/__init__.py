@@ -1,1 +1,0 @@
-"""Emulated clusters for the demo and the tests."""

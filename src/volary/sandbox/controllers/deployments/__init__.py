@@ -1,6 +1,0 @@
-"""The Deployment controller, in the steps of Kubernetes' own.
-
-`reconcile` is the entry, `rolling` and `recreate` the strategies, `scaling` what
-happens when the size changes, `replicasets` finds and makes ReplicaSets,
-`progress` writes the status. `sizes` holds the arithmetic.
-"""

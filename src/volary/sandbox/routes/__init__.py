@@ -1,5 +1,0 @@
-"""What objects of routers say about requests to a host; pure.
-
-`words` are the rules they are all turned into; one module per kind of router reads its
-objects; `finding` asks them in turn; `matching` applies rules to a request.
-"""

@@ -1,0 +1,199 @@
+"""API tokens: random, shown once, kept as a hash.
+
+They lie in a file of mode 0600 in the data directory, not in the database: whoever can read
+a copy of the database gets nothing that opens a door, and the command that makes tokens needs
+no running server. Two servers that share a database each need a copy of the file.
+
+A token has 256 random bits, so a plain SHA-256 cannot be searched; nothing slower is needed,
+and a slow hash would let strangers keep the server busy.
+"""
+
+import fcntl
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from volary.model import errors, server_settings
+
+FILE_NAME = "tokens.json"
+#: Makes a leaked token recognisable for scanners.
+PREFIX = "volary_"
+_MODE = 0o600
+_LARGEST = 4 * 1024 * 1024
+
+
+class Token(msgspec.Struct, frozen=True, rename="camel"):
+    """What is kept of a token."""
+
+    id: str
+    #: As the audit shows it, after ``token:``.
+    name: str
+    #: SHA-256 of the whole token, hexadecimal.
+    hash: str
+    role: server_settings.Role
+    created: datetime
+    match_labels: dict[str, str] = {}
+    expires: datetime | None = None
+    revoked: datetime | None = None
+
+    def is_valid(self, now: datetime) -> bool:
+        """Say whether it opens a door at `now`."""
+        return self.revoked is None and (self.expires is None or now < self.expires)
+
+
+class _File(msgspec.Struct, frozen=True):
+    version: int = 1
+    tokens: tuple[Token, ...] = ()
+
+
+class TokenFile:
+    """The tokens of a data directory; read again whenever the file changed."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / FILE_NAME
+        self._seen: tuple[int, int, int] | None = None
+        self._by_hash: dict[str, Token] = {}
+
+    def find(self, presented: str, now: datetime) -> Token | None:
+        """Return the valid token that was presented; None when there is none.
+
+        Raises:
+            errors.UserError: The file cannot be read; nobody gets in then.
+        """
+        self._refresh()
+        digest = _digest(presented)
+        found = self._by_hash.get(digest)
+        # Looked up by the hash of a random value, so the time it takes tells nothing.
+        if found is None or not hmac.compare_digest(found.hash, digest):
+            return None
+        return found if found.is_valid(now) else None
+
+    def all(self) -> tuple[Token, ...]:
+        """Return every token, also those that are revoked, in the order they were made."""
+        self._refresh()
+        return tuple(self._by_hash.values())
+
+    def create(
+        self,
+        name: str,
+        role: server_settings.Role,
+        *,
+        now: datetime,
+        match_labels: dict[str, str],
+        expires: datetime | None = None,
+    ) -> tuple[Token, str]:
+        """Make a token; returns what is kept of it and, this once, the token itself.
+
+        Raises:
+            errors.UserError: A valid token has the name already, or the file cannot be written.
+        """
+        written = PREFIX + secrets.token_urlsafe(32)
+        made = Token(secrets.token_hex(4), name, _digest(written), role, now, match_labels, expires)
+
+        def add(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+            if any(token.name == name and token.is_valid(now) for token in tokens):
+                raise errors.user_error(
+                    f"there is a token {name} already", hint=f"volary token revoke {name}"
+                )
+            return (*tokens, made)
+
+        self._change(add)
+        return made, written
+
+    def revoke(self, name: str, *, now: datetime) -> int:
+        """Close the doors of every token with this name or id; returns how many.
+
+        A revoked token stays in the file: without it, a server whose last token was revoked
+        would be one without credentials.
+        """
+        count = 0
+
+        def close(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+            nonlocal count
+            changed = []
+            for token in tokens:
+                meant = name in (token.name, token.id) and token.revoked is None
+                count += meant
+                changed.append(msgspec.structs.replace(token, revoked=now) if meant else token)
+            return tuple(changed)
+
+        self._change(close)
+        return count
+
+    def _refresh(self) -> None:
+        seen = self._stamp()
+        if seen == self._seen:
+            return
+        self._by_hash = {each.hash: each for each in self._read()}
+        self._seen = seen
+
+    def _stamp(self) -> tuple[int, int, int] | None:
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._unreadable(error.strerror or "") from error
+        return (status.st_ino, status.st_mtime_ns, status.st_size)
+
+    def _read(self) -> tuple[Token, ...]:
+        try:
+            if self._path.stat().st_mode & 0o077:
+                raise errors.user_error(
+                    f"{self._path} can be read by others", hint=f"chmod 600 {self._path}"
+                )
+            with self._path.open("rb") as file:
+                return msgspec.json.decode(file.read(_LARGEST), type=_File).tokens
+        except FileNotFoundError:
+            return ()
+        except (OSError, msgspec.MsgspecError) as error:
+            raise self._unreadable(type(error).__name__) from error
+
+    def _unreadable(self, why: str) -> errors.UserError:
+        return errors.user_error(f"the tokens in {self._path} cannot be read: {why}")
+
+    def _change(self, edit: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with _locked(self._path.with_suffix(".lock")):
+                self._write(edit(self._read()))
+        except OSError as error:
+            raise errors.user_error(
+                f"the tokens in {self._path} cannot be written: {error.strerror}"
+            ) from error
+
+    def _write(self, tokens: tuple[Token, ...]) -> None:
+        fresh = self._path.with_suffix(".new")
+        fresh.unlink(missing_ok=True)
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
+        with os.fdopen(handle, "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(_File(1, tokens))))
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(self._path)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, _MODE)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _digest(presented: str) -> str:
+    return hashlib.sha256(presented.encode("utf-8", "replace")).hexdigest()
+
+
+def utc(moment: datetime) -> str:
+    """Return a moment as lists show it."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,148 @@
+"""The one authorisation layer: every route goes through it, and denies unless it is allowed."""
+
+import logging
+import re
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from fastapi import routing
+from starlette import requests, responses
+
+from volary.controller import refusals
+from volary.model import errors
+from volary.server import permissions, server_state
+from volary.server.authentication import logins
+from volary.server.authorization import access
+from volary.store import records
+
+_LOG = logging.getLogger(__name__)
+Handler = Callable[[requests.Request], Coroutine[Any, Any, responses.Response]]
+ANONYMOUS = permissions.Person("nobody")
+#: Names of applications and ids of runs; anything else is not looked up at all.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+#: Contexts have odd names, with colons and slashes.
+_CLUSTER = re.compile(r"[^\s,\x00-\x1f\x7f]{1,253}")
+
+
+class ForbiddenError(Exception):
+    """We know who this is, and they may not."""
+
+
+class GuardedRoute(routing.APIRoute):
+    """A route that checks before anything of the request is read.
+
+    Raises:
+        access.UndeclaredError: When made of a function that declares no permission.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **more: Any) -> None:
+        self.access = access.of(endpoint)
+        super().__init__(path, endpoint, **more)
+
+    def get_route_handler(self) -> Handler:
+        """Return the handler with the check before it."""
+        handle = super().get_route_handler()
+
+        async def guarded(request: requests.Request) -> responses.Response:
+            await authorize(request, self.access)
+            return await handle(request)
+
+        return guarded
+
+
+async def authorize(request: requests.Request, needed: access.Access) -> None:
+    """Let a request pass, or not.
+
+    Raises:
+        authentication.UnauthenticatedError: Nobody knows who this is.
+        authentication.TooManyError: The address failed too often.
+        ForbiddenError: They may not.
+        refusals.NotFound: They may not even know that it exists.
+    """
+    if needed.permission is permissions.Permission.PUBLIC:
+        request.state.person = ANONYMOUS
+        return
+    here = server_state.of(request)
+    try:
+        person = await here.authenticator.identify(request)
+    except (logins.UnauthenticatedError, logins.TooManyError):
+        if "authorization" in request.headers:
+            here.metrics.failed_logins.inc()
+            _LOG.warning("a login failed from %s", logins.address_of(request))
+        raise
+    request.state.person = person
+    try:
+        await _check(request, person, needed)
+    except (ForbiddenError, refusals.NotFound):
+        here.metrics.denied.inc()
+        await _audit(request, person, needed)
+        raise
+
+
+async def _check(
+    request: requests.Request, person: permissions.Person, needed: access.Access
+) -> None:
+    _check_names(request.path_params)
+    if person.may_everywhere(needed.permission):
+        return
+    if not person.may_somewhere(permissions.Permission.VIEW):
+        raise ForbiddenError(f"{person.name} has no role here")
+    if needed.scope is access.Scope.EVERYTHING:
+        raise ForbiddenError(_sentence(person, needed))
+    if needed.scope is access.Scope.OWN:
+        if not person.may_somewhere(needed.permission):
+            raise ForbiddenError(_sentence(person, needed))
+        return
+    labels = await _labels(request, needed.scope)
+    if not person.may(permissions.Permission.VIEW, labels):
+        raise refusals.not_found(*_resource_of(request, needed.scope))
+    if not person.may(needed.permission, labels):
+        raise ForbiddenError(_sentence(person, needed))
+
+
+def _sentence(person: permissions.Person, needed: access.Access) -> str:
+    return f"{person.name} may not {needed.permission.value} here"
+
+
+def _check_names(given: Mapping[str, Any]) -> None:
+    for kind, value in given.items():
+        if not (_CLUSTER if kind == "cluster" else _NAME).fullmatch(str(value)):
+            raise refusals.not_found(kind, "of this name")
+
+
+def _resource_of(request: requests.Request, scope: access.Scope) -> tuple[str, str]:
+    kind = "application" if scope is access.Scope.APPLICATION else "run"
+    return kind, request.path_params[kind]
+
+
+async def _labels(request: requests.Request, scope: access.Scope) -> Mapping[str, str]:
+    """Return the labels of the application that the path is about."""
+    service, (_, name) = server_state.of(request).service, _resource_of(request, scope)
+    if scope is access.Scope.RUN:
+        name = (await service.run(name)).summary.application
+    return (await service.application(name)).labels
+
+
+async def _audit(
+    request: requests.Request, person: permissions.Person, needed: access.Access
+) -> None:
+    """Write a denied wish into the audit; that it cannot be written does not let anybody in."""
+    if not needed.action:
+        return
+    here = server_state.of(request)
+    entry = records.AuditRecord(
+        at=here.clock.now(),
+        by=person.name,
+        action=needed.action,
+        result="denied",
+        source=logins.address_of(request),
+        application=request.path_params.get("application", ""),
+        run_id=request.path_params.get("run", ""),
+        document={
+            name: request.path_params[name] for name in ("cluster",) if name in request.path_params
+        },
+    )
+    try:
+        await here.service.note(entry)
+    except errors.TemporaryError as error:
+        _LOG.warning("a denial could not be written into the audit: %s", error)

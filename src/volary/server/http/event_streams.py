@@ -1,0 +1,169 @@
+"""Server-sent events: changes as they happen, resumable, without a queue that can run over.
+
+A stream reads from the store at the pace of its reader, so nothing is dropped for a slow one
+and nothing piles up. A reader that takes nothing at all for a while is let go, with an event
+that says so and where to go on.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from starlette import requests, responses, types
+
+from volary.model import errors
+from volary.server import server_state
+from volary.server.http import encoding, problems
+
+#: Streams at once; more are asked to come back later.
+MOST = 500
+#: Seconds between two looks when nothing wakes us: another process may have written.
+_POLL_INTERVAL = 1.0
+#: Seconds after which a stream ends and the reader comes again, so that it is checked again.
+_LONGEST = 3600.0
+_BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """One event of a stream."""
+
+    #: Where to go on after it.
+    id: int
+    event: str
+    data: object
+    #: Nothing comes after it.
+    is_last: bool = False
+
+
+#: Returns at most so many pieces after an id, and the id up to which it has looked.
+Fetch = Callable[[int, int], Awaitable[tuple[list[StreamEvent], int]]]
+
+
+def start_of(request: requests.Request, default: int) -> int:
+    """Return where a reader wants to go on: ``Last-Event-ID``, or `default`.
+
+    Raises:
+        errors.UserError: It is no number.
+    """
+    given = request.headers.get("last-event-id", "")
+    if not given:
+        return default
+    if not given.isdecimal() or len(given) > 18:
+        raise errors.user_error(
+            "Last-Event-ID is none of this stream", hint="send the id of the last event you got"
+        )
+    return int(given)
+
+
+def respond(request: requests.Request, fetch: Fetch, start: int) -> responses.Response:
+    """Answer with a stream of what `fetch` finds from `start` on."""
+    here = server_state.of(request)
+    if here.streams >= MOST:
+        return problems.problem(
+            503, "too many streams are open", hint="try again", headers={"retry-after": "10"}
+        )
+    return EventStream(here, fetch, start)
+
+
+class EventStream(responses.Response):
+    """Sends pieces until the last one, the reader's leave or the server's stop."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, here: server_state.ServerState, fetch: Fetch, start: int) -> None:
+        super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
+        del self.headers["content-length"]
+        self._here = here
+        self._fetch = fetch
+        self._at = start
+
+    async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
+        """Send the stream."""
+        self._here.streams += 1
+        self._here.metrics.streams.inc()
+        try:
+            async with asyncio.TaskGroup() as group:
+                talking = group.create_task(self._send_events(send))
+                leaving = group.create_task(_disconnected(receive))
+                await asyncio.wait((talking, leaving), return_when=asyncio.FIRST_COMPLETED)
+                talking.cancel()
+                leaving.cancel()
+        finally:
+            self._here.streams -= 1
+            self._here.metrics.streams.dec()
+
+    async def _send_events(self, send: types.Send) -> None:
+        await send(
+            {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+        )
+        patience = self._here.patience
+        with suppress(OSError):
+            try:
+                async for text in self._texts():
+                    async with asyncio.timeout(patience.slowest_reader):
+                        await send({"type": "http.response.body", "body": text, "more_body": True})
+            except TimeoutError:
+                self._here.metrics.dropped.inc()
+                await self._drop_slow_reader(send)
+                return
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _drop_slow_reader(self, send: types.Send) -> None:
+        """Tell a reader that takes nothing that it is let go; it may not hear it."""
+        text = _write(
+            "dropped", {"reason": "you read too slowly; reconnect with the last id you received"}
+        )
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._here.patience.close_timeout):
+                await send({"type": "http.response.body", "body": text, "more_body": False})
+
+    async def _texts(self) -> AsyncIterator[bytes]:
+        loop, patience = asyncio.get_running_loop(), self._here.patience
+        end, sign = loop.time() + _LONGEST, loop.time() + patience.heartbeat
+        yield b"retry: 2000\n\n"
+        while not self._here.stopping.is_set() and loop.time() < end:
+            pieces, last = await self._next()
+            for piece in pieces:
+                yield _write(piece.event, piece.data, piece.id)
+            if last:
+                return
+            if pieces:
+                sign = loop.time() + patience.heartbeat
+                continue
+            if loop.time() >= sign:
+                sign = loop.time() + patience.heartbeat
+                yield b": still here\n\n"
+            await self._rest(min(_POLL_INTERVAL, patience.heartbeat))
+        yield _write("closing", {"reason": "reconnect with the last id you received"})
+
+    async def _next(self) -> tuple[list[StreamEvent], bool]:
+        try:
+            pieces, self._at = await self._fetch(self._at, _BATCH)
+        except errors.TemporaryError:
+            # The store is away; the reader sees heartbeats until it is back.
+            return [], False
+        return pieces, any(piece.is_last for piece in pieces)
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait for a change, or for the server's stop."""
+        async with asyncio.TaskGroup() as group:
+            waits = [
+                group.create_task(self._here.service.changed(seconds)),
+                group.create_task(self._here.stopping.wait()),
+            ]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for wait in waits:
+                wait.cancel()
+
+
+async def _disconnected(receive: types.Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _write(event: str, data: object, identifier: int | None = None) -> bytes:
+    # JSON has no raw line ends, so one data line is always enough.
+    head = f"id: {identifier}\n" if identifier is not None else ""
+    return f"{head}event: {event}\ndata: ".encode() + encoding.encode(data) + b"\n\n"

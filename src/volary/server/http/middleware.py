@@ -1,0 +1,152 @@
+"""What every request passes before anything else: host, origin, size; and every answer after.
+
+An ASGI layer of its own, so that it also holds for paths that do not exist.
+"""
+
+import asyncio
+import time
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import Any
+from urllib import parse
+
+from starlette import datastructures, types
+
+from volary.gitops import webhooks
+from volary.server import server_state
+from volary.server.authentication import logins
+from volary.server.http import problems
+
+#: Bytes of a body; a webhook's may be larger.
+LARGEST_BODY = 64 * 1024
+_LARGEST_PATH = 8 * 1024
+#: Seconds a body may take to arrive.
+_SLOWEST_BODY = 15.0
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+_HSTS = (b"strict-transport-security", b"max-age=31536000")
+
+
+@dataclass(frozen=True, slots=True)
+class HttpMiddleware:
+    """Checks requests on their way in, and adds headers and numbers on the way out."""
+
+    inner: types.ASGIApp
+    here: server_state.ServerState
+
+    async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
+        """Handle one connection; anything but HTTP goes straight on."""
+        if scope["type"] != "http":
+            await self.inner(scope, receive, send)
+            return
+        outgoing = _ResponseHeaders(scope, send, self.here)
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await refusal(scope, receive, outgoing)
+            return
+        try:
+            async with asyncio.timeout(_SLOWEST_BODY):
+                body = await _read(receive, _limit(scope["path"]))
+        except TimeoutError:
+            await problems.problem(408, "the body took too long")(scope, receive, outgoing)
+            return
+        if body is None:
+            await problems.problem(413, "the body is too large")(scope, receive, outgoing)
+            return
+        await self.inner(scope, _BufferedBody(body, receive), outgoing)
+
+    def _refusal(self, scope: types.Scope) -> types.ASGIApp | None:
+        headers = datastructures.Headers(scope=scope)
+        host = headers.get("host", "")
+        if self.here.authenticator.is_open and not logins.is_loopback(_name(host)):
+            return problems.problem(
+                421,
+                "this server only answers to the names of this machine",
+                hint="use 127.0.0.1 or localhost, or configure credentials",
+            )
+        origin = headers.get("origin", "")
+        if scope["method"] not in _SAFE and origin and parse.urlsplit(origin).netloc != host:
+            return problems.problem(403, "requests of other sites are not carried out")
+        if len(scope["path"]) + len(scope.get("query_string", b"")) > _LARGEST_PATH:
+            return problems.problem(414, "the address is too long")
+        length = headers.get("content-length", "")
+        if length.isdecimal() and int(length[:12]) > _limit(scope["path"]):
+            return problems.problem(413, "the body is too large")
+        return None
+
+
+def _limit(path: str) -> int:
+    return webhooks.LARGEST_BODY if path.startswith("/webhooks/") else LARGEST_BODY
+
+
+def _name(host: str) -> str:
+    """Return the name in a Host header, without its port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.rpartition(":")[0] if ":" in host else host
+
+
+async def _read(receive: types.Receive, most: int) -> bytes | None:
+    """Return the whole body; None when it is larger than allowed."""
+    parts, size = [], 0
+    while True:
+        message = await receive()
+        part = message.get("body", b"")
+        size += len(part)
+        if size > most:
+            return None
+        parts.append(part)
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+class _BufferedBody:
+    """Gives a body that was read once more, then waits for the end of the connection."""
+
+    def __init__(self, body: bytes, receive: types.Receive) -> None:
+        self._body: bytes | None = body
+        self._receive = receive
+
+    async def __call__(self) -> types.Message:
+        if self._body is None:
+            return await self._receive()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
+
+
+class _ResponseHeaders:
+    """Adds what every answer carries, and counts it."""
+
+    def __init__(
+        self, scope: types.Scope, send: types.Send, here: server_state.ServerState
+    ) -> None:
+        self._scope = scope
+        self._send = send
+        self._here = here
+        self._began = time.perf_counter()
+
+    async def __call__(self, message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            added = (*_HEADERS, _HSTS) if self._here.settings.tls else _HEADERS
+            message["headers"] = [*message.get("headers", ()), *added]
+            self._count(message["status"])
+        await self._send(message)
+
+    def _count(self, status: int) -> None:
+        # The template, not the path: a label for each run would never end.
+        found = self._scope.get("route")
+        route = getattr(found, "path", "") or "(none)"
+        numbers = self._here.metrics
+        numbers.requests.labels(route, _method(self._scope["method"]), str(status)).inc()
+        numbers.seconds.labels(route).observe(time.perf_counter() - self._began)
+
+
+def _method(given: str) -> str:
+    known = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+    return given if given in known else "(other)"

@@ -1,0 +1,66 @@
+"""The OpenAPI document: paths from the routes, shapes from the same structs that are written."""
+
+from typing import Any
+
+import fastapi
+import msgspec
+from fastapi.openapi import utils
+
+from volary import __version__
+from volary.server.http import encoding
+
+_REFERENCES = "#/components/schemas/{name}"
+_PROBLEM = {
+    "type": "object",
+    "title": "Problem",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "Why, one sentence."},
+        "hint": {"type": "string", "description": "What to do."},
+        "problems": {"type": "array", "items": {"type": "object"}},
+    },
+}
+
+
+def describe(application: fastapi.FastAPI) -> dict[str, Any]:
+    """Return the document."""
+    document = utils.get_openapi(
+        title="Volary",
+        version=__version__,
+        summary="Multi-cluster progressive delivery",
+        description="Everything the command line does goes through this API.",
+        routes=application.routes,
+    )
+    structs = [encoding.struct_of(each) for each in encoding.SHOWN]
+    _, shapes = msgspec.json.schema_components(
+        structs, schema_hook=_anything, ref_template=_REFERENCES
+    )
+    components = document.setdefault("components", {})
+    components.setdefault("schemas", {}).update({**shapes, "Problem": _PROBLEM})
+    components["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}
+    document["security"] = [{"bearer": []}]
+    for path in document["paths"].values():
+        for operation in path.values():
+            _tidy(operation["responses"])
+    return document
+
+
+def _anything(kind: type) -> dict[str, Any]:
+    """Describe values of any shape, as what analyses found has."""
+    if kind is object:
+        return {"description": "Any value."}
+    raise NotImplementedError  # how msgspec is told that there is no more to say
+
+
+def _tidy(answers: dict[str, Any]) -> None:
+    """Leave out what the framework says about answers it does not make."""
+    for code in ("200", "202"):
+        content = answers.get(code, {}).get("content", {})
+        shape = content.get("application/json", {}).get("schema")
+        if shape == {}:
+            del content["application/json"]
+            if not content:
+                answers[code].pop("content")

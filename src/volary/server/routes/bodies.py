@@ -1,0 +1,152 @@
+"""Bodies of commands about runs, applications and clusters: strict, small, without control
+characters.
+"""
+
+from typing import Annotated, Literal
+
+import pydantic
+from pydantic import alias_generators
+
+from volary.config.decoding import values
+
+#: Prose of a person; line ends and tabs are fine.
+Sentence = Annotated[
+    str, pydantic.StringConstraints(max_length=2000, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$")
+]
+#: A commit, a cluster, a strategy.
+Word = Annotated[str, pydantic.StringConstraints(max_length=253, pattern=r"^[A-Za-z0-9._/-]*$")]
+
+
+class Body(pydantic.BaseModel):
+    """A command's body; unknown fields are refused."""
+
+    model_config = pydantic.ConfigDict(
+        extra="forbid", strict=True, frozen=True, alias_generator=alias_generators.to_camel
+    )
+
+
+class Sync(Body):
+    """Roll a commit out."""
+
+    commit: Word = pydantic.Field("", description="Empty: the head of the branch.")
+    strategy: Word = pydantic.Field("", description="quick or pipeline; empty: as planned.")
+
+
+class PlanRequest(Body):
+    """Say what a sync would do."""
+
+    commit: Word = pydantic.Field("", description="Empty: the head of the branch.")
+    strategy: Word = pydantic.Field("", description="quick or pipeline; empty: as planned.")
+
+
+class RollbackRequest(Body):
+    """Go back."""
+
+    to: Word = pydantic.Field(
+        "",
+        description="A commit, or the id of a run; empty: the run under way or the last change is "
+        "rolled back, on each cluster to what that one ran before.",
+    )
+
+
+class Decision(Body):
+    """Approve or reject."""
+
+    comment: Sentence = ""
+
+
+class Promote(Body):
+    """End what the current wave waits for at its end."""
+
+    reason: Sentence = pydantic.Field(min_length=1)
+    wave: Word = pydantic.Field("", description="Refused at any other; empty: the current one.")
+
+
+class Unfreeze(Body):
+    """Go through closed windows."""
+
+    reason: Sentence = pydantic.Field(min_length=1)
+
+
+class Pause(Body):
+    """Start nothing new."""
+
+    reason: Sentence = ""
+
+
+class Forget(Body):
+    """Drop what is kept of an application."""
+
+    reason: Sentence = pydantic.Field(min_length=1)
+
+
+class Adopt(Body):
+    """Go on with an application in another repository."""
+
+    repository: Word = pydantic.Field(min_length=1, description="As the settings name it.")
+    reason: Sentence = pydantic.Field(min_length=1)
+
+
+class Cancel(Body):
+    """End a run."""
+
+    rollback: bool = pydantic.Field(True, description="false: leave everything as it is.")
+    now: bool = pydantic.Field(False, description="Also break off writes under way.")
+    reason: Sentence = ""
+
+
+class Retry(Body):
+    """Try again."""
+
+    targets: tuple[Word, ...] = pydantic.Field(
+        (), max_length=1000, strict=False, description="Clusters; empty: wherever it failed."
+    )
+
+
+class Skip(Body):
+    """Go on without a cluster, or without the rest of a stage: one of them."""
+
+    target: Word = ""
+    #: Id of the stage that is carried out now: an ANALYSIS or a WAIT.
+    stage: Word = ""
+    reason: Sentence = pydantic.Field(min_length=1)
+
+    @pydantic.model_validator(mode="after")
+    def _one(self) -> "Skip":
+        if bool(self.target) == bool(self.stage):
+            raise ValueError("needs target or stage, one of them")
+        return self
+
+
+#: Key and value of a taint (Kubernetes: labels).
+Key = Annotated[
+    str,
+    pydantic.StringConstraints(min_length=1, max_length=317),
+    pydantic.AfterValidator(values.label_key),
+]
+Value = Annotated[
+    str, pydantic.StringConstraints(max_length=63), pydantic.AfterValidator(values.label_value)
+]
+
+
+class ClusterReason(Body):
+    """Why."""
+
+    reason: Sentence = ""
+
+
+class Taint(ClusterReason):
+    """A mark."""
+
+    key: Key
+    value: Value = ""
+    effect: Literal["NoSchedule", "NoExecute"]
+
+
+class Untaint(ClusterReason):
+    """A mark that is taken away."""
+
+    key: Key
+    effect: Literal["", "NoSchedule", "NoExecute"] = pydantic.Field(
+        "", description="Empty: every taint of the key."
+    )

@@ -1,0 +1,71 @@
+"""What answers look like in the OpenAPI document."""
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from volary.server.authorization import guard
+from volary.server.http import encoding
+
+PREFIX = "/api/v1"
+_PROBLEM = {
+    "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+}
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"description": "Something in the request has to change", **_PROBLEM},
+    401: {"description": "Credentials are needed", **_PROBLEM},
+    403: {"description": "Not allowed", **_PROBLEM},
+    404: {"description": "Not found, or not visible to you", **_PROBLEM},
+    413: {"description": "The body is too large", **_PROBLEM},
+    422: {"description": "The request is not of this shape", **_PROBLEM},
+    429: {"description": "Too many failed logins", **_PROBLEM},
+    503: {"description": "Not now; try again", **_PROBLEM},
+}
+
+
+def router(tag: str, prefix: str = PREFIX) -> APIRouter:
+    """Return a router of guarded routes."""
+    return APIRouter(prefix=prefix, tags=[tag], route_class=guard.GuardedRoute, responses=_REFUSALS)
+
+
+def _json(schema: dict[str, Any], description: str) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+def _reference(view: type) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{encoding.name_of(view)}"}
+
+
+def one(view: type, description: str = "As it is now") -> dict[int | str, dict[str, Any]]:
+    """Describe an answer of one view."""
+    return {200: _json(_reference(view), description), 304: {"description": "Not modified"}}
+
+
+def many(view: type) -> dict[int | str, dict[str, Any]]:
+    """Describe a page of views."""
+    schema = {
+        "type": "object",
+        "required": ["items", "cursor"],
+        "properties": {
+            "items": {"type": "array", "items": _reference(view)},
+            "cursor": {"type": "string", "description": "Of the next page; empty: the last."},
+        },
+    }
+    return {200: _json(schema, "A page"), 304: {"description": "Not modified"}}
+
+
+def accepted(view: type) -> dict[int | str, dict[str, Any]]:
+    """Describe the answer to a request that was accepted."""
+    return {
+        202: _json(_reference(view), "Accepted"),
+        409: {"description": "Not possible as things are", **_PROBLEM},
+    }
+
+
+def stream() -> dict[int | str, dict[str, Any]]:
+    """Describe an event stream."""
+    text = {"text/event-stream": {"schema": {"type": "string"}}}
+    return {
+        200: {"description": "Server-sent events; resumable by Last-Event-ID", "content": text},
+        204: {"description": "There is nothing more to come"},
+    }

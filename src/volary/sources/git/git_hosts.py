@@ -1,0 +1,171 @@
+"""What mirrors need from a Git host, and how its complaints are reported.
+
+Two ways lead there: `libgit2_remote` (in threads, after `branch_listing` has asked) for https
+and files, `ssh_remote` (the programs git and ssh) for ssh, because libgit2 believes only the
+host keys in the home directory of the process, and every repository names its own.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Protocol
+
+from volary.config.text import git_addresses
+from volary.model import errors
+
+HEADS = "refs/heads/"
+#: Depth that asks for the whole history.
+WHOLE = 2_147_483_647
+_LARGEST_SECRET = 64 * 1024
+_SHOWN = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of everything a host may do to us."""
+
+    connect: timedelta = timedelta(seconds=10)
+    #: Without a byte.
+    silence: timedelta = timedelta(seconds=30)
+    #: Of asking for the branches.
+    listing: timedelta = timedelta(seconds=60)
+    #: Of one fetch.
+    fetch: timedelta = timedelta(minutes=15)
+    #: Bytes of one fetch.
+    largest: int = 4 * 1024**3
+    #: Hosts that are talked to at the same time.
+    parallel: int = 8
+    #: A mirror of more pack files is made anew at the next start.
+    packs: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """The branches of a host."""
+
+    #: Empty: the host names none.
+    default: str = ""
+    #: Commits by branch.
+    branches: Mapping[str, str] = field(default_factory=dict)
+
+
+class Remote(Protocol):
+    """A repository on its host."""
+
+    async def heads(self) -> Heads:
+        """Return the branches.
+
+        Raises:
+            TemporaryError: The host cannot be reached, or is slow.
+            UserError: It refuses us, or we do not believe it.
+        """
+        ...
+
+    async def fetch(self, refspecs: Sequence[str], *, depth: int) -> None:
+        """Fetch into the mirror; `depth` 0 leaves the history's end where it is.
+
+        Raises:
+            TemporaryError: The host cannot be reached, or is slow.
+            UserError: It refuses us, or sends too much.
+        """
+        ...
+
+
+def heads_of(references: Mapping[str, str], default: str) -> Heads:
+    """Return what a host told, without the names Git would not allow."""
+    branches = {}
+    for name, commit in references.items():
+        if name.startswith(HEADS) and is_branch(name.removeprefix(HEADS)):
+            branches[name.removeprefix(HEADS)] = commit
+    default = default.removeprefix(HEADS) if default.startswith(HEADS) else ""
+    return Heads(default if is_branch(default) else "", branches)
+
+
+def is_branch(name: str) -> bool:
+    """Say whether a name is that of a branch."""
+    try:
+        return bool(git_addresses.branch(name))
+    except ValueError:
+        return False
+
+
+def read_secret(path: str) -> str:
+    """Return the secret in a file, without the line break at its end.
+
+    Raises:
+        UserError: It cannot be read, is empty or too large; never repeats what is in it.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(_LARGEST_SECRET + 1)
+        text = data.decode().strip("\r\n")
+    except OSError as error:
+        raise errors.user_error(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise errors.user_error(f"{path} is not text") from None
+    if not text or len(data) > _LARGEST_SECRET:
+        raise errors.user_error(f"{path} holds no secret: it is empty or too large")
+    return text
+
+
+def printable(text: str) -> str:
+    """Return what a host said, fit to be shown: short, one line, without credentials."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return git_addresses.mask(line)[:_SHOWN].rstrip(".")
+
+
+def fetch_error(url: str, complaint: str) -> errors.VolaryError:
+    """Return the error for a complaint of libgit2, git, ssh or the host."""
+    where = git_addresses.mask(url)
+    for pattern, message, hint in _KNOWN:
+        if re.search(pattern, complaint, re.IGNORECASE):
+            return errors.user_error(f"{where}: {message}", hint=hint)
+    return errors.TemporaryError(f"{where} cannot be reached: {printable(complaint)}")
+
+
+_KNOWN = (
+    (r"target oid|not our ref|unadvertised", "the host does not hand that commit out", ""),
+    (
+        r"identification has changed",
+        "the host shows another key than the one we know: somebody may be in between",
+        "when the host has a new key, put it into knownHostsFile",
+    ),
+    (
+        r"host key verification failed|host key is known|hostkey",
+        "the host's key is not one we know",
+        "put the host's key into knownHostsFile, after comparing it with what the host publishes",
+    ),
+    (
+        r"unprotected private key|bad permissions",
+        "other users may read the private key, so ssh refuses it",
+        "chmod 600 the file named by sshKeyFile",
+    ),
+    (
+        r"error in libcrypto|invalid format|load key|passphrase",
+        "the private key cannot be used",
+        "sshKeyFile must name a private key without passphrase",
+    ),
+    (
+        r"permission denied|authentication|status code: 40[13]\b|access denied",
+        "the host refuses the credentials",
+        "check that they are current and may read the repository",
+    ),
+    (
+        r"certificate|ssl error: (?!syscall)",
+        "the host's certificate is not one we believe",
+        "name the authority's certificate in SSL_CERT_FILE",
+    ),
+    (
+        r"redirect|status code: 3\d\d",
+        "the host leads somewhere else, which is not followed",
+        "write the address it leads to as url",
+    ),
+    (
+        r"status code: (?:404|410)|not found|does not appear to be a git|failed to resolve path"
+        r"|unsupported url protocol|could not find repository|not a git repository",
+        "there is no such repository, or the credentials may not see it",
+        "check the url and the credentials",
+    ),
+)

@@ -1,0 +1,311 @@
+"""Bare mirrors of the repositories that are watched: one per address, private, shared.
+
+A mirror holds the branches that are watched and nothing else. It starts with the newest
+commit only where the host allows that; `Mirror.ensure` brings older ones when somebody
+needs them. Addresses and credentials are never written into it.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import hashlib
+import re
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent import futures
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import aiohttp
+import pygit2
+
+from volary.config.text import git_addresses
+from volary.model import errors, server_settings
+from volary.sources.git import git_hosts, libgit2_remote, repositories, ssh_remote
+
+T = TypeVar("T")
+
+_WANTED = "refs/volary/wanted"
+_HASH = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, slots=True)
+class RefUpdate:
+    """What happened to a branch between two fetches."""
+
+    branch: str
+    #: Empty: the branch is new.
+    old: str
+    #: Empty: the branch was deleted.
+    new: str
+    #: The old commit is not among the new one's ancestors.
+    forced: bool = False
+
+    def __str__(self) -> str:
+        if not self.old:
+            return f"{self.branch} is new, at {self.new[:7]}"
+        if not self.new:
+            return f"{self.branch} was deleted, it was at {self.old[:7]}"
+        how = " by a force-push" if self.forced else ""
+        return f"{self.branch} moved from {self.old[:7]} to {self.new[:7]}{how}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A branch after a fetch."""
+
+    branch: str
+    #: Its commit; empty: the host has no such branch.
+    head: str
+    #: None: nothing changed since the last fetch.
+    update: RefUpdate | None = None
+
+
+class Mirror:
+    """The mirror of one address; one fetch at a time."""
+
+    def __init__(self, path: Path, location: str, host: git_hosts.Remote) -> None:
+        self._path = path
+        self._location = location
+        self._host = host
+        self._busy = asyncio.Lock()
+        self._opened = pygit2.Repository(str(path))
+        # A handle of its own: those of libgit2 are not made for two threads.
+        self._reader = _DeepeningRepository(location, pygit2.Repository(str(path)), self)
+
+    @property
+    def repository(self) -> repositories.Repository:
+        """The commits; those the mirror does not hold are fetched when somebody asks."""
+        return self._reader
+
+    async def fetch(self, branch: str = "") -> Fetched:
+        """Bring a branch up to date; without a name the host's default branch.
+
+        Raises:
+            TemporaryError: The host cannot be reached, is slow, or does not keep its word.
+            UserError: The host refuses us, we do not believe it, or it has no default branch.
+        """
+        async with self._busy:
+            heads = await self._host.heads()
+            name = branch or heads.default
+            if not name:
+                if not heads.branches:
+                    return Fetched("", "")
+                raise errors.user_error(
+                    f"{self._location} names no default branch", hint="write branch"
+                )
+            return await self._update(name, heads.branches.get(name, ""))
+
+    async def ensure(self, commit: str) -> None:
+        """Make sure that a commit can be read.
+
+        Raises:
+            TemporaryError: The host cannot be reached, or is slow.
+            UserError: The host does not have it, or does not give it away.
+        """
+        async with self._busy:
+            if await asyncio.to_thread(self._has, commit):
+                return
+            names = await asyncio.to_thread(self._branches)
+            if names and self._opened.is_shallow:
+                await self._host.fetch([_refspec(name) for name in names], depth=git_hosts.WHOLE)
+            if await asyncio.to_thread(self._has, commit):
+                return
+            with contextlib.suppress(errors.UserError):
+                await self._host.fetch([f"+{commit}:{_WANTED}"], depth=0)
+            if not await asyncio.to_thread(self._has, commit):
+                raise errors.user_error(
+                    f"{self._location} does not have the commit {commit} any more",
+                    hint="it was left behind by a force-push, or its branch was deleted",
+                )
+
+    async def _update(self, branch: str, told: str) -> Fetched:
+        old = await asyncio.to_thread(self._target, branch)
+        if old == told:
+            return Fetched(branch, told)
+        if not told:
+            await asyncio.to_thread(self._forget, branch)
+            return Fetched(branch, "", RefUpdate(branch, old, ""))
+        is_first = not await asyncio.to_thread(self._branches)
+        await self._host.fetch([_refspec(branch)], depth=1 if is_first else 0)
+        new = await asyncio.to_thread(self._target, branch)
+        if new == old or not await asyncio.to_thread(self._has, new):
+            raise errors.TemporaryError(
+                f"{self._location} announces {told[:7]} as {branch} and does not hand it out"
+            )
+        forced = bool(old) and not await asyncio.to_thread(self._descends, new, old)
+        return Fetched(branch, new, RefUpdate(branch, old, new, forced))
+
+    def _target(self, branch: str) -> str:
+        reference = self._opened.references.get(f"{git_hosts.HEADS}{branch}")
+        return str(reference.target) if reference is not None else ""
+
+    def _branches(self) -> list[str]:
+        names = self._opened.references
+        return [
+            name.removeprefix(git_hosts.HEADS) for name in names if name.startswith(git_hosts.HEADS)
+        ]
+
+    def _forget(self, branch: str) -> None:
+        self._opened.references.delete(f"{git_hosts.HEADS}{branch}")
+
+    def _has(self, commit: str) -> bool:
+        try:
+            return isinstance(self._opened.get(commit), pygit2.Commit)
+        except ValueError:
+            return False
+
+    def _descends(self, new: str, old: str) -> bool:
+        try:
+            # Opened anew, to see where the history ends now.
+            return pygit2.Repository(str(self._path)).descendant_of(new, old)
+        except (pygit2.GitError, KeyError):
+            # The history in between ends before the old commit.
+            return False
+
+
+class _DeepeningRepository(repositories.Repository):
+    """Reads a mirror, and lets it fetch commits that are older than what it started with."""
+
+    def __init__(self, location: str, opened: pygit2.Repository, mirror: Mirror) -> None:
+        super().__init__(location, opened)
+        self._mirror = mirror
+
+    async def resolve(self, revision: str = "HEAD") -> repositories.Commit:
+        read = super().resolve
+        return await self._with(lambda: read(revision), revision)
+
+    async def tree(self, commit: str) -> repositories.GitTree:
+        read = super().tree
+        return await self._with(lambda: read(commit), commit)
+
+    async def changed_paths(self, old: str, new: str) -> tuple[str, ...]:
+        read = super().changed_paths
+        return await self._with(lambda: read(old, new), old, new)
+
+    async def _with(self, read: Callable[[], Awaitable[T]], *commits: str) -> T:
+        try:
+            return await read()
+        except errors.UserError:
+            if not all(_HASH.fullmatch(commit) for commit in commits):
+                raise
+        for each in commits:
+            await self._mirror.ensure(each)
+        return await read()
+
+
+class Mirrors:
+    """All mirrors of a data directory; make it with `open_mirrors`."""
+
+    def __init__(
+        self,
+        directory: Path,
+        limits: git_hosts.Limits,
+        workers: futures.Executor,
+        session: aiohttp.ClientSession,
+        *,
+        alone: bool,
+    ) -> None:
+        self._directory = directory
+        self._limits = limits
+        self._workers = workers
+        self._session = session
+        self._alone = alone
+        self._mirrors: dict[str, Mirror] = {}
+
+    def mirror(self, spec: server_settings.Repository) -> Mirror:
+        """Return the mirror of a repository's address, made when it is not there.
+
+        Raises:
+            UserError: It is reached over ssh and a program is missing, or the directory
+                cannot be written.
+        """
+        found = self._mirrors.get(spec.url)
+        if found is None:
+            path = self._directory / f"{hashlib.sha256(spec.url.encode()).hexdigest()[:40]}.git"
+            try:
+                _prepare(path, self._limits, alone=self._alone)
+            except OSError as error:
+                raise errors.user_error(f"{path} cannot be written: {error.strerror}") from error
+            host = self._host(path, spec)
+            found = self._mirrors[spec.url] = Mirror(path, git_addresses.mask(spec.url), host)
+        return found
+
+    def _host(self, path: Path, spec: server_settings.Repository) -> git_hosts.Remote:
+        if git_addresses.transport(spec.url) is git_addresses.Transport.SSH:
+            return ssh_remote.SshRemote(path, spec, self._limits, ssh_remote.find())
+        return libgit2_remote.Libgit2Remote(path, spec, self._limits, self._workers, self._session)
+
+
+@asynccontextmanager
+async def open_mirrors(
+    directory: Path, *, limits: git_hosts.Limits | None = None
+) -> AsyncIterator[Mirrors]:
+    """Open the mirrors in a directory, made private when it is not there.
+
+    Leftovers of a process that was killed are removed, unless another process works
+    in the same directory; then both share it.
+
+    Raises:
+        UserError: The directory cannot be used.
+    """
+    limits = limits or git_hosts.Limits()
+    libgit2_remote.limit_server_silence(limits)
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory.chmod(0o700)
+        lock = (directory / "lock").open("a")
+    except OSError as error:
+        raise errors.user_error(f"{directory} cannot be used: {error.strerror}") from error
+    workers = futures.ThreadPoolExecutor(limits.parallel, thread_name_prefix="git")
+    with lock:
+        try:
+            # Proxies as the environment says; no cookies from anywhere.
+            cookies = aiohttp.DummyCookieJar()
+            async with aiohttp.ClientSession(trust_env=True, cookie_jar=cookies) as session:
+                alone = _take(lock.fileno())
+                yield Mirrors(directory, limits, workers, session, alone=alone)
+        finally:
+            workers.shutdown(wait=False, cancel_futures=True)
+
+
+def _take(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _prepare(path: Path, limits: git_hosts.Limits, *, alone: bool) -> None:
+    """Leave a usable bare repository at `path`."""
+    if path.exists() and alone:
+        _clean(path)
+        packs = sum(1 for _ in (path / "objects/pack").glob("*.pack"))
+        if packs > limits.packs or not _is_usable(path):
+            shutil.rmtree(path)
+    if not path.exists():
+        created = pygit2.init_repository(str(path), bare=True)
+        # Credentials would follow a redirect to another host.
+        created.config["http.followRedirects"] = "false"
+        created.config["core.logAllRefUpdates"] = "false"
+    path.chmod(0o700)
+
+
+def _is_usable(path: Path) -> bool:
+    try:
+        return pygit2.Repository(str(path)).is_bare
+    except (pygit2.GitError, KeyError):
+        return False
+
+
+def _clean(path: Path) -> None:
+    for pattern in ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/pack/pack_*"):
+        for leftover in path.glob(pattern):
+            leftover.unlink(missing_ok=True)
+
+
+def _refspec(branch: str) -> str:
+    return f"+{git_hosts.HEADS}{branch}:{git_hosts.HEADS}{branch}"

@@ -1,0 +1,8 @@
+"""A tree becomes manifests: plain files, kustomize, Helm.
+
+`renderers` chooses the method and remembers results; `plain_files`, `kustomize` (what it may
+read: `kustomizations`) and `helm` are the methods; `workspace` writes private directories for
+programs, `programs` finds them.
+
+Imports `trees`, `application_discovery` and `subprocesses`. Start at `renderers.Renderer`.
+"""

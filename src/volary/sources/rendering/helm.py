@@ -1,0 +1,207 @@
+"""Renders a Helm chart of the repository with the helm program (PipeCD: helm).
+
+What the chart needs is checked before helm is run: everything has to be in the repository.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from volary.config.text import yaml
+from volary.manifests.loading import documents
+from volary.model import applications, errors, json
+from volary.model.objects import manifest
+from volary.sources import subprocesses
+from volary.sources.rendering import programs, workspace
+from volary.sources.trees import paths, trees
+
+
+def chart_directory(files: trees.Tree, application_directory: str, path: str) -> str:
+    """Return the chart's directory relative to the root (PipeCD: ``helmChart.path``).
+
+    It may lie beside the application, but not outside of the repository.
+
+    Raises:
+        UserError: It leaves the repository or holds no chart.
+    """
+    try:
+        directory = paths.join(application_directory, path)
+    except paths.OutsideError as error:
+        raise errors.user_error(
+            f"the chart {path} is outside the repository",
+            hint="name a directory inside of it, relative to the application's",
+        ) from error
+    if trees.follow(files, f"{directory}/Chart.yaml" if directory else "Chart.yaml") is None:
+        raise errors.user_error(
+            "there is no chart here: Chart.yaml is missing", where=errors.Location(directory)
+        )
+    return directory
+
+
+def check_dependencies(files: trees.Tree, directory: str) -> None:
+    """Make sure that everything the chart depends on is in the repository.
+
+    PipeCD has helm fetch dependencies; here a rendering depends on the commit alone.
+
+    Raises:
+        UserError: With every dependency that is not in ``charts/``.
+    """
+    path = paths.join(directory, "Chart.yaml")
+    present = {entry.name for entry in files.list(paths.join(directory, "charts"))}
+    problems = [
+        errors.Problem(
+            f"the chart depends on {name}, which is not in its charts directory",
+            errors.Location(path, path="dependencies"),
+            hint="run `helm dependency build` and commit the charts directory",
+        )
+        for name in _dependencies(files, path)
+        if not any(each == name or each.startswith(f"{name}-") for each in present)
+    ]
+    if problems:
+        raise errors.UserError(*problems)
+
+
+def _dependencies(files: trees.Tree, path: str) -> list[str]:
+    names: list[str] = []
+    for document in yaml.load_all(trees.read_text(files, path), path):
+        body: json.JsonObject = document.value if isinstance(document.value, dict) else {}
+        for entry in body.get("dependencies") or ():
+            name = entry.get("name") if isinstance(entry, dict) else None
+            if isinstance(name, str):
+                names.append(name)
+    return names
+
+
+def chart_input_file(files: trees.Tree, application_directory: str, path: str, *, what: str) -> str:
+    """Return the path of a value file or set file, relative to the root.
+
+    PipeCD compares text prefixes, so that a sibling directory ``app-2`` passes for
+    ``app``, and does not check set files at all. Here both have to be in the application
+    directory, also after following symbolic links.
+
+    Raises:
+        UserError: It is a URL, missing, or outside.
+    """
+    where = errors.Location(path)
+    if "://" in path:
+        raise errors.user_error(
+            f"a {what} cannot be fetched from a URL",
+            hint="copy it into the application directory",
+            where=where,
+        )
+    try:
+        joined = paths.join(application_directory, path)
+    except paths.OutsideError as error:
+        raise _outside(what, where) from error
+    found = trees.follow(files, joined)
+    if not paths.is_below(joined, application_directory):
+        raise _outside(what, where)
+    if found is None:
+        raise errors.user_error(f"the {what} does not exist", where=where)
+    if not paths.is_below(found.path, application_directory):
+        raise _outside(what, where)
+    return joined
+
+
+def _outside(what: str, where: errors.Location) -> errors.UserError:
+    return errors.user_error(
+        f"the {what} is outside the application directory",
+        hint="copy it into the application directory",
+        where=where,
+    )
+
+
+_RELEASE = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_LONGEST_RELEASE = 53
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """One chart with everything that decides about its output."""
+
+    release: str
+    #: Relative to the root, as are all paths here.
+    chart: str
+    namespace: str
+    options: applications.HelmOptions
+    value_files: tuple[str, ...]
+    set_files: tuple[tuple[str, str], ...]
+
+
+def prepare(
+    files: trees.Tree, directory: str, described: applications.Application, path: str
+) -> Rendering:
+    """Check everything that can be checked without helm.
+
+    Raises:
+        UserError: A file or dependency is missing, remote or outside; a bad release name.
+    """
+    options = described.input.helm_options
+    release = options.release_name or described.name
+    if not _RELEASE.fullmatch(release) or len(release) > _LONGEST_RELEASE:
+        raise errors.user_error(
+            f"{release!r} cannot be the name of a release",
+            hint="set helmOptions.releaseName: lower-case letters, digits and dashes, at most "
+            f"{_LONGEST_RELEASE}",
+        )
+    found = chart_directory(files, directory, path)
+    check_dependencies(files, found)
+    return Rendering(
+        release=release,
+        chart=found,
+        namespace=described.input.namespace,
+        options=options,
+        value_files=tuple(
+            chart_input_file(files, directory, value_file, what="value file")
+            for value_file in options.value_files
+        ),
+        set_files=tuple(
+            (key, chart_input_file(files, directory, each, what="set file"))
+            for key, each in sorted(options.set_files.items())
+        ),
+    )
+
+
+def arguments(rendering: Rendering, root: Path) -> list[str]:
+    """Return what helm is called with; maps are sorted, so equal input gives equal calls.
+
+    Unlike PipeCD without ``--dependency-update``, which would use the network.
+    """
+    options = rendering.options
+    argv = ["template", rendering.release, str(root / rendering.chart)]
+    argv += ["--no-hooks", "--include-crds"]
+    if rendering.namespace:
+        argv.append(f"--namespace={rendering.namespace}")
+    argv += [f"--set={key}={value}" for key, value in sorted(options.set_values.items())]
+    argv += [f"--values={root / path}" for path in rendering.value_files]
+    argv += [f"--set-file={key}={root / path}" for key, path in rendering.set_files]
+    argv += [f"--api-versions={version}" for version in options.api_versions]
+    if options.kube_version:
+        argv.append(f"--kube-version={options.kube_version}")
+    return argv
+
+
+async def template(
+    files: trees.Tree,
+    rendering: Rendering,
+    *,
+    tools: programs.Programs,
+    limits: workspace.Limits,
+    timeout: timedelta,
+) -> list[manifest.Manifest]:
+    """Return the objects of the chart, definitions included, hooks left out.
+
+    Raises:
+        UserError: helm is missing or failed, with what it said.
+    """
+    program = tools.need("helm")
+    wanted = (rendering.chart, *rendering.value_files, *(path for _, path in rendering.set_files))
+    async with workspace.private_directory(files, wanted, limits) as (home, root):
+        argv = [program, *arguments(rendering, root)]
+        finished = await subprocesses.run(argv, private=home, timeout=timeout)
+    where = errors.Location(rendering.chart or ".")
+    if finished.code != 0:
+        said = finished.complaint.replace(f"{root}/", "").removeprefix("Error: ")
+        raise errors.user_error(f"helm failed: {said or f'code {finished.code}'}", where=where)
+    return documents.parse(finished.text("helm"), file=f"helm {where}")

@@ -1,0 +1,95 @@
+"""Builds a kustomization with the kustomize inside of kubectl (PipeCD: kustomize)."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from volary.manifests.loading import documents
+from volary.model import errors
+from volary.model.objects import manifest
+from volary.sources import subprocesses
+from volary.sources.rendering import programs, workspace
+from volary.sources.trees import paths, trees
+
+#: Flag → the values it may have. All others run programs, use the network, or read files
+#: outside of the kustomization.
+ALLOWED: Mapping[str, frozenset[str]] = {
+    "load-restrictor": frozenset({"LoadRestrictionsRootOnly"}),
+    "enable-helm": frozenset({"false"}),
+    "enable-alpha-plugins": frozenset({"false"}),
+    "network": frozenset({"false"}),
+}
+
+
+def directory_of(application_directory: str, kustomize_dir: str) -> str:
+    """Return the directory that is built, relative to the repository's root.
+
+    Raises:
+        UserError: It leaves the repository. PipeCD takes any directory of the disk.
+    """
+    try:
+        return paths.join(application_directory, kustomize_dir)
+    except paths.OutsideError as error:
+        raise errors.user_error(
+            f"kustomizeDir {kustomize_dir} is outside the repository",
+            hint="name a directory inside of it, relative to the application's",
+        ) from error
+
+
+def flags(options: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the command line's form of ``kustomizeOptions``, sorted.
+
+    Raises:
+        UserError: With every option that is not harmless.
+    """
+    problems = [
+        _refused(name, value)
+        for name, value in sorted(options.items())
+        if value not in ALLOWED.get(name.lstrip("-"), ())
+    ]
+    if problems:
+        raise errors.UserError(*problems)
+    return tuple(f"--{name.lstrip('-')}={value}" for name, value in sorted(options.items()))
+
+
+def _refused(name: str, value: str) -> errors.Problem:
+    allowed = ", ".join(f"{flag}={value}" for flag, values in ALLOWED.items() for value in values)
+    return errors.Problem(
+        f"the kustomize option {name}={value} is not allowed"
+        if value
+        else f"the kustomize option {name} is not allowed",
+        errors.Location(path="kustomizeOptions"),
+        hint=f"allowed are {allowed}: a build runs nothing, reads the repository only, "
+        "and uses no network",
+    )
+
+
+async def build(
+    files: trees.Tree,
+    directory: str,
+    wanted: tuple[str, ...],
+    *,
+    options: Mapping[str, str],
+    tools: programs.Programs,
+    limits: workspace.Limits,
+    timeout: timedelta,
+) -> list[manifest.Manifest]:
+    """Return the objects of the kustomization in `directory`.
+
+    `wanted` are the parts of the tree it reads (see `kustomization.needed`).
+
+    Raises:
+        UserError: The build failed, with what kustomize said.
+    """
+    arguments = flags(options)
+    program = tools.need("kubectl")
+    async with workspace.private_directory(files, wanted, limits) as (home, root):
+        argv = [program, "kustomize", str(root / directory), *arguments]
+        finished = await subprocesses.run(argv, private=home, timeout=timeout)
+    where = errors.Location(directory or ".")
+    if finished.code != 0:
+        said = finished.complaint.replace(f"{root}/", "").replace(str(root), ".")
+        raise errors.user_error(
+            f"kustomize failed: {said.removeprefix('error: ') or f'code {finished.code}'}",
+            where=where,
+        )
+    return documents.parse(finished.text("kustomize"), file=f"kustomize {where}")

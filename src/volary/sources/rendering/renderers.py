@@ -1,0 +1,319 @@
+"""Makes the manifests of an application for one target.
+
+The method is chosen as PipeCD does: a chart if one is named, else kustomize if there is
+a kustomization in the effective directory, else plain files. Renderings are remembered
+by the content they were made from, so targets without differences share one.
+"""
+
+import asyncio
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import assert_never
+
+from volary.config.crosscheck import fleet_checks
+from volary.manifests.loading import documents, namespace_scopes
+from volary.manifests.routes import generated_services
+from volary.model import applications, errors
+from volary.model.fleet import fleets
+from volary.model.objects import manifest
+from volary.model.placement import overrides
+from volary.placement import cluster_manifests
+from volary.placement.replicas import assignment
+from volary.sources.rendering import (
+    helm,
+    kustomizations,
+    kustomize,
+    plain_files,
+    programs,
+    workspace,
+)
+from volary.sources.trees import trees
+
+_CACHED = 256
+_FLAGGER = "flagger.app"
+_KARMADA = "policy.karmada.io"
+
+
+class Method(StrEnum):
+    """How manifests were made."""
+
+    PLAIN = "plain"
+    KUSTOMIZE = "kustomize"
+    HELM = "helm"
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The manifests of an application for one target, in load order, without tracking metadata."""
+
+    manifests: tuple[manifest.Manifest, ...]
+    method: Method
+    #: Changes whenever one of the objects does; what a run is pinned to.
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What renderings may use."""
+
+    tools: programs.Programs = field(default_factory=programs.find)
+    timeout: timedelta = timedelta(minutes=2)
+    limits: workspace.Limits = field(default_factory=workspace.Limits)
+
+
+class Renderer:
+    """Renders, and remembers; make one per process and share it."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self._settings = settings or Settings()
+        self._known: OrderedDict[Hashable, Rendered] = OrderedDict()
+        self._busy: dict[Hashable, asyncio.Lock] = {}
+        #: How often something was really rendered, for measurements.
+        self.renderings = 0
+
+    async def render(
+        self,
+        files: trees.Tree,
+        described: applications.Application,
+        *,
+        directory: str,
+        target: str,
+        members: fleets.Fleet | None = None,
+        assigned: assignment.Assignment | None = None,
+    ) -> Rendered:
+        """Return the manifests of the application in `directory` for `target`.
+
+        What the application has different on its clusters (overrides, shares of the replicas)
+        is worked in; `members` says what the clusters are, `assigned` who gets how many
+        replicas where that was decided before.
+
+        The namespace of the input is forced on them; a target's entry in
+        ``multiTargets`` takes the place of the input's manifests, and of its kustomize
+        options (replaced, not merged; PipeCD: Load).
+
+        Raises:
+            UserError: Something in the repository has to change: all problems of the
+                step that failed. Also for two objects of one key, and for no object.
+        """
+        rendered = await self._rendered(files, described, directory, target)
+        if described.differences == overrides.Differences():
+            return rendered
+        return _for_cluster(rendered, described, target, members, assigned)
+
+    async def undivided(
+        self,
+        files: trees.Tree,
+        described: applications.Application,
+        *,
+        directory: str,
+        target: str,
+    ) -> Rendered:
+        """Return the manifests for `target` before anything in them is made different.
+
+        Raises:
+            UserError: As `render` does.
+        """
+        return await self._rendered(files, described, directory, target)
+
+    async def _rendered(
+        self, files: trees.Tree, described: applications.Application, directory: str, target: str
+    ) -> Rendered:
+        """Return what the files render to for a target."""
+        wanted = _Wanted.choose(described, target)
+        method = await asyncio.to_thread(_method, files, described, directory, wanted)
+        whole = directory if method is Method.PLAIN else ""
+        identity = await asyncio.to_thread(files.identity, whole)
+        key = (identity, directory, described.name, method, wanted, _of_file(described))
+        lock = self._busy.setdefault(key, asyncio.Lock())
+        try:
+            async with lock:
+                if key not in self._known:
+                    self._remember(
+                        key, await self._make(files, described, directory, method, wanted)
+                    )
+                self._known.move_to_end(key)
+                return self._known[key]
+        finally:
+            if not lock.locked():
+                self._busy.pop(key, None)
+
+    def _remember(self, key: Hashable, rendered: Rendered) -> None:
+        self._known[key] = rendered
+        while len(self._known) > _CACHED:
+            self._known.popitem(last=False)
+
+    async def _make(
+        self,
+        files: trees.Tree,
+        described: applications.Application,
+        directory: str,
+        method: Method,
+        wanted: "_Wanted",
+    ) -> Rendered:
+        self.renderings += 1
+        match method:
+            case Method.PLAIN:
+                found = await asyncio.to_thread(
+                    plain_files.read, files, directory, wanted.manifests
+                )
+            case Method.KUSTOMIZE:
+                found = await self._kustomize(files, directory, wanted)
+            case Method.HELM:
+                found = await self._helm(files, described, directory)
+            case _:
+                assert_never(method)
+        found = generated_services.add(_without_settings(found, described), described)
+        if not found:
+            raise errors.user_error(
+                f"the application renders to no object at all ({method.value})",
+                hint="an empty rendering is refused, it would look like deleting everything",
+                where=errors.Location(directory or "."),
+            )
+        placed = namespace_scopes.force(found, described.input.namespace)
+        documents.check_unique(placed)
+        return Rendered(tuple(placed), method, _digest(placed))
+
+    async def _kustomize(
+        self, files: trees.Tree, directory: str, wanted: "_Wanted"
+    ) -> list[manifest.Manifest]:
+        built = kustomize.directory_of(directory, wanted.kustomize_dir)
+        parts = await asyncio.to_thread(kustomizations.needed, files, built)
+        return await kustomize.build(
+            files,
+            built,
+            parts,
+            options=dict(wanted.kustomize_options),
+            tools=self._settings.tools,
+            limits=self._settings.limits,
+            timeout=self._settings.timeout,
+        )
+
+    async def _helm(
+        self, files: trees.Tree, described: applications.Application, directory: str
+    ) -> list[manifest.Manifest]:
+        named = described.input.helm_chart
+        assert named is not None
+        rendering = await asyncio.to_thread(helm.prepare, files, directory, described, named.path)
+        return await helm.template(
+            files,
+            rendering,
+            tools=self._settings.tools,
+            limits=self._settings.limits,
+            timeout=self._settings.timeout,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What one target renders, after its entry in ``multiTargets``."""
+
+    manifests: tuple[str, ...]
+    kustomize_dir: str
+    kustomize_options: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def choose(cls, described: applications.Application, target: str) -> "_Wanted":
+        given = described.input
+        entry = next(
+            (multi_target for multi_target in given.multi_targets if multi_target.target == target),
+            None,
+        )
+        if entry is None:
+            entry = applications.TargetInput(target)
+        options = entry.kustomize_options or given.kustomize_options
+        return cls(
+            entry.manifests or given.manifests,
+            entry.kustomize_dir,
+            tuple(sorted(options.items())),
+        )
+
+
+def _method(
+    files: trees.Tree, described: applications.Application, directory: str, wanted: _Wanted
+) -> Method:
+    found = trees.follow(files, directory)
+    if found is None or found.kind is not trees.Kind.DIRECTORY:
+        raise errors.user_error(
+            "the application directory does not exist at this commit",
+            where=errors.Location(directory),
+        )
+    if described.input.helm_chart is not None:
+        return Method.HELM
+    built = kustomize.directory_of(directory, wanted.kustomize_dir)
+    if kustomizations.find(files, built):
+        return Method.KUSTOMIZE
+    if wanted.kustomize_dir:
+        # Asked for by name: falling back to plain files would deploy something else.
+        raise errors.user_error(
+            f"kustomizeDir {wanted.kustomize_dir} has no kustomization",
+            hint=f"one of {', '.join(kustomizations.NAMES)} is expected in it",
+            where=errors.Location(built),
+        )
+    return Method.PLAIN
+
+
+def _of_file(described: applications.Application) -> str:
+    """Return everything of the application file that renderings depend on."""
+    parts = (
+        described.dialect,
+        described.input,
+        described.workloads,
+        described.service,
+        described.made_service,
+        described.variant_label,
+        described.traffic_routing,
+        # Suffixes of Services that routes lead to.
+        described.pipeline,
+    )
+    return repr(parts)
+
+
+def _for_cluster(
+    rendered: Rendered,
+    described: applications.Application,
+    target: str,
+    members: fleets.Fleet | None,
+    assigned: assignment.Assignment | None,
+) -> Rendered:
+    """Return the manifests as one cluster of the application's gets them."""
+    clusters = fleet_checks.deployment_targets(described, members) if members else ()
+    cluster = next((cluster for cluster in clusters if cluster.name == target), None)
+    if cluster is None:
+        raise errors.user_error(
+            f"what {target} has different cannot be told: no fleet is known that it belongs to",
+            hint="name the fleet: --fleet fleet.yaml",
+        )
+    found = cluster_manifests.apply(
+        rendered.manifests, described.differences, cluster, clusters, assigned=assigned
+    )
+    documents.check_unique(found)
+    return Rendered(tuple(found), rendered.method, _digest(found))
+
+
+def _without_settings(
+    found: list[manifest.Manifest], described: applications.Application
+) -> list[manifest.Manifest]:
+    """Leave out what is read and not applied.
+
+    A Canary and what belongs to it, where it is what describes the application: it would set
+    Flagger to work on the same Deployment, if it is installed. Karmada's policies, but for
+    PipeCD's files, which may well be there to bring them to Karmada.
+    """
+    left_out = set()
+    if described.dialect is applications.Dialect.FLAGGER:
+        left_out.add(_FLAGGER)
+    if described.dialect is not applications.Dialect.PIPECD:
+        left_out.add(_KARMADA)
+    return [each for each in found if each.group not in left_out]
+
+
+def _digest(manifests: list[manifest.Manifest]) -> str:
+    text = json.dumps(
+        [manifest.body for manifest in manifests], sort_keys=True, separators=(",", ":")
+    )
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,107 @@
+"""Writes parts of a tree to a private directory, for programs that need files.
+
+Only what is below the tree's root can get there: symbolic links are replaced by what
+they point to, those that leave the tree are refused, and size and number are bounded.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from volary.model import errors
+from volary.sources.trees import paths, trees
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a rendering may take from the repository."""
+
+    files: int = 20_000
+    bytes: int = 256 * 1024 * 1024
+
+
+class _Writer:
+    def __init__(self, files: trees.Tree, root: Path, limits: Limits) -> None:
+        self._files = files
+        self._root = root
+        self._limits = limits
+        self._count = 0
+        self._size = 0
+        self._done: set[str] = set()
+
+    def has(self, path: str) -> bool:
+        """Say whether `path` was written, by itself or with a directory around it."""
+        return any(paths.is_below(path, done) for done in self._done)
+
+    def write(self, path: str, within: tuple[str, ...] = ()) -> None:
+        """Write what is at `path`; `within` are the real directories around it."""
+        self._done.add(path)
+        found = trees.follow(self._files, path)
+        if found is None:
+            raise errors.user_error(f"{path} does not exist in the repository")
+        if found.kind is trees.Kind.FILE:
+            self._write_file(path, found)
+        elif found.path in within:
+            raise errors.user_error(f"{path} is a symbolic link to a directory around it")
+        else:
+            self._write_directory(path, found, (*within, found.path))
+
+    def _write_directory(self, path: str, found: trees.Entry, within: tuple[str, ...]) -> None:
+        (self._root / path).mkdir(parents=True, exist_ok=True)
+        for entry in self._files.list(found.path):
+            below = f"{path}/{entry.name}" if path else entry.name
+            # A submodule is empty here, as in a clone that did not fetch it; a link that
+            # points to nothing concerns only who reads it.
+            dangling = entry.kind is trees.Kind.SYMLINK and not trees.follow(
+                self._files, entry.path
+            )
+            if entry.kind is not trees.Kind.SUBMODULE and not dangling:
+                self.write(below, within)
+
+    def _write_file(self, path: str, found: trees.Entry) -> None:
+        self._count += 1
+        self._size += found.size
+        if self._count > self._limits.files or self._size > self._limits.bytes:
+            raise errors.user_error(
+                f"more than {self._limits.files} files or {self._limits.bytes >> 20} MiB "
+                "would have to be read to render the application",
+                hint="keep charts and kustomize bases apart from large data",
+            )
+        target = self._root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(trees.read_file(self._files, found.path))
+
+
+def write(files: trees.Tree, wanted: Iterable[str], root: Path, limits: Limits) -> None:
+    """Write the files and directories at `wanted`, at the same paths below `root`.
+
+    Raises:
+        UserError: Something is missing, leaves the repository, or is too much.
+    """
+    writer = _Writer(files, root, limits)
+    # Outer directories first: what is inside of them is then already there.
+    for path in sorted(set(wanted), key=lambda each: (each.count("/"), each)):
+        if not writer.has(path):
+            writer.write(path)
+
+
+@asynccontextmanager
+async def private_directory(
+    files: trees.Tree, wanted: Iterable[str], limits: Limits
+) -> AsyncIterator[tuple[Path, Path]]:
+    """Yield a new directory only we can enter, as (home, root); both go away after.
+
+    `root` holds the wanted parts of the tree, `home` is for the program's own files.
+
+    Raises:
+        UserError: As `write`.
+    """
+    with tempfile.TemporaryDirectory(prefix="volary-") as name:
+        home, root = Path(name) / "home", Path(name) / "tree"
+        home.mkdir()
+        root.mkdir()
+        await asyncio.to_thread(write, files, tuple(wanted), root, limits)
+        yield home, root

@@ -1,0 +1,6 @@
+"""Reading the files of one commit or directory, without ever leaving it.
+
+`trees` is the interface, `directories` a plain directory as it is, `paths` joins paths safely.
+
+Imports `model` only. Start reading at `trees`.
+"""

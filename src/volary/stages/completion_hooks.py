@@ -1,0 +1,95 @@
+"""What follows a stage beside its own work: scripts that are undone, and reports of the end.
+
+After the last stage on a cluster its run has gone well there, so ``post-rollout`` webhooks are
+told ``Succeeded``; after a rollback they are told ``Failed``. Before that, the scripts of
+stages that had begun get their way back: once the cluster runs the old version again. Where
+the application wants no rollback, a stage that fails or is broken off is the end, and is told.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from volary.model import errors, statuses
+from volary.model.pipeline import pipelines, webhook
+from volary.stages.kinds import script_run
+from volary.stages.runtime import contexts, execution, stage_webhooks
+
+_BROKEN = (statuses.TaskStatus.FAILED, statuses.TaskStatus.CANCELLED)
+
+
+async def complete(context: contexts.StageContext, ended: statuses.Outcome) -> statuses.Outcome:
+    """Return how a stage ended, after all that follows it."""
+    if context.stage.name is pipelines.StageName.ROLLBACK:
+        after = await _undo_scripts(context, ended)
+        await _report(context, "Failed")
+        return after
+    if context.is_last and ended.status is statuses.TaskStatus.SUCCEEDED:
+        await _report(context, "Succeeded")
+    elif ended.status in _BROKEN and not _is_followed(context):
+        await _report(context, "Failed")
+    return ended
+
+
+def _is_followed(context: contexts.StageContext) -> bool:
+    """Say whether something follows a failure: a rollback, or a person who decides about it."""
+    planner = context.application.planner
+    return planner.auto_rollback or planner.hold_on_failure
+
+
+async def _undo_scripts(
+    context: contexts.StageContext, ended: statuses.Outcome
+) -> statuses.Outcome:
+    """Run the scripts' way back; one that fails makes the rollback a failure."""
+    options = [each.options for each in context.begun]
+    if not any(
+        isinstance(option, pipelines.ScriptOptions) and option.on_rollback for option in options
+    ):
+        return ended
+    problems: list[str] = []
+
+    async def run(work: execution.Work) -> str:
+        problems.extend(await script_run.undo(work, context.begun))
+        return "scripts undone"
+
+    undone = await execution.carry_out(context, run)
+    lines = (*ended.details, *undone.details)
+    if ended.status is not statuses.TaskStatus.SUCCEEDED:
+        return replace(ended, details=lines, touched=True)
+    if undone.status is not statuses.TaskStatus.SUCCEEDED:
+        return replace(undone, details=lines, touched=True)
+    if problems:
+        reason = f"{ended.reason}; but {problems[0]}"
+        return statuses.Outcome(statuses.TaskStatus.FAILED, reason, lines, touched=True)
+    return replace(ended, details=lines, touched=True)
+
+
+def hooks(options: pipelines.StageOptions) -> tuple[webhook.Webhook, ...]:
+    """Return the webhooks of a stage."""
+    return getattr(options, "webhooks", ())
+
+
+def _post_rollout_webhooks(context: contexts.StageContext) -> Iterator[webhook.Webhook]:
+    for each in (*context.begun, context.stage):
+        for hook in hooks(each.options):
+            if hook.type is webhook.WebhookType.POST_ROLLOUT:
+                yield hook
+
+
+async def _report(context: contexts.StageContext, phase: str) -> None:
+    """Call the ``post-rollout`` webhooks of all stages that had begun; the answer is logged."""
+    asked = tuple(_post_rollout_webhooks(context))
+    if not asked:
+        return
+
+    async def run(work: execution.Work) -> str:
+        try:
+            source = await work.load(context.target_source)
+        except errors.UserError:
+            source = []
+        about = stage_webhooks.subject(context, source, phase=phase)
+        await stage_webhooks.StageWebhooks(work, asked, about).inform(
+            webhook.WebhookType.POST_ROLLOUT
+        )
+        return "reported"
+
+    await execution.carry_out(context, run)

@@ -1,0 +1,143 @@
+"""An analysis through time: each rule at its own interval, as a stage's work or in the background.
+
+In the background, while a stage is carried out, it can only fail the stage: a rule that fails
+stops it between two writes. What could not be judged until the stage ended is said, and holds
+nothing up: whoever wants to wait for a verdict writes ``ANALYSIS``. After a restart it begins
+again with the stage.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from volary.engine import executor
+from volary.model import analysis, clocks, statuses
+from volary.model.pipeline import pipelines
+from volary.stages.judgement import cluster_judges
+from volary.stages.runtime import contexts
+
+#: A clock that jumped is noticed within this time.
+_LONGEST_SLEEP = timedelta(minutes=1)
+
+
+@dataclass(slots=True)
+class AnalysisRun:
+    """Follows one analysis on one cluster."""
+
+    judge: cluster_judges.Judge
+    clock: clocks.Clock
+    #: Told of every verdict as it comes.
+    told: Callable[[analysis.Verdict], None] = lambda _: None
+    #: The newest verdict of each rule.
+    verdicts: dict[str, analysis.Verdict] = field(default_factory=dict)
+
+    async def follow(self) -> analysis.Verdict | None:
+        """Follow until every verdict is final, or one fails the release: that is returned.
+
+        The first look of a rule is one interval after the beginning (PipeCD). Looks that fell
+        into a time when nothing was running are not made up for.
+        """
+        async with asyncio.TaskGroup() as group:
+            pending = {group.create_task(self._follow(rule)) for rule in self.judge.rules}
+            while pending:
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                failed = cluster_judges.first_failure([each.result() for each in done])
+                if failed:
+                    for task in pending:
+                        task.cancel()
+                    return failed
+        return None
+
+    async def _follow(self, rule: analysis.Rule) -> analysis.Verdict:
+        """Return the last verdict of a rule."""
+        while True:
+            number, at, is_look = self._next(rule)
+            await self._sleep_until(at)
+            if is_look:
+                await self.judge.look(rule, at)
+            found = await self.judge.verdict(rule, at, number)
+            self.verdicts[rule.name] = found
+            self.told(found)
+            if found.is_final or at >= self.judge.period.deadline:
+                return found
+
+    def _next(self, rule: analysis.Rule) -> tuple[int, datetime, bool]:
+        """Return the next moment of a rule: a look, the end, or the deadline."""
+        period, now = self.judge.period, self.clock.now()
+        number = max(1, (now - period.started) // rule.interval + 1)
+        look = period.started + number * rule.interval
+        moments = [each for each in (look, period.ends, period.deadline) if each > now]
+        at = min(moments, default=period.deadline)
+        return (number, at, True) if at == look else (number - 1, at, False)
+
+    async def _sleep_until(self, at: datetime) -> None:
+        while True:
+            left = at - self.clock.now()
+            if left <= timedelta(0):
+                return
+            await asyncio.sleep(min(left, _LONGEST_SLEEP).total_seconds())
+
+
+StageRun = Callable[[contexts.StageContext], Awaitable[statuses.Outcome]]
+
+_YEAR = timedelta(days=365)
+
+
+async def run_in_background(
+    context: contexts.StageContext, options: pipelines.AnalysisOptions, inner: StageRun
+) -> statuses.Outcome:
+    """Carry out a stage with its analysis beside it, where there is a canary to measure."""
+    if context.target in options.without_canary:
+        return await inner(context)
+    if context.clock is None:
+        raise TypeError("an analysis needs a clock")
+    started = context.clock.now().astimezone(UTC)
+    # It has no end of its own, so no verdict is a final pass.
+    period = cluster_judges.AnalysisPeriod(started, started + _YEAR, started + _YEAR)
+    judge = await cluster_judges.open_judge(context, period, options)
+    guarded = _BackgroundAnalysis(context, AnalysisRun(judge, context.clock))
+    return await guarded.carry_out(inner)
+
+
+@dataclass(slots=True)
+class _BackgroundAnalysis:
+    context: contexts.StageContext
+    analysis_run: AnalysisRun
+    failed: analysis.Verdict | None = None
+
+    async def carry_out(self, inner: StageRun) -> statuses.Outcome:
+        stop = executor.StopFlag()
+        async with asyncio.TaskGroup() as group:
+            beside = (
+                group.create_task(self._pass_on(stop)),
+                group.create_task(self._watch(stop)),
+            )
+            try:
+                ended = await inner(replace(self.context, stop=stop))
+            finally:
+                for task in beside:
+                    task.cancel()
+        return self._conclude(ended)
+
+    async def _pass_on(self, stop: executor.StopFlag) -> None:
+        await self.context.stop.wait()
+        stop.raise_flag(self.context.stop.reason)
+
+    async def _watch(self, stop: executor.StopFlag) -> None:
+        self.failed = await self.analysis_run.follow()
+        if self.failed is not None:
+            stop.raise_flag(f"the analysis beside it failed: {self.failed.sentence}")
+
+    def _conclude(self, ended: statuses.Outcome) -> statuses.Outcome:
+        found = self.analysis_run.verdicts.values()
+        lines = [f"{each.result.value}: {each.sentence}" for each in found]
+        silent = {rule.name for rule in self.analysis_run.judge.rules} - set(
+            self.analysis_run.verdicts
+        )
+        lines += [f"{name} was not measured before the stage ended" for name in sorted(silent)]
+        details = (*ended.details, *lines)
+        if self.failed is None:
+            return replace(ended, details=details)
+        reason = f"Analysis failed: {self.failed.sentence}"
+        return statuses.Outcome(statuses.TaskStatus.FAILED, reason, details, ended.touched)

@@ -1,0 +1,373 @@
+"""Measures metrics on one cluster and has them judged, alone and together with the others.
+
+The statistics are in `volary.analysis`; here is what they need from the world: both sides of
+each look are asked at the same moment, every answer is reported, and the clusters of a stage
+tell each other what they saw. Whatever goes wrong with a question is an answer too, so nothing
+here fails for it.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Protocol, cast
+
+from volary.analysis.metering import meters, query_names
+from volary.analysis.verdicts import checks, fleet_verdicts, rule_verdicts
+from volary.engine import executor
+from volary.manifests.services import service_targets
+from volary.model import analysis, applications, clocks, errors, json
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, variant
+from volary.stages.judgement import findings, http_checks
+from volary.stages.runtime import contexts, coordination
+
+#: What the last successful analysis is remembered as.
+LAST_ANALYSIS = "analysis"
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisPeriod:
+    """When an analysis takes place."""
+
+    started: datetime
+    #: From here on a verdict may be a final pass.
+    ends: datetime
+    #: How long data are waited for.
+    deadline: datetime
+
+
+class JudgeContext(Protocol):
+    """What a judge needs of a stage's context."""
+
+    @property
+    def application(self) -> applications.Application:
+        """Whose release it is."""
+        ...
+
+    @property
+    def target(self) -> str:
+        """Name of the cluster."""
+        ...
+
+    @property
+    def report(self) -> executor.Reporter:
+        """Is told what was found."""
+        ...
+
+    @property
+    def begun(self) -> tuple[pipelines.Stage, ...]:
+        """Stages that were begun on the cluster before."""
+        ...
+
+    @property
+    def clock(self) -> clocks.Clock | None:
+        """The time."""
+        ...
+
+    @property
+    def meter(self) -> meters.Meter:
+        """Where metrics are kept."""
+        ...
+
+    @property
+    def rendezvous(self) -> coordination.Rendezvous:
+        """The same stage on the other clusters."""
+        ...
+
+    @property
+    def not_updated(self) -> tuple[str, ...]:
+        """Clusters without this release that it is compared with."""
+        ...
+
+    @property
+    def permissions(self) -> contexts.Permissions:
+        """What requests may connect to."""
+        ...
+
+    def warn(self, line: str) -> None:
+        """Say a line that somebody should look at."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Whose numbers are asked for."""
+
+    variant: variant.Variant
+    role: analysis.Role
+    #: The cluster; empty: there is none to be asked.
+    target: str
+
+
+def _answered(measured: Sequence[analysis.Measurement]) -> list[analysis.Measurement]:
+    """Leave out others that were silent at a look at which some were not."""
+    heard = {
+        each.time
+        for each in measured
+        if each.role is analysis.Role.REFERENCE and each.reading is analysis.Reading.VALUES
+    }
+    return [
+        each
+        for each in measured
+        if each.role is analysis.Role.JUDGED
+        or each.reading is analysis.Reading.VALUES
+        or each.time not in heard
+    ]
+
+
+#: What a verdict over clusters depends on, by target: how much was measured since when, and
+#: whether the end or the deadline is over.
+_Basis = Mapping[str, tuple[int, datetime, bool, bool]]
+
+
+def _basis(known: Mapping[str, analysis.Series], at: datetime) -> _Basis:
+    return {
+        target: (
+            sum(measurement.time <= at for measurement in series.measurements),
+            series.started,
+            at >= series.ends,
+            at >= series.deadline,
+        )
+        for target, series in known.items()
+    }
+
+
+@dataclass(slots=True)
+class Judge:
+    """Measures the rules of one stage on one cluster."""
+
+    context: JudgeContext
+    period: AnalysisPeriod
+    rules: tuple[analysis.Rule, ...]
+    names: query_names.Names = field(default_factory=query_names.Names)
+    http: Mapping[str, analysis.HttpCheck] = field(default_factory=dict)
+    #: When the last successful analysis began; None: there was none.
+    previous: datetime | None = None
+    #: Looks are in the past: nothing can be asked about now.
+    is_past: bool = False
+    _kept: dict[str, list[analysis.Measurement]] = field(default_factory=dict)
+    _told: dict[str, tuple[analysis.Result, bool]] = field(default_factory=dict)
+
+    def restore(self, documents: Iterable[json.JsonObject]) -> None:
+        """Take up what was measured before a restart."""
+        for document in documents:
+            found = findings.to_measurement(document)
+            self._kept.setdefault(found.metric, []).append(found)
+
+    def series(self, rule: analysis.Rule) -> analysis.Series:
+        """Return everything measured for a rule."""
+        return analysis.Series(
+            started=self.period.started,
+            ends=self.period.ends,
+            deadline=self.period.deadline,
+            target=self.context.target,
+            measurements=tuple(_answered(self._kept.get(rule.name, ()))),
+        )
+
+    async def look(self, rule: analysis.Rule, at: datetime) -> analysis.Check:
+        """Measure a rule once, all of its sides at the same time, and judge that look."""
+        asked = [self._measure(rule, side, at) for side in self._sides(rule)]
+        measured = list(await asyncio.gather(*asked))
+        check = checks.check(rule, _answered(measured), target=self.context.target)
+        self._kept.setdefault(rule.name, []).extend(measured)
+        for each in measured:
+            judged = check if each.role is analysis.Role.JUDGED else None
+            document = findings.of_measurement(each, judged)
+            self.context.report.found(findings.MEASUREMENT, rule.name, document)
+        return check
+
+    async def round(self, at: datetime) -> Mapping[str, analysis.Check]:
+        """Measure every rule once, at the same time; the looks by the name of the rule."""
+        looks = await asyncio.gather(*(self.look(rule, at) for rule in self.rules))
+        return {rule.name: look for rule, look in zip(self.rules, looks, strict=True)}
+
+    async def verdict(self, rule: analysis.Rule, at: datetime, number: int) -> analysis.Verdict:
+        """Return what this cluster has to go by, after the look of that number.
+
+        Where the clusters decide together, those that are measured at the same time are waited
+        for, as long as a query may take.
+        """
+        if rule.strategy is analysis.Strategy.PREVIOUS and self.previous is None:
+            return self._first(rule, at)
+        known, target = await self._known(rule, number), self.context.target
+        if rule.decider is analysis.Decider.PER_CLUSTER:
+            # The others' numbers are only for show: looked at when there is something to show.
+            alone = rule_verdicts.judge(rule, known[target], at)
+            if not self._is_news(rule, alone):
+                return alone
+        else:
+            # Clusters begin a few milliseconds apart, so the same look has several times.
+            newest = [each.measurements[-1].time for each in known.values() if each.measurements]
+            at = max(at, *newest, at)
+        judged = self._judged(rule, known, at)
+        decided = judged.decided[target]
+        if self._is_news(rule, decided):
+            self._told[rule.name] = (decided.result, decided.is_final)
+            document = findings.of_verdict(decided, judged.own[target], judged.pooled, at)
+            self.context.report.found(findings.VERDICT, rule.name, document)
+        return decided
+
+    def _judged(
+        self, rule: analysis.Rule, known: Mapping[str, analysis.Series], at: datetime
+    ) -> analysis.FleetVerdict:
+        """Judge the fleet, once for all clusters that know the same."""
+        rendezvous, topic = self.context.rendezvous, f"{LAST_ANALYSIS} {rule.name} judged"
+        basis = _basis(known, at)
+        for said in rendezvous.said(topic).values():
+            other, judged = cast("tuple[_Basis, analysis.FleetVerdict]", said)
+            if other == basis:
+                return judged
+        judged = fleet_verdicts.judge(rule, known, at)
+        rendezvous.post(self.context.target, topic, (basis, judged))
+        return judged
+
+    def _first(self, rule: analysis.Rule, at: datetime) -> analysis.Verdict:
+        """Return the verdict on a first deployment, which has nothing before it (PipeCD)."""
+        target = self.context.target
+        first = analysis.Verdict(
+            analysis.Result.PASS,
+            f"{rule.name} on {target}: nothing to compare with, no analysis succeeded before",
+            rule.name,
+            target=target,
+            is_final=True,
+            dry_run=rule.dry_run,
+        )
+        document = findings.of_verdict(first, first, first, at)
+        self.context.report.found(findings.VERDICT, rule.name, document)
+        return first
+
+    def _is_news(self, rule: analysis.Rule, decided: analysis.Verdict) -> bool:
+        return decided.is_final or self._told.get(rule.name) != (decided.result, decided.is_final)
+
+    async def _known(self, rule: analysis.Rule, number: int) -> dict[str, analysis.Series]:
+        """Return the series of every cluster that has spoken, this one's too."""
+        rendezvous, target = self.context.rendezvous, self.context.target
+        topic, mine = f"{LAST_ANALYSIS} {rule.name}", self.series(rule)
+        rendezvous.post(target, topic, mine)
+        if rule.decider is not analysis.Decider.PER_CLUSTER:
+            rendezvous.post(target, f"{topic} {number}", True)
+            patience = min(rule.timeout, rule.interval) + timedelta(seconds=1)
+            try:
+                async with asyncio.timeout(patience.total_seconds()):
+                    await rendezvous.gather(target, f"{topic} {number}")
+            except TimeoutError:
+                self.context.warn(f"{rule.name}: not every cluster was measured in time")
+        said = cast("Mapping[str, analysis.Series]", rendezvous.said(topic))
+        return {**said, target: mine}
+
+    def _sides(self, rule: analysis.Rule) -> list[Side]:
+        judged, reference = analysis.Role.JUDGED, analysis.Role.REFERENCE
+        here, primary = self.context.target, variant.Variant.PRIMARY
+        canary = Side(variant.Variant.CANARY, judged, here)
+        match rule.strategy:
+            case analysis.Strategy.CANARY_BASELINE:
+                return [canary, Side(variant.Variant.BASELINE, reference, here)]
+            case analysis.Strategy.CANARY_PRIMARY:
+                return [canary, Side(primary, reference, here)]
+            case analysis.Strategy.PREVIOUS:
+                # Primary on both sides, as PipeCD renders it.
+                sides = [Side(primary, judged, here)]
+                return [*sides, Side(primary, reference, here)] if self.previous else sides
+            case analysis.Strategy.NOT_UPDATED:
+                others = self.context.not_updated or ("",)
+                return [
+                    Side(primary, judged, here),
+                    *(Side(primary, reference, other) for other in others),
+                ]
+            case analysis.Strategy.THRESHOLD:
+                return [Side(new_version(self.context), judged, here)]
+
+    async def _measure(self, rule: analysis.Rule, side: Side, at: datetime) -> analysis.Measurement:
+        until = at
+        is_earlier = rule.strategy is analysis.Strategy.PREVIOUS
+        if is_earlier and side.role is analysis.Role.REFERENCE and self.previous is not None:
+            until = self.previous + (at - self.period.started)
+        question = meters.Question(
+            rule=rule,
+            application=self.context.application,
+            target=side.target,
+            names=self.names,
+            side=side.variant,
+            role=side.role,
+            time=at,
+            until=until,
+            is_past=self.is_past,
+        )
+        if not side.target:
+            return question.nothing(rule.query, "every cluster of the run has this release")
+        try:
+            async with asyncio.timeout(rule.timeout.total_seconds()):
+                if rule.name in self.http:
+                    reach = self.context.permissions.reach
+                    return await http_checks.measure(self.http[rule.name], question, reach)
+                return await self.context.meter.measure(question)
+        except TimeoutError:
+            return question.failure(f"no answer within {rule.timeout.total_seconds():g} s")
+        except errors.VolaryError as error:
+            return question.failure(str(error))
+
+
+def new_version(context: JudgeContext) -> variant.Variant:
+    """Return which variant the new version is on this cluster: canary while one runs."""
+    runs = False
+    for each in context.begun:
+        if each.name is pipelines.StageName.CANARY_ROLLOUT:
+            runs = True
+        elif each.name in (pipelines.StageName.CANARY_CLEAN, pipelines.StageName.WAVE_GATE):
+            runs = False
+    return variant.Variant.CANARY if runs else variant.Variant.PRIMARY
+
+
+def state_name(context: contexts.StageContext) -> str:
+    """Return what a successful analysis is remembered as: that of a wave's end is another one."""
+    is_gate = any(each.name is pipelines.StageName.WAVE_GATE for each in context.begun)
+    return f"{LAST_ANALYSIS} of the wave" if is_gate else LAST_ANALYSIS
+
+
+def all_rules(options: pipelines.AnalysisOptions) -> tuple[analysis.Rule, ...]:
+    """Return the rules of the metrics and of the requests."""
+    return (*options.metrics, *(each.rule for each in options.http))
+
+
+async def open_judge(
+    context: contexts.StageContext,
+    period: AnalysisPeriod,
+    options: pipelines.AnalysisOptions,
+    *,
+    namespace: str = "",
+) -> Judge:
+    """Return a judge for the rules of a stage, which has measured nothing yet.
+
+    Args:
+        context: The stage on its cluster.
+        frame: When the analysis takes place.
+        options: What is measured.
+        namespace: Where the application is, when its manifests do not say.
+
+    Raises:
+        errors.VolaryError: The application cannot be rendered.
+    """
+    source = await context.target_source()
+    home = namespace or context.client.namespace
+    running: list[manifest.Manifest] = []
+    if context.running_source and service_targets.is_target(context.application):
+        running = await context.running_source()
+    last = await context.task_state.recall(state_name(context))
+    started = last.get("started")
+    return Judge(
+        context=context,
+        period=period,
+        rules=all_rules(options),
+        names=query_names.find(context.application, source, namespace=home, running=running),
+        http={each.rule.name: each for each in options.http},
+        previous=datetime.fromisoformat(started) if isinstance(started, str) else None,
+    )
+
+
+def first_failure(
+    verdicts: Sequence[analysis.Verdict],
+) -> analysis.Verdict | None:
+    """Return the first verdict that fails the release; None: none does."""
+    failed = (verdict for verdict in verdicts if verdict.result is analysis.Result.FAIL)
+    return next((each for each in failed if not each.dry_run), None)

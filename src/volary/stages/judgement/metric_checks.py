@@ -1,0 +1,234 @@
+"""One round of metric checks inside a stage that decides by them, again and again.
+
+A round is one look at every metric. Looks are judged singly, those of a comparison together
+with as many before as it takes; a sequential rule is judged by all of them, and once it
+condemns the release there is nothing to wait for. Nothing to judge by is no pass: it holds the
+stage up, unless the rule says otherwise.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import IntEnum
+from typing import Protocol, cast
+
+from volary.analysis.verdicts import checks, samples
+from volary.model import analysis, clocks
+from volary.model.pipeline import pipelines
+from volary.stages.judgement import cluster_judges
+from volary.stages.runtime import execution
+
+#: Looks that each have a verdict made, and then one of so many.
+_EVERY_LOOK, _NOW_AND_THEN = 10, 10
+
+
+class Result(IntEnum):
+    """How a round of checks went; the worst of several is the greatest."""
+
+    PASSED = 0
+    #: There was not enough to say either.
+    UNKNOWN = 1
+    FAILED = 2
+    #: So bad that no further round is needed.
+    CONDEMNED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of a round, with the reason when it did not pass."""
+
+    result: Result
+    reason: str = ""
+
+
+PASSED = Finding(Result.PASSED)
+
+
+@dataclass(slots=True)
+class UnknownLimit:
+    """How long nothing to judge by is borne."""
+
+    limit: timedelta
+    _since: float | None = None
+
+    def with_(self, finding: Finding) -> Finding:
+        """Return the finding; not being able to judge for too long condemns."""
+        if finding.result is not Result.UNKNOWN:
+            self._since = None
+            return finding
+        now = asyncio.get_running_loop().time()
+        if self._since is None:
+            self._since = now
+        seconds = self.limit.total_seconds()
+        if now - self._since < seconds:
+            return finding
+        reason = f"{finding.reason}; nothing could be judged for {seconds:g} seconds"
+        return Finding(Result.CONDEMNED, reason)
+
+
+class Checker(Protocol):
+    """Looks at the metrics of a stage, one round at a time."""
+
+    async def check(self) -> Finding:
+        """Measure once and say how it went."""
+        ...
+
+
+class _NoChecks:
+    """The checks of a stage without metrics."""
+
+    async def check(self) -> Finding:
+        """Pass."""
+        return PASSED
+
+
+@dataclass(slots=True)
+class _MetricChecks:
+    """The checks of a stage with metrics."""
+
+    judge: cluster_judges.Judge
+    round: int = 0
+    #: How the newest look of each metric went.
+    _last: dict[str, Result] = field(default_factory=dict)
+
+    async def check(self) -> Finding:
+        """Measure every metric once."""
+        clock = self.judge.context.clock
+        assert clock is not None
+        at = clock.now()
+        self.round += 1
+        await self.judge.round(at)
+        found = [await self._judge(rule, at) for rule in self.judge.rules]
+        return max(found, key=lambda each: each.result, default=PASSED)
+
+    async def _judge(self, rule: analysis.Rule, at: datetime) -> Finding:
+        is_sequential = rule.judgement is analysis.Judgement.SEQUENTIAL
+        found = await (self._by_all_looks if is_sequential else self._by_the_newest)(rule, at)
+        return PASSED if rule.dry_run else found
+
+    async def _by_all_looks(self, rule: analysis.Rule, at: datetime) -> Finding:
+        verdict = await self.judge.verdict(rule, at, self.round)
+        if verdict.result is analysis.Result.FAIL:
+            return Finding(Result.CONDEMNED, verdict.sentence)
+        last = of_series(rule, [self.judge.series(rule)])
+        if last.is_empty:
+            return of_look(rule, last)
+        missing = verdict.result is analysis.Result.INCONCLUSIVE
+        return Finding(Result.UNKNOWN, verdict.sentence) if missing else PASSED
+
+    async def _by_the_newest(self, rule: analysis.Rule, at: datetime) -> Finding:
+        own = of_look(rule, of_series(rule, [self.judge.series(rule)]))
+        if self._is_only_shown(rule, own):
+            return own
+        # Told to whoever looks at the analysis, also when it decides nothing.
+        await self.judge.verdict(rule, at, self.round)
+        if rule.decider is analysis.Decider.PER_CLUSTER:
+            return own
+        pooled = of_look(rule, of_series(rule, list(self._all(rule).values())))
+        both = rule.decider is analysis.Decider.BOTH
+        return own if both and own.result > pooled.result else pooled
+
+    def _is_only_shown(self, rule: analysis.Rule, own: Finding) -> bool:
+        """Say whether a verdict would decide nothing and can hardly be news.
+
+        It is computed from all looks so far, so one at each of them would make a long stage
+        dearer and dearer. After the first looks it is made when a look goes otherwise than the
+        one before it, and every few looks.
+        """
+        before, self._last[rule.name] = self._last.get(rule.name), own.result
+        return (
+            rule.decider is analysis.Decider.PER_CLUSTER
+            and rule.strategy is not analysis.Strategy.PREVIOUS
+            and self.round > _EVERY_LOOK
+            and self.round % _NOW_AND_THEN > 0
+            and before == own.result
+        )
+
+    def _all(self, rule: analysis.Rule) -> Mapping[str, analysis.Series]:
+        context = self.judge.context
+        said = context.rendezvous.said(f"{cluster_judges.LAST_ANALYSIS} {rule.name}")
+        mine = {context.target: self.judge.series(rule)}
+        return {**cast("Mapping[str, analysis.Series]", said), **mine}
+
+
+def start_time(remembered: object, clock: clocks.Clock | None) -> datetime | None:
+    """Return when a stage began: as it was remembered, else now; None without a clock."""
+    if isinstance(remembered, str) and remembered:
+        return datetime.fromisoformat(remembered)
+    return clock.now() if clock else None
+
+
+def of_series(rule: analysis.Rule, series: Sequence[analysis.Series]) -> analysis.Check:
+    """Return the newest look of a rule over one cluster or many, judged."""
+    found = samples.gather(rule, [_recent(rule, each) for each in series])
+    if not found:
+        times = [measurement.time for one in series for measurement in one.measurements]
+        at = max(times, default=series[0].started)
+        return analysis.Check(analysis.Result.INCONCLUSIVE, "still warming up", at)
+    return checks.of_look(rule, found[-1], found[:-1])
+
+
+def _recent(rule: analysis.Rule, series: analysis.Series) -> analysis.Series:
+    """Return what the newest look may need: comparisons look back, a range does not."""
+    if rule.strategy.compares or not series.measurements:
+        return series
+    since = series.measurements[-1].time - 2 * rule.interval
+    kept = tuple(
+        itertools.takewhile(lambda each: each.time >= since, reversed(series.measurements))
+    )
+    return replace(series, measurements=kept[::-1])
+
+
+def of_look(rule: analysis.Rule, check: analysis.Check) -> Finding:
+    """Return what a look means for a stage, with the rule's word about missing data."""
+    reason = f"{rule.name}: {check.sentence}"
+    match check.result:
+        case analysis.Result.PASS:
+            return PASSED
+        case analysis.Result.FAIL:
+            return Finding(Result.FAILED, reason)
+        case analysis.Result.INCONCLUSIVE:
+            pass
+    if check.is_empty and rule.no_data is analysis.NoData.PASS:
+        return PASSED
+    if check.is_empty and rule.no_data is analysis.NoData.FAIL:
+        return Finding(Result.FAILED, reason)
+    return Finding(Result.UNKNOWN, reason)
+
+
+async def open_checker(
+    work: execution.Work,
+    namespace: str,
+    rules: Sequence[analysis.Rule],
+    *,
+    threshold: int,
+    started: datetime | None,
+) -> Checker:
+    """Return the checks of a stage on one cluster, with what was measured before a restart.
+
+    Args:
+        doing: The stage.
+        namespace: Where the application is.
+        rules: What is measured.
+        threshold: So many failed rounds are too many; up to then no metric alone decides.
+        started: When the stage began; None: where there is no clock.
+    """
+    context = work.context
+    if not rules:
+        return _NoChecks()
+    if started is None or context.clock is None:
+        raise TypeError(f"{context.stage.name} needs a clock to measure by")
+    ends = max(started, context.clock.now()) + work.remaining
+    tolerant = tuple(
+        replace(rule, failure_limit=max(rule.failure_limit, threshold - 1)) for rule in rules
+    )
+    judge = await cluster_judges.open_judge(
+        context,
+        cluster_judges.AnalysisPeriod(started, ends, ends),
+        pipelines.AnalysisOptions(duration=work.remaining, metrics=tolerant),
+        namespace=namespace,
+    )
+    judge.restore(await context.task_state.found())
+    return _MetricChecks(judge)

@@ -1,0 +1,193 @@
+"""Trying metrics out without a release: what would have been measured and judged at some time."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from volary.analysis.metering import meters, query_names
+from volary.analysis.verdicts import fleet_verdicts
+from volary.engine import executor
+from volary.engine.runs import state
+from volary.model import analysis, applications, clocks, json
+from volary.model.pipeline import pipelines
+from volary.stages.judgement import cluster_judges, findings
+from volary.stages.runtime import contexts, coordination
+
+_CANARY = pipelines.Stage(pipelines.StageName.CANARY_ROLLOUT, pipelines.VariantRolloutOptions())
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFinding:
+    """A finding as a release would have reported it."""
+
+    stage: str
+    target: str
+    kind: str
+    metric: str
+    document: json.JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When is looked, and how often before."""
+
+    at: datetime
+    looks: int = 1
+    #: `at` is now, so that everything can be asked about it.
+    is_now: bool = True
+    #: When the analysis began that `PREVIOUS` compares with; None: there was none.
+    previous: datetime | None = None
+
+
+@dataclass(slots=True)
+class _TrialReport:
+    """Keeps findings instead of telling anybody."""
+
+    stage: str
+    target: str
+    found_out: list[TrialFinding]
+
+    def log(self, line: str, *, level: executor.LogLevel = executor.LogLevel.INFO) -> None:
+        """Nobody is told."""
+
+    def progress(self, progress: state.Progress) -> None:
+        """Nobody is told."""
+
+    def found(self, kind: str, metric: str, document: json.JsonObject) -> None:
+        """Keep a finding."""
+        self.found_out.append(TrialFinding(self.stage, self.target, kind, metric, document))
+
+
+@dataclass(frozen=True, slots=True)
+class _TrialContext:
+    """See `cluster_judges.JudgeContext`."""
+
+    application: applications.Application
+    target: str
+    report: executor.Reporter
+    meter: meters.Meter
+    clock: clocks.Clock
+    begun: tuple[pipelines.Stage, ...] = (_CANARY,)
+    not_updated: tuple[str, ...] = ()
+    rendezvous: coordination.Rendezvous = field(default_factory=coordination.Rendezvous)
+    permissions: contexts.Permissions = field(default_factory=contexts.Permissions)
+
+    def warn(self, line: str) -> None:
+        """Nobody is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Tries the metrics of an application."""
+
+    application: applications.Application
+    #: Names of what belongs to it, by cluster.
+    names: Mapping[str, query_names.Names]
+    meter: meters.Meter
+    clock: clocks.Clock
+
+    async def run(self, moment: Moment) -> tuple[list[TrialFinding], list[analysis.Verdict]]:
+        """Measure and judge every metric of every stage on every cluster.
+
+        Returns:
+            What was found, and for each metric and cluster the verdict it would go by.
+        """
+        found: list[TrialFinding] = []
+        verdicts: list[analysis.Verdict] = []
+        for name, options in _measured_stages(self.application):
+            for rule in cluster_judges.all_rules(options):
+                if _is_request(rule, options) and not moment.is_now:
+                    continue
+                verdicts += await self._try(name, options, rule, moment, found)
+        return found, verdicts
+
+    async def _try(
+        self,
+        name: str,
+        options: pipelines.AnalysisOptions,
+        written: analysis.Rule,
+        moment: Moment,
+        found: list[TrialFinding],
+    ) -> list[analysis.Verdict]:
+        rule = replace(written, warm_up=timedelta(0))
+        looks = 1 if _is_request(rule, options) else moment.looks
+        started = moment.at - looks * rule.interval
+        period = cluster_judges.AnalysisPeriod(started, moment.at, moment.at)
+        judges = {
+            target: cluster_judges.Judge(
+                context=_TrialContext(
+                    self.application,
+                    target,
+                    _TrialReport(name, target, found),
+                    self.meter,
+                    self.clock,
+                    not_updated=tuple(name for name in self.names if name != target)[:1],
+                ),
+                period=period,
+                rules=(rule,),
+                names=names,
+                http={each.rule.name: each for each in options.http},
+                previous=moment.previous,
+                is_past=not moment.is_now,
+            )
+            for target, names in self.names.items()
+        }
+        for number in range(1, looks + 1):
+            for judge in judges.values():
+                await judge.look(rule, started + number * rule.interval)
+        if rule.strategy is analysis.Strategy.PREVIOUS and moment.previous is None:
+            return [_first(name, target, rule, moment, found) for target in judges]
+        series = {target: judge.series(rule) for target, judge in judges.items()}
+        judged = fleet_verdicts.judge(rule, series, moment.at)
+        for target, decided in judged.decided.items():
+            document = findings.of_verdict(decided, judged.own[target], judged.pooled, moment.at)
+            found.append(TrialFinding(name, target, findings.VERDICT, rule.name, document))
+        return list(judged.decided.values())
+
+
+def _first(
+    name: str, target: str, rule: analysis.Rule, moment: Moment, found: list[TrialFinding]
+) -> analysis.Verdict:
+    """Return the verdict of a release that has no analysis before it, as a first one has none."""
+    verdict = analysis.Verdict(
+        analysis.Result.PASS,
+        f"{rule.name} on {target}: nothing to compare with; --previous TIME says when the"
+        " analysis before it began",
+        rule.name,
+        target=target,
+        is_final=True,
+        dry_run=rule.dry_run,
+    )
+    document = findings.of_verdict(verdict, verdict, verdict, moment.at)
+    found.append(TrialFinding(name, target, findings.VERDICT, rule.name, document))
+    return verdict
+
+
+def _measured_stages(
+    application: applications.Application,
+) -> Iterator[tuple[str, pipelines.AnalysisOptions]]:
+    """Yield what is measured in each stage, with a name of the stage."""
+    for each in application.pipeline:
+        name = f"{each.index + 1}-{each.name.value}"
+        for options in (each.options, each.beside):
+            yield from ((name, one) for one in _options(options))
+
+    for wave in application.waves.waves:
+        if wave.gate.analysis is not None:
+            yield f"{wave.name}/{pipelines.StageName.ANALYSIS.value}", wave.gate.analysis
+
+
+def _options(options: pipelines.StageOptions | None) -> Iterator[pipelines.AnalysisOptions]:
+    match options:
+        case pipelines.AnalysisOptions():
+            yield options
+        case pipelines.ProgressiveTrafficOptions() if options.metrics:
+            yield pipelines.AnalysisOptions(timedelta(0), options.metrics)
+        case pipelines.BlueGreenOptions():
+            for checks in (options.pre_promotion, options.post_promotion):
+                if checks is not None and checks.metrics:
+                    yield pipelines.AnalysisOptions(timedelta(0), checks.metrics)
+
+
+def _is_request(rule: analysis.Rule, options: pipelines.AnalysisOptions) -> bool:
+    return any(each.rule.name == rule.name for each in options.http)

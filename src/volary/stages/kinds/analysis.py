@@ -1,0 +1,122 @@
+"""``ANALYSIS``: the new version is measured for a while and judged (PipeCD).
+
+Each cluster carries it out; what decides, a cluster's own numbers or those of all clusters, is
+each metric's `scope`. A process that comes back goes on in the middle: when the analysis began
+is remembered, and what was measured before is read again.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from volary.analysis.verdicts import rule_verdicts
+from volary.engine import phrases
+from volary.model import analysis, statuses
+from volary.model.pipeline import pipelines
+from volary.stages.judgement import analysis_runs, cluster_judges
+from volary.stages.runtime import contexts, execution
+
+_STARTED = "started"
+
+
+async def run(context: contexts.StageContext) -> statuses.Outcome:
+    """Carry out the stage."""
+    return await execution.carry_out(context, _run)
+
+
+async def _run(work: execution.Work) -> str:
+    context, options = work.context, work.context.stage.options
+    if not isinstance(options, pipelines.AnalysisOptions):
+        raise TypeError(f"{context.stage.name} has {type(options).__name__}")
+    if context.target in options.without_canary:
+        return "no canary here: nothing is measured on this cluster"
+    if context.clock is None:
+        raise TypeError("an analysis needs a clock")
+    now = context.clock.now()
+    period = await _frame(work, options, now)
+    judge = await cluster_judges.open_judge(context, period, options)
+    judge.restore(await context.task_state.found())
+    analysis_run = analysis_runs.AnalysisRun(judge, context.clock)
+    analysis_run.told = lambda _: _progress(context, analysis_run)
+    context.progress(f"measuring {_names(judge.rules)} for {phrases.duration(options.duration)}")
+    failed = await work.unless_stopped(analysis_run.follow())
+    return await _conclude(work, analysis_run, failed)
+
+
+async def _frame(
+    work: execution.Work, options: pipelines.AnalysisOptions, now: datetime
+) -> cluster_judges.AnalysisPeriod:
+    """Return when the analysis takes place; the same after a restart."""
+    task_state = work.context.task_state
+    remembered = (await task_state.load()).get(_STARTED)
+    if isinstance(remembered, str):
+        started = datetime.fromisoformat(remembered)
+        work.context.log(f"going on with the analysis that began at {started:%H:%M:%S} UTC")
+    else:
+        started = now.astimezone(UTC)
+        await task_state.save({_STARTED: started.isoformat()})
+    ends = started + options.duration
+    limit = now + work.remaining
+    if ends > limit:
+        raise execution.StageFailedError(
+            f"an analysis of {phrases.duration(options.duration)} does not fit"
+            " into what is left of the stage"
+        )
+    return cluster_judges.AnalysisPeriod(started, ends, min(ends + options.hold_for, limit))
+
+
+def _progress(context: contexts.StageContext, analysis_run: analysis_runs.AnalysisRun) -> None:
+    """Say how it stands: the verdict that decides so far."""
+    worst = rule_verdicts.worst(list(analysis_run.verdicts.values()))
+    if worst is None or context.clock is None:
+        return
+    left = max(analysis_run.judge.period.ends - context.clock.now(), timedelta(0))
+    whole = timedelta(seconds=round(left.total_seconds()))
+    rest = f"{phrases.duration(whole)} left" if left else "waiting for data"
+    context.progress(f"{worst.sentence}; {rest}", ready=0, total=0)
+
+
+async def _conclude(
+    work: execution.Work, analysis_run: analysis_runs.AnalysisRun, failed: analysis.Verdict | None
+) -> str:
+    """Return the sentence of a success.
+
+    Raises:
+        StageFailedError: A rule failed, or nobody can say that it passed.
+    """
+    found = list(analysis_run.verdicts.values())
+    for each in found:
+        note(work, each)
+    undecided = (
+        each for each in found if each.result is not analysis.Result.PASS and not each.dry_run
+    )
+    failed = failed or next(undecided, None)
+    if failed is not None:
+        raise _failure(failed, analysis_run.judge.rules)
+    name = cluster_judges.state_name(work.context)
+    started = analysis_run.judge.period.started
+    await work.context.task_state.keep(name, {_STARTED: started.isoformat()})
+    looks = sum(each.numbers.looks for each in found)
+    return f"All analyses were successful: {_names(analysis_run.judge.rules)}, {looks} looks"
+
+
+def _failure(
+    failed: analysis.Verdict, rules: Iterable[analysis.Rule]
+) -> execution.StageFailedError:
+    """Return what fails the stage: a verdict over all clusters is not one cluster's failure."""
+    deciders = (rule.decider for rule in rules if rule.name == failed.metric)
+    pooled = not failed.target or next(deciders, None) is analysis.Decider.POOLED
+    return (execution.RefusedError if pooled else execution.StageFailedError)(failed.sentence)
+
+
+def note(work: execution.Work, found: analysis.Verdict) -> None:
+    """Remember a verdict for the outcome."""
+    suffix = " (dry run, decides nothing)" if found.dry_run else ""
+    line = f"{found.result.value}: {found.sentence}{suffix}"
+    if found.result is analysis.Result.PASS:
+        work.note(line)
+    else:
+        work.caution(line)
+
+
+def _names(rules: Iterable[analysis.Rule]) -> str:
+    return ", ".join(rule.name for rule in rules)

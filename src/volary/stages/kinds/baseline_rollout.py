@@ -1,0 +1,47 @@
+"""``K8S_BASELINE_ROLLOUT``: the current version once more, at the canary's scale.
+
+Made from the running source, so that a comparison with the canary is a fair one; the
+options and the application file are the target's (PipeCD: baseline).
+"""
+
+from collections.abc import Sequence
+
+from volary.model import applications, errors, statuses
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
+from volary.stages.rollouts import rendering, scaling
+from volary.stages.runtime import contexts, execution
+
+
+def plan(
+    source: Sequence[manifest.Manifest],
+    application: applications.Application,
+    options: pipelines.VariantRolloutOptions,
+    *,
+    commit: str,
+) -> list[manifest.Manifest]:
+    """Return what the stage applies, made from the running source at `commit`.
+
+    Raises:
+        UserError: when there is nothing to copy, or it cannot be copied.
+    """
+    return rendering.baseline(source, application, options, commit=commit)
+
+
+async def run(context: contexts.StageContext) -> statuses.Outcome:
+    """Carry out the stage on one cluster."""
+    return await execution.carry_out(context, _run)
+
+
+async def _run(work: execution.Work) -> str:
+    context = work.context
+    if context.running_source is None or not context.running_commit:
+        raise errors.user_error(
+            "there is no running version to make a baseline of: this is the first deployment",
+            hint="deploy once with a quick sync, or name the running commit with --running",
+        )
+    options = scaling.rollout_options(context)
+    loaded = await work.load(context.running_source)
+    source = await scaling.with_stage_replicas(work, loaded, options)
+    manifests = plan(source, context.application, options, commit=context.running_commit)
+    return await scaling.roll_out(work, "baseline", manifests)

@@ -1,0 +1,79 @@
+"""``K8S_CANARY_CLEAN`` and ``K8S_BASELINE_CLEAN``: a variant's objects go.
+
+The live routes are looked at first: a variant that still gets traffic is drained to
+primary, and seen to be, before its pods go; and proxies get a moment to follow. Then
+Services, workloads and the rest are deleted, each checked to be the variant's right before
+its delete.
+"""
+
+from collections.abc import Sequence
+
+from volary.clusters.inventory import pruning
+from volary.model import statuses
+from volary.model.objects import manifest
+from volary.model.pipeline import variant
+from volary.stages.runtime import contexts, execution
+from volary.stages.traffic import live_routes, routes, weights
+from volary.stages.traffic.routers import interface
+
+
+async def run_canary(context: contexts.StageContext) -> statuses.Outcome:
+    """Carry out ``K8S_CANARY_CLEAN`` on one cluster."""
+    return await execution.carry_out(context, lambda work: _run(work, variant.Variant.CANARY))
+
+
+async def run_baseline(context: contexts.StageContext) -> statuses.Outcome:
+    """Carry out ``K8S_BASELINE_CLEAN`` on one cluster."""
+    return await execution.carry_out(context, lambda work: _run(work, variant.Variant.BASELINE))
+
+
+async def _run(work: execution.Work, which: variant.Variant) -> str:
+    source = await work.load(work.context.target_source)
+    await drain(work, which, source)
+    return await remove(work, which)
+
+
+async def drain(
+    work: execution.Work, which: variant.Variant, source: Sequence[manifest.Manifest]
+) -> None:
+    """Give the traffic that a variant still gets to primary.
+
+    Raises:
+        StageFailedError: when primary cannot take it; then nothing was changed.
+        UserError: when a route that may not be edited still leads there.
+    """
+    application = work.context.application
+    router = interface.choose(application)
+    route_objects = await live_routes.read(work, live_routes.candidates(source, application))
+    for route_object in route_objects:
+        if route_object.live is None:
+            continue
+
+        def plan(now: live_routes.RouteObject) -> weights.Change:
+            live = manifest.Manifest(now.live or {}, now.item.origin)
+            return router.drained(live, which, application)
+
+        if plan(route_object).lines:
+            await routes.move(work, route_object, plan, source)
+
+
+async def remove(work: execution.Work, which: variant.Variant) -> str:
+    """Delete a variant's objects and wait until they are gone.
+
+    Not sooner after a change of routes than proxies may take to follow.
+    """
+    await work.settle()
+    work.check_stop()
+    work.context.progress(f"removing {which.value}")
+    result = await pruning.delete_variant(
+        work.context.client, which, work.scope(), timeout=work.remaining
+    )
+    work.record_removal(result)
+    return removed(which.value, result.deleted)
+
+
+def removed(title: str, count: int) -> str:
+    """Return the sentence that says how many objects of `title` went."""
+    if not count:
+        return f"no {title} to remove"
+    return f"{title} removed, {count} object{'s' if count > 1 else ''}"

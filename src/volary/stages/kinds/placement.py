@@ -1,0 +1,61 @@
+"""``PLACEMENT_SYNC`` and ``PLACEMENT_REMOVE``: an application moves between clusters.
+
+No new version comes with it: every cluster gets its part of the placement at the release it runs,
+and one that is new the last completed release. Routes stay as they are, so what a run under
+way had divided between variants stays divided.
+
+What leaves a cluster goes by inventory and ownership, each object looked at again right before
+its delete; volumes, namespaces and what says ``volary.dev/prune: disabled`` stay.
+"""
+
+from volary.clusters.apply import live_objects
+from volary.clusters.client import resource_mapping
+from volary.clusters.inventory import pruning
+from volary.manifests.workloads import workloads
+from volary.model import statuses
+from volary.stages.kinds import clean, rollback
+from volary.stages.rollouts import rendering
+from volary.stages.runtime import contexts, execution
+from volary.stages.traffic import live_routes
+
+
+async def run_sync(context: contexts.StageContext) -> statuses.Outcome:
+    """Bring one cluster what it is to run, and wait until it does."""
+    return await execution.carry_out(context, _sync)
+
+
+async def run_remove(context: contexts.StageContext) -> statuses.Outcome:
+    """Take the application away from one cluster."""
+    return await execution.carry_out(context, _remove)
+
+
+async def _sync(work: execution.Work) -> str:
+    context = work.context
+    commit, loader = context.commit, context.target_source
+    if context.running_source is not None and context.running_commit:
+        commit, loader = context.running_commit, context.running_source
+    source = await work.load(loader)
+    found = workloads.find(source, context.application.workloads)
+    placed = await resource_mapping.map_manifests(context.client, found, defining=source)
+    live = list((await live_objects.read(context.client, placed.mapped)).values())
+    options = rollback.running_options(context.application, live)
+    rendered = rendering.primary(source, context.application, options, commit=commit)
+    candidates = live_routes.candidates(rendered, context.application)
+    route_objects = await live_routes.read(work, candidates)
+    held = live_routes.keep_live(rendered, route_objects, context.application)
+    now, late = live_routes.split_new(held, route_objects)
+    changes = await work.apply(now)
+    seen = await work.wait_ready(now)
+    if late:
+        await work.apply(late)
+    return f"at {commit[:7]}: {changes.summary}; {seen}"
+
+
+async def _remove(work: execution.Work) -> str:
+    context = work.context
+    # What it consists of here tells where to look; nothing of it is applied.
+    await work.load(context.running_source or context.target_source)
+    work.check_stop()
+    context.progress("removing the application")
+    result = await work.remove_brought(pruning.keep_nothing)
+    return clean.removed(context.application.name, result.deleted)

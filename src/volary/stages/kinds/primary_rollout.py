@@ -1,0 +1,181 @@
+"""``K8S_PRIMARY_ROLLOUT`` and ``K8S_SYNC``: the new version becomes primary.
+
+Promotion loses no request: manifests are applied with the live routes in place of Git's, then
+primary is waited for, and only when its pods are ready are the routes given back to it (PipeCD
+applies the routes of Git first): at once, or step by step. ``stepWeightPromotion`` stands where
+Flagger has it, with the stage that moved the traffic to canary; a step is taken per interval,
+and the live routes say how many are left, so it goes on after a crash as it does without one.
+What Git no longer has is pruned last. A sync does the same, and prunes variants that were left
+over as well.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from volary.manifests import objects
+from volary.manifests.routes import generated_routes
+from volary.manifests.services import service_targets
+from volary.manifests.workloads import workloads
+from volary.model import applications, errors, statuses
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, variant
+from volary.planner import traffic_steps
+from volary.stages.rollouts import rendering, service_rollouts
+from volary.stages.runtime import contexts, execution
+from volary.stages.traffic import division, live_routes, routes
+
+
+def step_options(begun: contexts.Stages) -> pipelines.ProgressiveTrafficOptions | None:
+    """Return the last stage's options that want traffic to return in steps; None: at once."""
+    for each in reversed(begun):
+        found = each.options
+        if isinstance(found, pipelines.ProgressiveTrafficOptions):
+            return found if found.step_weight_promotion else None
+    return None
+
+
+async def return_in_steps(work: execution.Work, source: Sequence[manifest.Manifest]) -> None:
+    """Take canary's traffic back in steps, down to none, where that is wanted.
+
+    Raises:
+        StageFailedError: when primary cannot take it.
+        StoppedError: when asked to stop; the traffic stays as it is then.
+    """
+    wanted = step_options(work.context.begun)
+    if wanted is None:
+        return
+    while True:
+        seen = await routes.observe(work, source)
+        if seen is None or not seen.canary:
+            return
+        weight = traffic_steps.next_weight_back(wanted, seen.canary)
+        primary, canary, baseline = traffic_steps.shares(
+            traffic_steps.Position(weight=weight), seen.baseline
+        )
+        asked = division.Division(
+            primary,
+            canary,
+            baseline,
+            affinity=wanted.session_affinity,
+            interval=wanted.interval,
+        )
+        observed = await routes.divide(work, source, asked)
+        work.context.weights("traffic returns to primary", asked.shares, observed.shares)
+        if not canary:
+            return
+        await work.pause(wanted.interval)
+
+
+_POD_SELECTOR = applications.RoutingMethod.POD_SELECTOR
+_Options = pipelines.SyncOptions | pipelines.PrimaryRolloutOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is going to be applied, and what carries routes among it."""
+
+    manifests: tuple[manifest.Manifest, ...]
+    routing: tuple[manifest.Manifest, ...]
+    prune: bool
+    #: Whose objects a prune looks at; empty: of all variants.
+    variants: tuple[variant.Variant, ...]
+
+
+def plan(
+    source: Sequence[manifest.Manifest],
+    application: applications.Application,
+    options: _Options,
+    *,
+    commit: str,
+) -> Plan:
+    """Decide what the stage applies and prunes.
+
+    Raises:
+        UserError: when there is nothing to apply, or the manifests do not allow it.
+    """
+    is_sync = isinstance(options, pipelines.SyncOptions)
+    rendered = rendering.primary(source, application, options, commit=commit)
+    generated_routes.check_primary(rendered, application)
+    if not is_sync:
+        _check_selectors(rendered, application)
+    return Plan(
+        tuple(rendered),
+        tuple(live_routes.candidates(rendered, application)),
+        options.prune,
+        () if is_sync else (variant.Variant.PRIMARY,),
+    )
+
+
+def _check_selectors(
+    rendered: Sequence[manifest.Manifest], application: applications.Application
+) -> None:
+    """Refuse primary workloads that a selector cannot tell from the canary's.
+
+    Only where a pipeline moves a Service's selector (PipeCD: primary rollout of the
+    single-cluster plugin).
+    """
+    moves = any(each.name is pipelines.StageName.TRAFFIC_ROUTING for each in application.pipeline)
+    if application.traffic_routing.method is not _POD_SELECTOR or not moves:
+        return
+    label = application.variant_label
+    written = f"{label.key}: {label.primary_value}"
+    pods = ("template", "metadata", "labels")
+    paths = (pods,) if label.on_pods else (("selector", "matchLabels"), pods)
+    problems = [
+        errors.Problem(
+            f'missing "{written}" in selector of workload {item.name}',
+            item.origin,
+            hint="write it into matchLabels and the pod labels, or set"
+            " addVariantLabelToSelector (selectors of live workloads cannot be changed)",
+        )
+        for item in workloads.find(rendered, application.workloads)
+        for path in paths
+        if objects.text(item.body, "spec", *path, label.key) != label.primary_value
+    ]
+    if problems:
+        raise errors.UserError(*dict.fromkeys(problems))
+
+
+async def run(context: contexts.StageContext) -> statuses.Outcome:
+    """Carry out the stage on one cluster."""
+    return await execution.carry_out(context, _run)
+
+
+async def _run(work: execution.Work) -> str:
+    context = work.context
+    source = await work.load(context.target_source)
+    planned = plan(source, context.application, _options(context), commit=context.commit)
+    route_objects = await live_routes.read(work, planned.routing)
+    held = live_routes.keep_live(planned.manifests, route_objects, context.application)
+    now, late = live_routes.split_new(held, route_objects)
+    services: list[manifest.Manifest] = []
+    if service_targets.is_target(context.application):
+        now, services = service_targets.split_by_readiness(now, context.application)
+    changes = await work.apply(now)
+    seen = await work.wait_ready(now)
+    if services:
+        seen = f"{seen}; {await service_rollouts.switch(work, services)}"
+    if late:
+        await work.apply(late)
+    await return_in_steps(work, planned.manifests)
+    await routes.return_to_primary(work, route_objects, planned.manifests)
+    if planned.prune:
+        if services:
+            await work.settle()
+        await _prune(work, planned)
+    return f"primary: {changes.summary}; {seen}"
+
+
+async def _prune(work: execution.Work, planned: Plan) -> None:
+    work.check_stop()
+    work.context.progress("pruning what Git no longer has")
+    result = await work.prune_away(planned.manifests, work.scope(*planned.variants))
+    if not result.deleted and not result.refusal:
+        work.note("nothing to prune")
+
+
+def _options(context: contexts.StageContext) -> _Options:
+    options = context.stage.options
+    if isinstance(options, pipelines.SyncOptions | pipelines.PrimaryRolloutOptions):
+        return options
+    raise TypeError(f"{context.stage.name} has {type(options).__name__}")

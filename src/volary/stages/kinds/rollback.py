@@ -1,0 +1,155 @@
+"""``K8S_ROLLBACK``: one touched cluster goes back to the running source.
+
+Routes first, so that users see the running version at once; only when primary has no
+ready pod (its rollout is what failed) do they stay until it has. Then the running
+source is applied and waited for, the variants are removed, and what this run brought and
+the running source does not have is deleted.
+
+On a first deployment there is nothing to go back to: what the run brought is deleted,
+unless another field manager co-owns it.
+"""
+
+from collections.abc import Sequence
+
+from volary.clusters.apply import deletions, live_objects, managed_fields, steps
+from volary.clusters.client import resource_mapping
+from volary.manifests.ownership import tracking
+from volary.manifests.services import service_targets
+from volary.manifests.workloads import workloads
+from volary.model import applications, json, statuses
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, variant
+from volary.stages.kinds import clean
+from volary.stages.rollouts import rendering, service_rollouts
+from volary.stages.runtime import contexts, execution
+from volary.stages.traffic import backend_readiness, live_routes, routes
+
+_VARIANTS = (variant.Variant.CANARY, variant.Variant.BASELINE)
+#: Controllers of the cluster itself write to every object; that is no claim to it.
+_CLUSTER = ("kube-controller-manager", "kube-scheduler", "kubelet", "kube-apiserver")
+
+
+def running_options(
+    application: applications.Application, live: Sequence[json.JsonObject]
+) -> pipelines.SyncOptions:
+    """Return how the running source is applied.
+
+    Selectors are immutable, so the variant label is put into them as the live workloads
+    have it; without any, as the application asks for anywhere (PipeCD looks at the quick
+    sync only).
+    """
+    key = application.variant_label.key
+    selectors = [body.get("spec", {}).get("selector", {}).get("matchLabels", {}) for body in live]
+    if selectors:
+        return pipelines.SyncOptions(any(key in selector for selector in selectors))
+    asked = [application.quick_sync, *(each.options for each in application.pipeline)]
+    return pipelines.SyncOptions(
+        any(getattr(each, "add_variant_label_to_selector", False) for each in asked)
+    )
+
+
+def only_created_by(commit: str) -> deletions.KeepCheck:
+    """Return the check that keeps every object which the run of `commit` did not bring."""
+
+    def stays(body: json.JsonObject) -> str:
+        if tracking.commit_of(body) != commit:
+            return "this run did not bring it"
+        others = sorted(
+            {
+                str(entry.get("manager"))
+                for entry in managed_fields.managers(body)
+                if entry.get("manager") not in steps.OURS
+                and not entry.get("subresource")
+                and not str(entry.get("manager")).startswith(_CLUSTER)
+            }
+        )
+        return f"co-owned by field manager {others[0]}" if others else ""
+
+    return stays
+
+
+async def run(context: contexts.StageContext) -> statuses.Outcome:
+    """Carry out the stage on one cluster."""
+    return await execution.carry_out(context, _run)
+
+
+async def _run(work: execution.Work) -> str:
+    context = work.context
+    if context.running_source is None or not context.running_commit:
+        return await _undo_first_deployment(work)
+    source = await work.load(context.running_source)
+    live = await _live_workloads(work, source)
+    rendered = rendering.primary(
+        source,
+        context.application,
+        running_options(context.application, live),
+        commit=context.running_commit,
+    )
+    route_objects = await live_routes.read(
+        work, live_routes.candidates(rendered, context.application)
+    )
+    services: list[manifest.Manifest] = []
+    if service_targets.is_target(context.application):
+        # Primary has to be what ran before it gets anything back.
+        services = await service_rollouts.switch_back(work, rendered)
+    if services:
+        waiting = live_routes.diverted(route_objects, context.application)
+    else:
+        waiting = await _return_now(work, route_objects, rendered)
+    held = live_routes.keep_live(rendered, waiting, context.application)
+    now = [item for item in held if item not in services]
+    changes = await work.apply(now)
+    seen = await work.wait_ready(now)
+    if services:
+        await service_rollouts.switch(work, services)
+    await routes.return_to_primary(work, waiting, rendered)
+    gone = [await clean.remove(work, which) for which in _VARIANTS]
+    await work.prune_away(
+        rendered, work.scope(allow_mass_deletion=True), only_created_by(context.commit)
+    )
+    short = context.running_commit[:8]
+    return f"back at {short}: {changes.summary}; {seen}; {'; '.join(gone)}"
+
+
+async def _undo_first_deployment(work: execution.Work) -> str:
+    """Take away what a first deployment brought."""
+    context = work.context
+    work.note("there is no running version to go back to: this was the first deployment")
+    source = await work.load(context.target_source)
+    await _drain(work, source)
+    gone = [await clean.remove(work, which) for which in _VARIANTS]
+    result = await work.remove_brought(only_created_by(context.commit))
+    gone.append(clean.removed("primary", result.deleted))
+    return f"first deployment undone: {'; '.join(gone)}"
+
+
+async def _drain(work: execution.Work, source: Sequence[manifest.Manifest]) -> None:
+    """Give traffic back to primary where it can take it; everything goes in the end."""
+    route_objects = await live_routes.read(
+        work, live_routes.candidates(source, work.context.application)
+    )
+    await _return_now(work, route_objects, source)
+
+
+async def _return_now(
+    work: execution.Work,
+    route_objects: Sequence[live_routes.RouteObject],
+    source: Sequence[manifest.Manifest],
+) -> list[live_routes.RouteObject]:
+    """Give routes back to a primary that has ready pods; return those that have to wait."""
+    waiting: list[live_routes.RouteObject] = []
+    for each in live_routes.diverted(route_objects, work.context.application):
+        if await backend_readiness.has_pods(work, each, source, variant.Variant.PRIMARY):
+            await routes.return_to_primary(work, [each], source)
+        else:
+            work.caution(f"{each.item.key.title} stays as it is for now: primary has no ready pod")
+            waiting.append(each)
+    return waiting
+
+
+async def _live_workloads(
+    work: execution.Work, source: Sequence[manifest.Manifest]
+) -> list[json.JsonObject]:
+    found = workloads.find(source, work.context.application.workloads)
+    placement = await resource_mapping.map_manifests(work.context.client, found, defining=source)
+    return list((await live_objects.read(work.context.client, placement.mapped)).values())

@@ -1,0 +1,209 @@
+"""``WAVE_GATE``: the clusters of a wave are seen to run this release, healthy for some time.
+
+The gate opens for this release alone: the workloads carry the commit of the run, in their
+newest generation, and are ready, before the soak and after it. Success on an older release, seen
+too early, does not count (argo-cd#29410), and neither does what somebody else brought. The soak
+is measured from the moment the last cluster of the wave was healthy. For a cluster that does not
+stay so it begins again, as Kubernetes counts `minReadySeconds`, until the time of the stage is
+over; how often it did is said. A process that takes over sees from the cluster's own records
+whether it broke while nobody looked.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from volary.clusters.client import resource_mapping
+from volary.clusters.watching import waits
+from volary.engine import phrases
+from volary.manifests.ownership import tracking
+from volary.manifests.workloads import workloads
+from volary.model import json, statuses
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
+from volary.stages.rollouts import rendering
+from volary.stages.runtime import contexts, execution
+
+#: Topic of the assembly: when each cluster was first healthy.
+_HEALTHY = "healthy"
+
+
+async def run(context: contexts.StageContext) -> statuses.Outcome:
+    """Carry out the stage on one cluster; it writes nothing there."""
+    return await execution.carry_out(context, _run)
+
+
+async def _run(work: execution.Work) -> str:
+    context = work.context
+    options = context.stage.options
+    if not isinstance(options, pipelines.WaveGateOptions):
+        raise TypeError(f"{context.stage.name} has {type(options).__name__}")
+    source = await work.load(context.target_source)
+    manifests = rendering.primary(
+        source, context.application, pipelines.SyncOptions(), commit=context.commit
+    )
+    await _require_release(work, manifests)
+    since = await _healthy_since(work, manifests)
+    breaks = await _soak(work, manifests, options.soak, since)
+    await _require_release(work, manifests)
+    return _sentence(options.soak, breaks)
+
+
+def _sentence(soak: timedelta, breaks: int) -> str:
+    lasting = f" for {phrases.duration(soak)}" if soak else ""
+    times = f"; the soak began again {breaks} time{'s' * (breaks > 1)}" if breaks else ""
+    return f"healthy on this release{lasting}{times}"
+
+
+async def _soak(
+    work: execution.Work,
+    manifests: Sequence[manifest.Manifest],
+    soak: timedelta,
+    since: datetime,
+) -> int:
+    """Watch the cluster stay healthy for the whole soak, from the beginning after each break.
+
+    Returns:
+        How many breaks there were.
+
+    Raises:
+        StageFailedError: when there is no time left for it.
+        StoppedError: when asked to stop.
+    """
+    context, breaks = work.context, 0
+    while (left := soak - (_now(work) - since)) > timedelta():
+        work.check_stop()
+        if left > work.remaining:
+            broken = f"; it was not {breaks} time{'s' * (breaks > 1)}" if breaks else ""
+            raise execution.StageFailedError(
+                f"there is no time left to be healthy for {phrases.duration(soak)}{broken}"
+            )
+        context.progress(
+            f"healthy on this release; {phrases.duration(left)} of {phrases.duration(soak)} to go"
+        )
+        seen = await waits.stay_ready(
+            context.client,
+            manifests,
+            duration=left,
+            rules=context.application.health,
+            stop=context.stop.wait,
+        )
+        if seen.end is waits.End.STOPPED:
+            raise execution.StoppedError(f"{work.stop_reason}; no longer soaking")
+        if seen.end is waits.End.FAILED:
+            breaks += 1
+            work.caution(f"did not stay healthy: {seen.sentence}; the soak begins again")
+            await work.wait_ready(manifests)
+            since = _now(work)
+            await _remember(work, since)
+    return breaks
+
+
+async def _require_release(
+    work: execution.Work, manifests: Sequence[manifest.Manifest]
+) -> list[json.JsonObject]:
+    """Make sure that the workloads are those of the run's commit, and return them.
+
+    Raises:
+        StageFailedError: when one is missing, or of another commit.
+    """
+    context, seen = work.context, []
+    found = workloads.find(manifests, context.application.workloads)
+    placement = await resource_mapping.map_manifests(context.client, found)
+    for each in placement.mapped:
+        live = await context.client.get(
+            each.resource, each.item.name, namespace=each.item.namespace
+        )
+        if live is None:
+            raise execution.StageFailedError(f"{each.item.key.title} is not there")
+        commit = tracking.commit_of(live)
+        if commit != context.commit:
+            raise execution.StageFailedError(
+                f"{each.item.key.title} is of {commit[:7] or 'an unknown commit'}, not of this"
+                f" release ({context.commit[:7]})"
+            )
+        seen.append(live)
+    return seen
+
+
+async def _healthy_since(work: execution.Work, manifests: Sequence[manifest.Manifest]) -> datetime:
+    """Wait until the cluster is healthy, and all others of its wave; return since when."""
+    context = work.context
+    known = (await context.task_state.load()).get("since")
+    await work.wait_ready(manifests)
+    if isinstance(known, str):
+        return await _still_since(work, manifests, datetime.fromisoformat(known))
+    context.rendezvous.post(context.target, _HEALTHY, _now(work))
+    context.progress("healthy; waiting for the other clusters of the wave")
+    healthy = await _all_healthy(work)
+    since = max(each for each in healthy.values() if isinstance(each, datetime))
+    await _remember(work, since)
+    return since
+
+
+async def _still_since(
+    work: execution.Work, manifests: Sequence[manifest.Manifest], known: datetime
+) -> datetime:
+    """Return since when the cluster is healthy: later than known, if it broke in between."""
+    seen = await _require_release(work, manifests)
+    since = max([known, *filter(None, map(_available_since, seen))])
+    if since > known:
+        work.caution("did not stay healthy while nobody looked; the soak begins again")
+        await _remember(work, since)
+    return since
+
+
+def _available_since(live: json.JsonObject) -> datetime | None:
+    """Return since when a workload says that it is available; None when it does not say."""
+    found = (
+        str(each.get("lastTransitionTime", ""))
+        for each in live.get("status", {}).get("conditions", ())
+        if each.get("type") == "Available" and each.get("status") == "True"
+    )
+    text = next(found, "")
+    return datetime.fromisoformat(text) if text else None
+
+
+async def _all_healthy(work: execution.Work) -> Mapping[str, object]:
+    """Return since when each cluster of the wave is healthy, once all who are at it are.
+
+    Raises:
+        StoppedError: when asked to stop first.
+        StageFailedError: when the time is over first.
+    """
+    context = work.context
+    async with asyncio.TaskGroup() as group:
+        gathering = group.create_task(_gathered(context))
+        stopping = group.create_task(_stopped(context))
+        await asyncio.wait(
+            (gathering, stopping),
+            timeout=work.remaining.total_seconds(),
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        found = gathering.result() if gathering.done() else None
+        gathering.cancel()
+        stopping.cancel()
+    if found is not None:
+        return found
+    work.check_stop()
+    raise execution.StageFailedError("the other clusters of the wave were not healthy in time")
+
+
+async def _gathered(context: contexts.StageContext) -> Mapping[str, object]:
+    return await context.rendezvous.gather(context.target, _HEALTHY)
+
+
+async def _stopped(context: contexts.StageContext) -> None:
+    await context.stop.wait()
+
+
+async def _remember(work: execution.Work, since: datetime) -> None:
+    """Keep since when the soak counts; a new process goes on from there."""
+    await work.context.task_state.save({"since": since.isoformat()})
+
+
+def _now(work: execution.Work) -> datetime:
+    clock = work.context.clock
+    if clock is None:
+        raise TypeError("a wave gate needs a clock")
+    return clock.now()

@@ -1,0 +1,85 @@
+"""``K8S_WEBHOOK_GATE``: nothing goes on until a webhook agrees.
+
+A refusal and no answer are the same: it is asked again after the interval, until the stage's
+timeout. Then the release was refused, and no cluster has failed: the stage fails whatever the
+budget for clusters is. Safety is not suspended meanwhile: where canary gets traffic its pods are
+watched, and when they go down the stage fails, whatever the webhook says.
+"""
+
+from collections.abc import Sequence
+
+from volary.model import statuses
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, webhook
+from volary.stages import webhooks
+from volary.stages.runtime import contexts, execution, stage_webhooks
+from volary.stages.traffic import readiness_watch
+
+
+async def run(context: contexts.StageContext) -> statuses.Outcome:
+    """Carry out the stage on one cluster, or for all of them."""
+    return await execution.carry_out(context, _run)
+
+
+async def _run(work: execution.Work) -> str:
+    context = work.context
+    options = context.stage.options
+    if not isinstance(options, pipelines.WebhookGateOptions):
+        raise TypeError(f"{context.stage.name} has {type(options).__name__}")
+    source = await work.load(context.target_source)
+    # Whoever is asked may take hours; canary's users do not wait for that.
+    return await readiness_watch.while_ready(work, source, lambda: _wait(work, options, source))
+
+
+async def _wait(
+    work: execution.Work,
+    options: pipelines.WebhookGateOptions,
+    source: Sequence[manifest.Manifest],
+) -> str:
+    context, name = work.context, options.webhook.name
+
+    async def here() -> bool:
+        await _ask(work, options, source)
+        return True
+
+    if options.scope is pipelines.Scope.CLUSTER:
+        await here()
+        return f"{name} agreed"
+    if context.task.succeeded:
+        return f"{name} agreed, asked once for all clusters"
+    context.progress(f"waiting for {name}, which is asked once for all clusters")
+    result = await context.once.do(
+        context.task.stage_id, context.target, here, is_kept=bool, stop=context.stop.wait
+    )
+    if result is None:
+        raise execution.StoppedError(work.stop_reason)
+    return f"{name} agreed, asked once for all clusters"
+
+
+async def _ask(
+    work: execution.Work,
+    options: pipelines.WebhookGateOptions,
+    source: Sequence[manifest.Manifest],
+) -> None:
+    """Ask until it agrees.
+
+    Raises:
+        RefusedError: when it does not in time.
+        StoppedError: when asked to stop.
+    """
+    context, hook = work.context, options.webhook
+    begins = hook.type is webhook.WebhookType.CONFIRM_ROLLOUT
+    phase = "Waiting" if begins else "WaitingPromotion"
+    about = stage_webhooks.subject(context, source, phase=phase)
+    told = ""
+    while True:
+        answer = await work.unless_stopped(webhooks.call(hook, about, context.permissions.reach))
+        if answer.agreed:
+            return
+        if answer.reason != told:
+            context.log(f"{hook.name} {answer.reason}")
+            told = answer.reason
+        context.progress(f"waiting for {hook.name}: it {answer.reason}")
+        if work.remaining <= options.interval:
+            raise execution.RefusedError(f"{hook.name} did not agree in time: it {answer.reason}")
+        await work.pause(options.interval)

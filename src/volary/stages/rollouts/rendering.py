@@ -1,0 +1,195 @@
+"""What a stage applies to a target, as a list of manifests: pure.
+
+Stages apply exactly this, and ``volary render`` prints exactly this.
+"""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from volary.manifests.loading import apply_order
+from volary.manifests.ownership import tracking
+from volary.manifests.services import service_targets, services
+from volary.manifests.variants import variants
+from volary.model import applications, errors
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, variant
+
+#: Suffix of the Service that leads to canary before a switch.
+_PREVIEW = "preview"
+
+
+def primary(
+    manifests: Sequence[manifest.Manifest],
+    application: applications.Application,
+    options: pipelines.SyncOptions | pipelines.PrimaryRolloutOptions,
+    *,
+    commit: str,
+) -> list[manifest.Manifest]:
+    """Return what a sync or a primary rollout applies, in the order of applying.
+
+    Raises:
+        UserError: when there is nothing to apply, or the manifests do not allow it.
+    """
+    _check_some(manifests)
+    return _marked(
+        variants.primary(manifests, application, options),
+        application,
+        variant.Variant.PRIMARY,
+        commit,
+    )
+
+
+def canary(
+    manifests: Sequence[manifest.Manifest],
+    application: applications.Application,
+    options: pipelines.VariantRolloutOptions,
+    *,
+    commit: str,
+    running: Sequence[manifest.Manifest] = (),
+) -> list[manifest.Manifest]:
+    """Return what a canary rollout applies; `manifests` are the target source's.
+
+    Where a Service is rolled out, the pods come too that it leads to and that are not among
+    those of `running`. They are marked as canary's, so that they go with it, and are primary's
+    once they are promoted.
+    """
+    _check_some(manifests)
+    copies = variants.canary(manifests, application, options)
+    if service_targets.is_target(application):
+        whole = variants.primary(manifests, application, application.quick_sync)
+        copies += service_targets.dependencies(whole, running, application)
+    return _marked(copies, application, variant.Variant.CANARY, commit)
+
+
+def baseline(
+    manifests: Sequence[manifest.Manifest],
+    application: applications.Application,
+    options: pipelines.VariantRolloutOptions,
+    *,
+    commit: str,
+) -> list[manifest.Manifest]:
+    """Return what a baseline rollout applies; `manifests` and `commit` are the running source's."""
+    _check_some(manifests)
+    copies = variants.baseline(manifests, application, options)
+    return _marked(copies, application, variant.Variant.BASELINE, commit)
+
+
+def preview(
+    manifests: Sequence[manifest.Manifest],
+    application: applications.Application,
+    options: pipelines.BlueGreenOptions,
+    *,
+    commit: str,
+) -> list[manifest.Manifest]:
+    """Return the Service that leads to canary before the switch; it goes with canary.
+
+    Raises:
+        UserError: when there is no Service to copy, or its name is taken.
+    """
+    if not options.preview:
+        return []
+    found = services.find(manifests, application.service)
+    if not found:
+        raise errors.user_error(
+            "there is no Service that a preview could be a copy of",
+            hint="add one, name it under service.name, or write preview: false",
+        )
+    label = application.variant_label
+    if service_targets.is_target(application):
+        copy = services.duplicate(found[0], suffix=_PREVIEW)
+    else:
+        copy = services.variant(found[0], suffix=_PREVIEW, key=label.key, value=label.canary_value)
+    if options.preview_service:
+        metadata = {**copy.metadata, "name": options.preview_service}
+        copy = copy.with_body({**copy.body, "metadata": metadata})
+    variants.check_free([copy], manifests)
+    return _marked([copy], application, variant.Variant.CANARY, commit)
+
+
+def of_variant(
+    wanted: variant.Variant,
+    manifests: Sequence[manifest.Manifest],
+    application: applications.Application,
+    options: pipelines.StageOptions | None = None,
+    *,
+    commit: str,
+) -> list[manifest.Manifest]:
+    """Return what is applied for a variant; options of other stages count as none.
+
+    Without options primary is what a quick sync applies, canary and baseline what
+    their stages apply by default.
+    """
+    copied = options if isinstance(options, pipelines.VariantRolloutOptions) else None
+    match wanted:
+        case variant.Variant.PRIMARY:
+            own = (
+                options
+                if isinstance(options, pipelines.SyncOptions | pipelines.PrimaryRolloutOptions)
+                else application.quick_sync
+            )
+            return primary(manifests, application, own, commit=commit)
+        case variant.Variant.CANARY:
+            copied = copied or pipelines.VariantRolloutOptions()
+            return canary(manifests, application, copied, commit=commit)
+        case variant.Variant.BASELINE:
+            copied = copied or pipelines.VariantRolloutOptions()
+            return baseline(manifests, application, copied, commit=commit)
+        case _:
+            assert_never(wanted)
+
+
+def variant_of(name: pipelines.StageName) -> variant.Variant | None:
+    """Return the variant that a stage applies; None when it applies none."""
+    match name:
+        case (
+            pipelines.StageName.SYNC
+            | pipelines.StageName.PRIMARY_ROLLOUT
+            | pipelines.StageName.ROLLBACK
+            | pipelines.StageName.PLACEMENT_SYNC
+        ):
+            return variant.Variant.PRIMARY
+        case pipelines.StageName.CANARY_ROLLOUT:
+            return variant.Variant.CANARY
+        case pipelines.StageName.BASELINE_ROLLOUT:
+            return variant.Variant.BASELINE
+        case (
+            pipelines.StageName.CANARY_CLEAN
+            | pipelines.StageName.BASELINE_CLEAN
+            | pipelines.StageName.TRAFFIC_ROUTING
+            | pipelines.StageName.PROGRESSIVE_TRAFFIC
+            | pipelines.StageName.BLUE_GREEN
+            | pipelines.StageName.WEBHOOK_GATE
+            | pipelines.StageName.SCRIPT_RUN
+            | pipelines.StageName.WAIT
+            | pipelines.StageName.WAIT_APPROVAL
+            | pipelines.StageName.ANALYSIS
+            | pipelines.StageName.WAVE_GATE
+            | pipelines.StageName.PLACEMENT_REMOVE
+        ):
+            return None
+        case _:
+            assert_never(name)
+
+
+def _check_some(manifests: Sequence[manifest.Manifest]) -> None:
+    if not manifests:
+        raise errors.user_error(
+            "this application has no Kubernetes manifests to handle",
+            hint="check input.manifests and the application's directory",
+        )
+
+
+def _marked(
+    manifests: Sequence[manifest.Manifest],
+    application: applications.Application,
+    of: variant.Variant,
+    commit: str,
+) -> list[manifest.Manifest]:
+    marked = tracking.track_all(
+        manifests,
+        application=application.name,
+        commit=commit,
+        variant=of,
+        label=application.variant_label,
+    )
+    return apply_order.sort(marked)

@@ -1,0 +1,180 @@
+"""Rolling out canary and baseline, and how many pods they get where load decides primary's number.
+
+Git says no number of pods for a workload with an autoscaler, so a percentage is taken of
+what primary has at the moment. The autoscaler itself goes on scaling primary and is not
+touched. Canary's number is written by a field manager of its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from volary.clusters.apply import live_objects, steps
+from volary.clusters.client import resource_mapping
+from volary.manifests import objects
+from volary.manifests.workloads import workloads
+from volary.model import applications, errors, json
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines
+from volary.stages.rollouts import rendering
+from volary.stages.runtime import contexts, execution
+
+_ALL = 100
+#: The second is KEDA's, which makes one of the first.
+_SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
+
+
+async def with_live_replicas(
+    work: execution.Work, source: Sequence[manifest.Manifest]
+) -> list[manifest.Manifest]:
+    """Return the source with the live number of pods where Git leaves it to others."""
+    chosen = workloads.find(source, work.context.application.workloads)
+    open_ones = [
+        item
+        for item in chosen
+        if workloads.has_replicas(item) and is_scaled_by_others(item, source)
+    ]
+    if not open_ones:
+        return list(source)
+    counts = await _counts(work, open_ones, source)
+    return [
+        _with_replicas(item, counts[item.key]) if item.key in counts else item for item in source
+    ]
+
+
+async def scale_canary(
+    work: execution.Work, source: Sequence[manifest.Manifest], share: int
+) -> str:
+    """Give canary `share` percent of primary's pods, at least one, and wait until they run.
+
+    It is never made smaller: a step up is no reason to take pods away. Returns what was
+    seen; empty when nothing had to change.
+
+    Raises:
+        StageFailedError: they are not ready in time.
+        StoppedError: asked to stop.
+    """
+    chosen = workloads.find(source, work.context.application.workloads)
+    counts = await _counts(work, chosen, source)
+    live_sized = [
+        _with_replicas(item, counts[item.key]) if item.key in counts else item for item in source
+    ]
+    wanted = _canaries(work, live_sized, share)
+    placement = await resource_mapping.map_manifests(work.context.client, wanted, defining=source)
+    grown: list[manifest.Manifest] = []
+    for each in placement.mapped:
+        now = await live_objects.get(work.context.client, each)
+        if now is None:
+            raise errors.PermanentError(f"{each.item.key.title} is not there to be scaled")
+        count = workloads.replicas(each.item.body)
+        if workloads.replicas(now) >= count:
+            continue
+        work.check_stop()
+        work.touched = True
+        work.context.progress(f"scaling {each.item.key.title} to {count}")
+        await work.context.client.apply(
+            each.resource, _scale(each.item, count), field_manager=steps.SCALE_MANAGER, force=True
+        )
+        work.note(f"{each.item.key.title} has {count} pods for {share}% of the traffic")
+        grown.append(each.item)
+    return await work.wait_ready(grown) if grown else ""
+
+
+async def _counts(
+    work: execution.Work, items: Sequence[manifest.Manifest], source: Sequence[manifest.Manifest]
+) -> dict[object, int]:
+    """Return how many pods the live counterparts want, by the key of the manifest."""
+    placement = await resource_mapping.map_manifests(work.context.client, items, defining=source)
+    live = await live_objects.read(work.context.client, placement.mapped)
+    by_name = {(key.kind, key.name): workloads.replicas(body) for key, body in live.items()}
+    return {
+        item.key: max(1, by_name[(item.kind, item.name)])
+        for item in items
+        if (item.kind, item.name) in by_name
+    }
+
+
+def _canaries(
+    work: execution.Work, source: Sequence[manifest.Manifest], share: int
+) -> list[manifest.Manifest]:
+    """Return canary's workloads with as many pods as `share` asks for."""
+    context = work.context
+    options = replace(
+        _canary_options(context.application, context.stage.strategy),
+        replicas=pipelines.Replicas(max(1, min(_ALL, share)), is_percentage=True),
+        of=pipelines.Scope.CLUSTER,
+    )
+    rendered = rendering.canary(source, context.application, options, commit=context.commit)
+    return [item for item in rendered if workloads.has_replicas(item)]
+
+
+def _canary_options(
+    application: applications.Application, strategy: str
+) -> pipelines.VariantRolloutOptions:
+    """Return how canary was rolled out: its name and patches depend on that."""
+    for each in application.pipeline:
+        is_rollout = each.name is pipelines.StageName.CANARY_ROLLOUT and each.strategy == strategy
+        if is_rollout and isinstance(each.options, pipelines.VariantRolloutOptions):
+            return each.options
+    return pipelines.VariantRolloutOptions()
+
+
+def is_scaled_by_others(item: manifest.Manifest, source: Sequence[manifest.Manifest]) -> bool:
+    """Say whether the number of pods is somebody else's: Git names none, or has a scaler."""
+    if "replicas" not in objects.mapping(item.body, "spec"):
+        return True
+    targets = (
+        objects.mapping(each.body, "spec", "scaleTargetRef")
+        for each in source
+        if each.kind in _SCALERS
+    )
+    return any(
+        (target.get("kind") or workloads.DEPLOYMENT, target.get("name")) == (item.kind, item.name)
+        for target in targets
+    )
+
+
+def _with_replicas(item: manifest.Manifest, count: int) -> manifest.Manifest:
+    spec = {**objects.mapping(item.body, "spec"), "replicas": count}
+    return item.with_body({**item.body, "spec": spec})
+
+
+def _scale(item: manifest.Manifest, count: int) -> json.JsonObject:
+    metadata: json.JsonObject = {"name": item.name}
+    if item.namespace:
+        metadata["namespace"] = item.namespace
+    return {
+        "apiVersion": item.api_version,
+        "kind": item.kind,
+        "metadata": metadata,
+        "spec": {"replicas": count},
+    }
+
+
+async def roll_out(work: execution.Work, title: str, manifests: Sequence[manifest.Manifest]) -> str:
+    """Apply a variant's objects and wait until they are ready; traffic is not touched.
+
+    Without any the cluster got none of the fleet's share.
+    """
+    if not manifests:
+        return f"no {title} here: none of the fleet's share is this cluster's"
+    changes = await work.apply(manifests)
+    seen = await work.wait_ready(manifests)
+    return f"{title}: {changes.summary}; {seen}"
+
+
+async def with_stage_replicas(
+    work: execution.Work, source: list[manifest.Manifest], options: pipelines.VariantRolloutOptions
+) -> list[manifest.Manifest]:
+    """Return the source, with the live number of pods where a percentage of it is asked for."""
+    is_own_share = options.replicas is not None and options.replicas.is_percentage
+    if options.of is pipelines.Scope.FLEET or not is_own_share:
+        return source
+    return await with_live_replicas(work, source)
+
+
+def rollout_options(context: contexts.StageContext) -> pipelines.VariantRolloutOptions:
+    """Return the stage's options for its cluster."""
+    found = context.stage.options
+    if isinstance(found, pipelines.VariantRolloutOptions):
+        return found.on(context.target)
+    raise TypeError(f"{context.stage.name} has {type(found).__name__}")

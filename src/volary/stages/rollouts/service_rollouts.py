@@ -1,0 +1,149 @@
+"""A Service that is rolled out: its canary is brought, and primary is switched to what it was.
+
+No request is lost on the way (DESIGN.md: promotion). A Service gets its new selector only when a
+pod is ready that fits it, its endpoints are seen to have followed, and the pods that it led to
+before stay until proxies have had time to follow too.
+"""
+
+from collections.abc import Sequence
+
+from volary.clusters.client import resource_mapping
+from volary.clusters.watching import endpoints
+from volary.manifests import objects
+from volary.manifests.services import backends, service_targets
+from volary.model import errors
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, variant
+from volary.stages.rollouts import rendering
+from volary.stages.runtime import execution
+
+
+async def roll_out_canary(
+    work: execution.Work,
+    source: Sequence[manifest.Manifest],
+    options: pipelines.VariantRolloutOptions,
+) -> str:
+    """Apply canary's Service and the pods that only it leads to; see that it leads to some.
+
+    Raises:
+        UserError: when it has no longer the ports that routes name.
+        StageFailedError: when no pod behind it is ready in time.
+    """
+    context = work.context
+    running: list[manifest.Manifest] = []
+    if context.running_source is not None:
+        running = await work.load(context.running_source)
+    service_targets.check_ports(source, running, context.application)
+    for item in service_targets.untested_workloads(source, running, context.application):
+        work.caution(
+            f"{item.key.title} serves the running version too: its change comes with the promotion"
+        )
+    made = rendering.canary(
+        source, context.application, options, commit=context.commit, running=running
+    )
+    changes = await work.apply(made)
+    seen = await work.wait_ready(made)
+    for item in made:
+        if item.kind == service_targets.KIND:
+            await _require_endpoints(work, item)
+    return f"canary: {changes.summary}; {seen}"
+
+
+async def switch(work: execution.Work, items: Sequence[manifest.Manifest]) -> str:
+    """Let Services lead to their pods, which are ready; return what was seen.
+
+    Raises:
+        StageFailedError: when none of the pods is ready, or endpoints did not follow in time.
+    """
+    placement = await resource_mapping.map_manifests(work.context.client, items, defining=items)
+    for each in placement.mapped:
+        await _require_pods(work, each.item)
+    work.check_stop()
+    await work.apply(items)
+    for each in placement.mapped:
+        await _follow(work, each.item)
+    work.context.propagation.note()
+    return f"{', '.join(item.name for item in items)} switched"
+
+
+async def switch_back(
+    work: execution.Work, rendered: Sequence[manifest.Manifest]
+) -> list[manifest.Manifest]:
+    """Let the Services lead to the running version at once, where it has ready pods.
+
+    Returns the Services that have to wait for their pods; none when they were switched.
+    """
+    _, services = service_targets.split_by_readiness(rendered, work.context.application)
+    placement = await resource_mapping.map_manifests(
+        work.context.client, services, defining=services
+    )
+    for each in placement.mapped:
+        labels = dict(service_targets.selector(each.item))
+        if not await endpoints.count_ready_pods(work.context.client, each.item.namespace, labels):
+            work.caution(f"{each.item.key.title} has to wait: what it led to has no ready pod")
+            return services
+    await switch(work, services)
+    return []
+
+
+async def live_selector(
+    work: execution.Work, namespace: str, which: variant.Variant
+) -> dict[str, str]:
+    """Return what the live Service of a variant selects; empty when it is not there."""
+    client = work.context.client
+    resource = (await client.discover()).find("", service_targets.KIND)
+    if resource is None:
+        raise errors.PermanentError(f"cluster {client.name} does not serve Services")
+    name = backends.of(work.context.application).name(which)
+    found = await client.get(resource, name, namespace=namespace) if name else None
+    return dict(objects.mapping(found, "spec", "selector")) if found else {}
+
+
+async def _require_pods(work: execution.Work, item: manifest.Manifest) -> None:
+    labels = dict(service_targets.selector(item))
+    work.context.progress(f"waiting for pods of {item.name}")
+    ready = await endpoints.wait_ready_pods(
+        work.context.client,
+        item.namespace,
+        labels,
+        timeout=work.remaining,
+        stop=work.context.stop.wait,
+    )
+    work.check_stop()
+    if not ready:
+        raise execution.StageFailedError(
+            f"{item.key.title} is not switched: no pod is ready among {_title(labels)}"
+        )
+
+
+async def _follow(work: execution.Work, item: manifest.Manifest) -> None:
+    work.context.progress(f"waiting for the endpoints of {item.name}")
+    left = await endpoints.wait_followed(
+        work.context.client,
+        item.namespace,
+        item.name,
+        dict(service_targets.selector(item)),
+        timeout=work.remaining,
+    )
+    if left:
+        raise execution.StageFailedError(f"{item.key.title} was changed, but {left}")
+
+
+async def _require_endpoints(work: execution.Work, item: manifest.Manifest) -> None:
+    placement = await resource_mapping.map_manifests(work.context.client, [item], defining=[item])
+    for each in placement.mapped:
+        missing = await endpoints.wait_serving(
+            work.context.client,
+            each.item.namespace,
+            each.item.name,
+            dict(service_targets.selector(each.item)),
+            timeout=work.remaining,
+            stop=work.context.stop.wait,
+        )
+        work.check_stop()
+        if missing:
+            raise execution.StageFailedError(f"canary leads nowhere: {missing}")
+
+
+def _title(labels: dict[str, str]) -> str:
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))

@@ -1,8 +1,0 @@
-"""How traffic is divided between variants, one file per router.
-
-A router is pure: it chooses the objects that carry the routes, says what they should
-look like, and reads the weights back from what is live. `stages.routes` does the talking
-to the cluster. Add a router: a file with the functions of `interface.Router`, a line in the
-table at the end of `interface`, what it can do in `config.abilities`, and what
-``trafficRouting.create`` makes in `manifests.made_routes`.
-"""

@@ -1,0 +1,174 @@
+"""What a stage is given: one application, one cluster, two sources, limits, and the run around it.
+
+Routes and endpoints propagate late, and not in one order: a mesh's control plane gathers
+changes for a while, Traefik for two seconds. A variant whose pods went at once would still be
+sent requests, so `RoutePropagation` keeps when routes were changed last. Only what this process
+did is known: after a restart that moment has passed.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from volary.analysis.metering import meters
+from volary.clusters.client import clients
+from volary.engine import executor
+from volary.engine.runs import state
+from volary.model import applications, clocks
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, variant
+from volary.stages import webhooks
+from volary.stages.runtime import coordination, task_states
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A fresh private directory with the files of an application; it goes away after use."""
+
+    #: For a program's own files.
+    home: Path
+    #: The application's directory.
+    directory: Path
+
+
+#: Puts the application's files at a commit into a workspace.
+Checkout = Callable[[str], AbstractAsyncContextManager[Workspace]]
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnvironment:
+    """The same for all stages of a run."""
+
+    #: Who asked for the run; empty: a commit did.
+    commander: str = ""
+    #: As people name it.
+    repository: str = ""
+    #: What the plan says about itself.
+    summary: str = ""
+    #: None: there are no files, so no scripts.
+    checkout: Checkout | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """What whoever runs Volary lets stages do on this machine."""
+
+    #: Run scripts of applications.
+    scripts: bool = True
+    #: What webhooks may connect to.
+    reach: webhooks.Reach = field(default_factory=webhooks.Reach)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Which task of which run a stage is carried out as."""
+
+    run_id: str = ""
+    stage_id: str = ""
+    #: Counted from 1; above 1 it was begun before.
+    attempt: int = 1
+    #: Clusters on which this very stage has succeeded already.
+    succeeded: tuple[str, ...] = ()
+    #: When the run was planned.
+    created: datetime | None = None
+
+
+@dataclass(slots=True)
+class RoutePropagation:
+    """When the routes on one cluster were changed last in this run."""
+
+    patience: timedelta = timedelta(0)
+    _changed: float | None = None
+
+    def note(self) -> None:
+        """Routes were changed just now."""
+        self._changed = asyncio.get_running_loop().time()
+
+    @property
+    def left(self) -> timedelta:
+        """How long it takes until every proxy may be expected to have followed."""
+        if self._changed is None:
+            return timedelta(0)
+        passed = asyncio.get_running_loop().time() - self._changed
+        return max(timedelta(0), self.patience - timedelta(seconds=passed))
+
+
+#: Renders a source for the stage's target; may be called more than once.
+Loader = Callable[[], Awaitable[list[manifest.Manifest]]]
+#: Percent of the traffic by variant.
+Shares = Mapping[variant.Variant, int]
+Stages = tuple[pipelines.Stage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StageContext:
+    """One stage on one cluster, with everything it may use."""
+
+    application: applications.Application
+    stage: pipelines.Stage
+    #: Name of the cluster in the fleet.
+    target: str
+    client: clients.Client
+    #: The new commit and its manifests for this target.
+    commit: str
+    target_source: Loader
+    report: executor.Reporter
+    #: The last commit that succeeded; empty: a first deployment, which has no running source.
+    running_commit: str = ""
+    running_source: Loader | None = None
+    #: How long the stage may still take on this cluster.
+    timeout: timedelta = timedelta(hours=6)
+    stop: executor.StopFlag = field(default_factory=executor.StopFlag)
+    #: Namespaces Volary may work in on this cluster; empty: all.
+    namespaces: tuple[str, ...] = ()
+    #: Prune also when most of the application's objects would go.
+    allow_mass_deletion: bool = False
+    #: How long an image that cannot be pulled may stay so before the wait gives up.
+    image_grace: timedelta = timedelta(seconds=20)
+
+    #: Stages that were begun on this cluster before, in order.
+    begun: Stages = ()
+    #: No stage follows on this cluster.
+    is_last: bool = False
+    #: None: times are not known (a stage that is tried by itself).
+    clock: clocks.Clock | None = None
+    task: Task = field(default_factory=Task)
+    run: RunEnvironment = field(default_factory=RunEnvironment)
+    #: Shared by all tasks of the run.
+    once: coordination.SingleFlight = field(default_factory=coordination.SingleFlight)
+    permissions: Permissions = field(default_factory=Permissions)
+    #: What this attempt remembers over a restart.
+    task_state: task_states.TaskState = field(default_factory=task_states.TaskState)
+    #: Where metrics are kept.
+    meter: meters.Meter = field(default_factory=meters.NoMeter)
+    #: The same stage on the other clusters.
+    rendezvous: coordination.Rendezvous = field(default_factory=coordination.Rendezvous)
+    #: Clusters without this release that an analysis at the end of a wave compares with.
+    not_updated: tuple[str, ...] = ()
+    #: Of the routes on this cluster.
+    propagation: RoutePropagation = field(default_factory=RoutePropagation)
+
+    def log(self, line: str) -> None:
+        """Say a line for people."""
+        self.report.log(line)
+
+    def warn(self, line: str) -> None:
+        """Say a line that somebody should look at."""
+        self.report.log(line, level=executor.LogLevel.WARNING)
+
+    def progress(self, sentence: str, ready: int = 0, total: int = 0) -> None:
+        """Say how far the stage is."""
+        self.report.progress(state.Progress(sentence, ready=ready, total=total))
+
+    def weights(self, sentence: str, wanted: Shares, observed: Shares) -> None:
+        """Say which traffic is wanted, and which was read back."""
+        self.report.progress(
+            state.Progress(
+                sentence,
+                wanted_weights={which.value: share for which, share in wanted.items()},
+                observed_weights={which.value: share for which, share in observed.items()},
+            )
+        )

@@ -1,0 +1,152 @@
+"""The objects that carry an application's routes on one cluster: as Git wants them, and live.
+
+Applying manifests moves no traffic: `keep_live` puts the live routes in place of Git's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from volary.clusters.client import resource_mapping
+from volary.manifests import objects
+from volary.manifests.ownership import tracking
+from volary.manifests.routes import generated_routes
+from volary.manifests.services import services
+from volary.model import applications, errors, json
+from volary.model.objects import manifest
+from volary.model.pipeline import variant
+from volary.stages.runtime import execution
+from volary.stages.traffic import route_ports, weights
+from volary.stages.traffic.routers import interface
+
+
+@dataclass(frozen=True, slots=True)
+class RouteObject:
+    """An object that carries routes, as Git wants it and as it is."""
+
+    #: With its namespace filled in.
+    placed: resource_mapping.MappedManifest
+    live: json.JsonObject | None
+
+    @property
+    def item(self) -> manifest.Manifest:
+        """The object as Git wants it."""
+        return self.placed.item
+
+
+def candidates(
+    manifests: Sequence[manifest.Manifest], application: applications.Application
+) -> list[manifest.Manifest]:
+    """Return the manifests that may carry routes; there may be none.
+
+    A Service that selects another variant in Git, such as a preview of the canary, is
+    meant to stay like that.
+    """
+    label = application.variant_label
+    if application.traffic_routing.method is applications.RoutingMethod.POD_SELECTOR:
+        return [
+            item
+            for item in services.find(manifests, application.service)
+            if objects.text(item.body, "spec", "selector", label.key) == label.primary_value
+        ]
+    try:
+        return [interface.choose(application).find(manifests, application)]
+    except errors.UserError:
+        return []
+
+
+async def read(work: execution.Work, items: Sequence[manifest.Manifest]) -> list[RouteObject]:
+    """Read the live counterparts of objects that carry routes."""
+    client = work.context.client
+    placement = await resource_mapping.map_manifests(client, items, defining=items)
+    found = []
+    for each in placement.mapped:
+        live = await client.get(each.resource, each.item.name, namespace=each.item.namespace)
+        found.append(RouteObject(each, live))
+    return found
+
+
+def check_owner(work: execution.Work, route_object: RouteObject) -> None:
+    """Refuse to move traffic by another application's route: each would undo the other's weights.
+
+    Applying it is another matter: an application that was renamed takes its objects over.
+
+    Raises:
+        StageFailedError: when the live object is another application's.
+    """
+    owner = objects.text(route_object.live, "metadata", "annotations", tracking.APPLICATION)
+    name = work.context.application.name
+    if owner and owner != name:
+        raise execution.StageFailedError(
+            f"{route_object.item.key.title} is the application {owner}'s: a route can be shared,"
+            f" but only one application can move its traffic, not {name} too"
+        )
+
+
+def diverted(
+    route_objects: Sequence[RouteObject], application: applications.Application
+) -> list[RouteObject]:
+    """Return the carriers whose live routes send traffic to another variant than primary."""
+    router = interface.choose(application)
+    return [
+        route_object
+        for route_object in route_objects
+        if route_object.live is not None
+        and _is_diverted(router.read(route_object.live, application))
+    ]
+
+
+def _is_diverted(routes: Sequence[weights.RouteWeights]) -> bool:
+    away = weights.receiving(routes) - {variant.Variant.PRIMARY}
+    return bool(away) or any(route.is_made for route in routes)
+
+
+def keep_live(
+    manifests: Sequence[manifest.Manifest],
+    route_objects: Sequence[RouteObject],
+    application: applications.Application,
+) -> list[manifest.Manifest]:
+    """Return `manifests` with the live routes in place of Git's, so that no traffic moves."""
+    router = interface.choose(application)
+    held = {
+        (route_object.item.kind, route_object.item.name): route_object.live
+        for route_object in route_objects
+        if route_object.live is not None
+    }
+    return [
+        _with_live_routes(router, item, live, application)
+        if (live := held.get((item.kind, item.name))) is not None
+        else item
+        for item in manifests
+    ]
+
+
+def _with_live_routes(
+    router: interface.Router,
+    item: manifest.Manifest,
+    live: json.JsonObject,
+    application: applications.Application,
+) -> manifest.Manifest:
+    """Return an item with the live routes; with all of them where Git does not know any."""
+    if generated_routes.is_generated(item):
+        routed = objects.mapping(router.fields(live), "spec")
+        spec = {**objects.mapping(item.body, "spec"), **routed}
+        held = item.with_body({**item.body, "spec": spec})
+    else:
+        held = router.held(item, live, application)
+    return route_ports.follow(held, item, variant.Variant.PRIMARY, application)
+
+
+def split_new(
+    manifests: Sequence[manifest.Manifest], route_objects: Sequence[RouteObject]
+) -> tuple[list[manifest.Manifest], list[manifest.Manifest]]:
+    """Return what is applied at once, and the routes that follow when pods are ready.
+
+    A route that is made by us and not there yet would lead to pods that are not ready.
+    """
+    new = {
+        (route_object.item.kind, route_object.item.name)
+        for route_object in route_objects
+        if route_object.live is None and generated_routes.is_generated(route_object.item)
+    }
+    late = [item for item in manifests if (item.kind, item.name) in new]
+    return [item for item in manifests if (item.kind, item.name) not in new], late

@@ -1,0 +1,298 @@
+"""Keeping an eye on canary's pods while they get traffic.
+
+Between two checks nothing else would notice that the new version went down, so its pods are
+watched all the time: one watch for as long as the stage lasts. Without a single ready pod the
+stage fails within seconds, whatever its interval is; with too few of them it waits, as long as
+its deadline allows (Flagger waits in both cases).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TypeVar
+
+from volary.clusters.api import discovery, label_selectors
+from volary.clusters.watching import collection_watch, list_snapshot, readiness
+from volary.manifests import objects
+from volary.manifests.health import assessment, workload_health
+from volary.manifests.ownership import tracking
+from volary.manifests.services import service_targets
+from volary.manifests.workloads import workloads
+from volary.model import errors, json
+from volary.model.objects import manifest
+from volary.model.pipeline import variant
+from volary.stages.runtime import execution
+from volary.stages.traffic import routes, variant_pods
+
+#: How long canary may be without any ready pod while it gets traffic: a container that is
+#: restarted once is back by then.
+_GRACE = timedelta(seconds=10)
+T = TypeVar("T")
+#: After which time pods that could not be watched are watched again.
+_RETRY_INTERVAL = timedelta(seconds=10)
+_YEAR = timedelta(days=365)
+
+
+async def while_ready(
+    work: execution.Work,
+    source: Sequence[manifest.Manifest],
+    waiting: Callable[[], Awaitable[T]],
+) -> T:
+    """Wait for something, but no longer than canary stands: for stages that only wait.
+
+    Raises:
+        StageFailedError: when canary gets traffic and has no ready pod any more.
+    """
+    async with execution.in_background(_watch_canary(work, source)):
+        return await waiting()
+
+
+async def _watch_canary(work: execution.Work, source: Sequence[manifest.Manifest]) -> None:
+    """Return when there is nothing to guard; not being able to look is no alarm.
+
+    Raises:
+        StageFailedError: when canary gets traffic and has no ready pod any more.
+    """
+    while True:
+        try:
+            seen = await routes.observe(work, source)
+            if seen is None or not (seen.canary or seen.is_matched):
+                return
+            watch = ReadinessWatch(work, source, has_traffic=True)
+            async with watch.kept():
+                await watch.rest(_YEAR)
+        except execution.StageFailedError:
+            raise
+        except (errors.UserError, execution.StoppedError):
+            # Nothing could lead traffic to canary; or nobody waits any more.
+            return
+        except errors.VolaryError as error:
+            work.context.warn(f"canary's pods cannot be watched, trying again: {error}")
+            await asyncio.sleep(_RETRY_INTERVAL.total_seconds())
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryReadiness:
+    """How canary's workloads are."""
+
+    ready: int
+    total: int
+    #: Enough of the pods are ready.
+    is_ready: bool
+    sentence: str
+
+
+@dataclass(slots=True)
+class ReadinessWatch:
+    """Watches canary's pods on one cluster."""
+
+    work: execution.Work
+    source: Sequence[manifest.Manifest]
+    #: Percent of the pods that have to be ready.
+    threshold: int = 100
+    #: How long they may be fewer.
+    deadline: timedelta = timedelta(minutes=10)
+    #: Canary gets requests, so somebody misses its pods.
+    has_traffic: bool = False
+    _pods: dict[str, json.JsonObject] = field(default_factory=dict)
+    _listed: bool = False
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _error: errors.VolaryError | None = None
+    _short_since: float | None = None
+
+    @property
+    def namespace(self) -> str:
+        """Where the workloads are."""
+        found = self._originals
+        return (found[0].namespace if found else "") or self.work.context.client.namespace
+
+    @property
+    def _originals(self) -> list[manifest.Manifest]:
+        """The workloads that canary's are copies of."""
+        return workloads.find(self.source, self.work.context.application.workloads)
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """Watch while the body lasts."""
+        async with execution.in_background(self._watch()):
+            yield
+
+    async def look(self) -> CanaryReadiness:
+        """Say whether enough of canary's pods are ready.
+
+        Raises:
+            StageFailedError: when they have been too few for too long, or cannot become more.
+        """
+        if service_targets.is_target(self.work.context.application):
+            return await self._look_behind()
+        live = await self._workloads()
+        counts = [workload_health.pod_counts(each) for each in live]
+        ready, total = sum(count[0] for count in counts), sum(count[1] for count in counts)
+        rules = self.work.context.application.health
+        judged = (assessment.assess(each, rules) for each in live)
+        permanent_failure = next((each for each in judged if each.permanent), None)
+        if permanent_failure is not None:
+            raise execution.StageFailedError(
+                f"canary cannot become ready: {permanent_failure.reason}"
+            )
+        enough = bool(live) and all(got * 100 >= wanted * self.threshold for got, wanted in counts)
+        sentence = f"{ready} of {total} canary pods ready" if live else "there is no canary"
+        self._check_deadline(sentence, enough=enough)
+        return CanaryReadiness(ready, total, enough, sentence)
+
+    async def _look_behind(self) -> CanaryReadiness:
+        """Say whether enough of the pods are ready that a Service, rolled out itself, leads to."""
+        listed = await self.work.context.client.list(
+            await self._kind("", "Pod"),
+            namespace=self.namespace,
+            label_selector=label_selectors.exact(self._labels),
+        )
+        live = [item for item in listed.items if _counts(item)]
+        ready = sum(readiness.is_ready_pod(each) for each in live)
+        enough = bool(live) and ready > 0 and ready * 100 >= len(live) * self.threshold
+        sentence = f"{ready} of {len(live)} pods behind canary ready"
+        self._check_deadline(sentence, enough=enough)
+        return CanaryReadiness(ready, len(live), enough, sentence)
+
+    def _check_deadline(self, sentence: str, *, enough: bool) -> None:
+        now = asyncio.get_running_loop().time()
+        if enough:
+            self._short_since = None
+            return
+        if self._short_since is None:
+            self._short_since = now
+        if now - self._short_since >= self.deadline.total_seconds():
+            seconds = f"{self.deadline.total_seconds():g}"
+            raise execution.StageFailedError(f"{sentence}, for {seconds} seconds now")
+
+    async def snapshot(self) -> list_snapshot.ListSnapshot:
+        """Return a look at the cluster that knows canary's pods, if they are watched."""
+        snapshot = list_snapshot.ListSnapshot(self.work.context.client)
+        if self._listed and self._error is None:
+            kind, labels = await self._kind("", "Pod"), self._labels
+            snapshot.know(kind, self.namespace, label_selectors.exact(labels), self._pods.values())
+        return snapshot
+
+    async def rest(self, duration: timedelta) -> None:
+        """Do nothing for a while, but notice when canary goes down.
+
+        Raises:
+            StageFailedError: when canary gets traffic and has no ready pod any more.
+            StoppedError: when asked to stop meanwhile.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + duration.total_seconds()
+        while (left := until - loop.time()) > 0:
+            self._changed.clear()
+            if self._error is not None:
+                raise self._error
+            if self.has_traffic and self._listed and not self._ready:
+                await self._wait_for_one()
+                continue
+            await self._until_changed(left)
+
+    async def _until_changed(self, seconds: float) -> None:
+        """Wait for news of the pods, at most as long as told."""
+        stop = self.work.context.stop
+        async with asyncio.TaskGroup() as group:
+            waiting = (
+                group.create_task(self._changed.wait()),
+                group.create_task(_returned(stop.wait())),
+            )
+            await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            for each in waiting:
+                each.cancel()
+        self.work.check_stop()
+
+    async def _wait_for_one(self) -> None:
+        """Give canary a moment to have a ready pod again."""
+        self.work.context.progress("no canary pod is ready")
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _GRACE.total_seconds()
+        while not self._ready and self._error is None:
+            left = until - loop.time()
+            if left <= 0:
+                raise execution.StageFailedError(
+                    "canary gets traffic, but none of its pods is ready any more"
+                )
+            self._changed.clear()
+            await self._until_changed(left)
+
+    @property
+    def _labels(self) -> dict[str, str]:
+        application = self.work.context.application
+        return dict(variant_pods.labels(self.source, application, variant.Variant.CANARY))
+
+    @property
+    def _ready(self) -> int:
+        return sum(readiness.is_ready_pod(pod) for pod in self._pods.values())
+
+    async def _watch(self) -> None:
+        client = self.work.context.client
+        before = -1
+
+        def look() -> bool:
+            nonlocal before
+            self._listed = True
+            # Whoever waits is woken by what matters only: there may be a thousand of them.
+            if self._ready != before:
+                before = self._ready
+                self._changed.set()
+            return False
+
+        try:
+            source = collection_watch.Source(
+                await self._kind("", "Pod"),
+                self.namespace,
+                collection_watch.store_by_name(self._pods),
+                label_selector=label_selectors.exact(self._labels),
+            )
+            await collection_watch.watch_until(
+                client,
+                [source],
+                look,
+                timeout=_YEAR,
+                stop=self.work.context.stop.wait,
+                by_time=False,
+            )
+        except errors.VolaryError as error:
+            self._error = error
+            self._changed.set()
+
+    async def _workloads(self) -> list[json.JsonObject]:
+        application = self.work.context.application
+        label = application.variant_label
+        name = tracking.label_value(application.name)
+        wanted = label_selectors.exact({tracking.APPLICATION: name, label.key: label.canary_value})
+        kinds = {
+            (original.group, original.kind)
+            for original in self._originals
+            if original.group == "apps"
+        }
+        found: list[json.JsonObject] = []
+        for group, kind in sorted(kinds):
+            listed = await self.work.context.client.list(
+                await self._kind(group, kind), namespace=self.namespace, label_selector=wanted
+            )
+            found += listed.items
+        return found
+
+    async def _kind(self, group: str, kind: str) -> discovery.Resource:
+        found = (await self.work.context.client.discover()).find(group, kind)
+        if found is None:
+            raise errors.PermanentError(
+                f"cluster {self.work.context.client.name} does not serve {kind}"
+            )
+        return found
+
+
+def _counts(pod: json.JsonObject) -> bool:
+    """Say whether a pod is meant to be ready: it has not ended, and nobody ends it."""
+    is_leaving = bool(objects.text(pod, "metadata", "deletionTimestamp"))
+    return not is_leaving and objects.text(pod, "status", "phase") not in ("Succeeded", "Failed")
+
+
+async def _returned(waiting: object) -> None:
+    await waiting  # type: ignore[misc]

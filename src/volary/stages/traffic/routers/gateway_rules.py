@@ -1,0 +1,300 @@
+"""Rules of an HTTPRoute or a GRPCRoute: what a division adds to them, and taking it out.
+
+The rules for the requests of an A/B test and of users with a cookie are copies of a rule of
+the user with narrower matches. Which they are is remembered by a digest of their matches in
+an annotation, so it survives whatever else is done to the route.
+"""
+
+import hashlib
+import json as json_text
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from volary.manifests import objects
+from volary.manifests.services import backends
+from volary.model import errors, json
+from volary.model.pipeline import traffic, variant
+from volary.stages.traffic import division
+from volary.stages.traffic.routers import cookies, entries
+
+#: Digests of the rules that a division added.
+ANNOTATION = "volary.dev/added-rules"
+_MIRROR = "RequestMirror"
+_RESPONSE = "ResponseHeaderModifier"
+_ALL = division.ALL
+_EVERY_PATH = {"type": "PathPrefix", "value": "/"}
+_Variant = variant.Variant
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of a route as they are."""
+
+    items: Sequence[json.JsonObject]
+    added: frozenset[str]
+
+    def is_added(self, rule: json.JsonObject) -> bool:
+        """Say whether a division added the rule."""
+        return digest(rule) in self.added
+
+
+def of(body: json.JsonObject) -> Rules:
+    """Return the rules of a route."""
+    noted = objects.text(body, "metadata", "annotations", ANNOTATION)
+    return Rules(
+        list(objects.mappings(body, "spec", "rules")), frozenset(filter(None, noted.split(",")))
+    )
+
+
+def backends_of(rule: json.JsonObject, known: backends.Backends) -> entries.Entries:
+    """Return the backends of a rule, for arithmetic."""
+    return entries.Entries(list(objects.mappings(rule, "backendRefs")), known, _ENTRIES)
+
+
+def digest(rule: json.JsonObject) -> str:
+    """Return what tells a rule by its matches, however the API server completes them."""
+    matches = [_plain_match(each) for each in objects.mappings(rule, "matches")]
+    text = json_text.dumps(matches, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _plain_match(match: json.JsonObject) -> json.JsonObject:
+    path = objects.mapping(match, "path")
+    found: json.JsonObject = {
+        "path": [objects.text(path, "type") or "PathPrefix", objects.text(path, "value") or "/"],
+        "method": match.get("method"),
+    }
+    for field in ("headers", "queryParams"):
+        found[field] = [
+            [
+                objects.text(each, "name").lower(),
+                objects.text(each, "type") or "Exact",
+                objects.text(each, "value"),
+            ]
+            for each in objects.mappings(match, field)
+        ]
+    return found
+
+
+def _name(reference: json.JsonObject) -> str:
+    is_service = not reference.get("group") and objects.text(reference, "kind") in ("", "Service")
+    return objects.text(reference, "name") if is_service else ""
+
+
+def _made(reference: json.JsonObject, name: str, weight: int) -> json.JsonObject:
+    return {**reference, **({"name": name} if name else {}), "weight": weight}
+
+
+_ENTRIES = entries.Kind(_name, lambda entry: objects.number(entry, "weight", default=1), _made)
+
+
+def copies(rule: json.JsonObject, known: backends.Backends) -> int:
+    """Return the percentage of a rule's requests that canary gets a copy of."""
+    for each in objects.mappings(rule, "filters"):
+        if _is_our_mirror(each, known):
+            return objects.number(each, "requestMirror", "percent", default=_ALL)
+    return 0
+
+
+def stripped(rule: json.JsonObject, known: backends.Backends) -> json.JsonObject:
+    """Return a rule without the mirror and the cookies of an earlier division."""
+    filters = objects.sequence(rule, "filters")
+    kept = [each for each in filters if not _is_our_mirror(each, known)]
+    result = _with(rule, "filters", filters, kept)
+    references = objects.sequence(rule, "backendRefs")
+    plain = [_without_cookies(reference) for reference in references]
+    return {**result, "backendRefs": plain} if plain != references else result
+
+
+def divided(
+    rule: json.JsonObject,
+    wanted: division.Division,
+    known: backends.Backends,
+    *,
+    paths: bool,
+) -> tuple[list[json.JsonObject], json.JsonObject]:
+    """Return the rules to add before a stripped rule, and the rule with its new weights.
+
+    Args:
+        rule: A rule that leads to the application.
+        wanted: How its traffic is wanted.
+        known: The variants' Services.
+        paths: The route is about paths (HTTP), so a match without one means every path.
+
+    Raises:
+        UserError: when the rule looks at something itself that is to be looked at.
+    """
+    added = [
+        _narrowed(rule, each, known, _Variant.CANARY, paths=paths)
+        for each in (_headers(match) for match in wanted.match)
+    ]
+    affinity = wanted.affinity
+    weighted = {**rule, "backendRefs": backends_of(rule, known).divided(wanted.shares)}
+    if wanted.mirror:
+        weighted = _mirrored(weighted, wanted, known)
+    if affinity is None:
+        return added, weighted
+    added += _sticky(rule, wanted, affinity, known, paths=paths)
+    given = {}
+    if wanted.canary:
+        given[known.canary] = cookies.for_canary(wanted, affinity)
+        if affinity.primary_cookie_name:
+            primary = backends_of(rule, known).services.get(_Variant.PRIMARY, known.primary)
+            given[primary] = cookies.for_primary(wanted, affinity)
+    return added, _giving(weighted, given)
+
+
+def _sticky(
+    rule: json.JsonObject,
+    wanted: division.Division,
+    affinity: traffic.SessionAffinity,
+    known: backends.Backends,
+    *,
+    paths: bool,
+) -> list[json.JsonObject]:
+    """Return the rules for users who have a cookie (Flagger: session affinity)."""
+    stays = _Looks({cookies.HEADER: cookies.stays(affinity.cookie_name, wanted)})
+    if not wanted.canary:
+        gone = _narrowed(rule, stays, known, _Variant.PRIMARY, paths=paths)
+        names = [objects.text(each, "name") for each in objects.mappings(gone, "backendRefs")]
+        return [_giving(gone, dict.fromkeys(names, cookies.expired(wanted, affinity)))]
+    found = [_narrowed(rule, stays, known, _Variant.CANARY, paths=paths)]
+    if affinity.primary_cookie_name:
+        stays = _Looks({cookies.HEADER: cookies.stays(affinity.primary_cookie_name, wanted)})
+        found.append(_narrowed(rule, stays, known, _Variant.PRIMARY, paths=paths))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Looks:
+    """What a narrower rule looks at besides what its model does."""
+
+    headers: Mapping[str, traffic.TextMatch]
+    query: Mapping[str, traffic.TextMatch] | None = None
+
+
+def _headers(match: traffic.RequestMatch) -> _Looks:
+    """Return what a match looks at, cookies as the header that they come in."""
+    return _Looks({**match.headers, **cookies.header(match)}, match.query_parameters)
+
+
+def _narrowed(
+    rule: json.JsonObject,
+    looks: _Looks,
+    known: backends.Backends,
+    which: variant.Variant,
+    *,
+    paths: bool,
+) -> json.JsonObject:
+    """Return the rule for those of its requests that fit, all to one variant."""
+    matches = list(objects.mappings(rule, "matches")) or [{}]
+    found = {key: value for key, value in rule.items() if key != "name"}
+    return {
+        **found,
+        "matches": [_match(match, looks, paths=paths) for match in matches],
+        "backendRefs": [backends_of(rule, known).single(which)],
+    }
+
+
+def _match(match: json.JsonObject, looks: _Looks, *, paths: bool) -> json.JsonObject:
+    result = dict(match)
+    if paths:
+        result.setdefault("path", dict(_EVERY_PATH))
+    for field, wanted in (("headers", looks.headers), ("queryParams", looks.query or {})):
+        if not wanted:
+            continue
+        own = list(objects.mappings(match, field))
+        names = {objects.text(each, "name").lower() for each in own}
+        for name in wanted:
+            if name.lower() in names:
+                raise errors.user_error(
+                    f"a rule of the route looks at {name} itself, so users cannot be told apart"
+                    " by it",
+                    hint="name the rules that may be changed in editableRoutes",
+                )
+        result[field] = own + [_test(name, each) for name, each in wanted.items()]
+    return result
+
+
+def _test(name: str, match: traffic.TextMatch) -> json.JsonObject:
+    if match.kind is traffic.MatchKind.EXACT:
+        return {"name": name, "type": "Exact", "value": match.value}
+    whole = match.kind is traffic.MatchKind.REGEX
+    value = match.value if whole else f"^{cookies.regex(match, any_text='.*')}$"
+    return {"name": name, "type": "RegularExpression", "value": value}
+
+
+def _mirrored(
+    rule: json.JsonObject, wanted: division.Division, known: backends.Backends
+) -> json.JsonObject:
+    model = backends_of(rule, known).single(_Variant.CANARY)
+    target = {key: value for key, value in model.items() if key not in ("weight", "filters")}
+    told: json.JsonObject = {"backendRef": target}
+    if wanted.mirror < _ALL:
+        told["percent"] = wanted.mirror
+    made = {"type": _MIRROR, "requestMirror": told}
+    return {**rule, "filters": [*objects.sequence(rule, "filters"), made]}
+
+
+def _giving(rule: json.JsonObject, given: Mapping[str, str]) -> json.JsonObject:
+    """Return the rule with cookies in the answers of some backends."""
+    references = [
+        _with_cookie(each, given[_name(each)]) if _name(each) in given else each
+        for each in objects.mappings(rule, "backendRefs")
+    ]
+    return {**rule, "backendRefs": references}
+
+
+def _with_cookie(reference: json.JsonObject, value: str) -> json.JsonObject:
+    filters = list(objects.mappings(reference, "filters"))
+    made = {"name": cookies.SET, "value": value}
+    for position, each in enumerate(filters):
+        if objects.text(each, "type") == _RESPONSE:
+            told = objects.mapping(each, "responseHeaderModifier")
+            own = objects.sequence(told, "add")
+            if any(objects.text(one, "name").lower() == cookies.SET.lower() for one in own):
+                raise errors.user_error(
+                    f"the backend {_name(reference)} sets a cookie by a filter of its own",
+                    hint="leave sessionAffinity out, or the filter",
+                )
+            changed = {**each, "responseHeaderModifier": {**told, "add": [*own, made]}}
+            return {
+                **reference,
+                "filters": [*filters[:position], changed, *filters[position + 1 :]],
+            }
+    filters.append({"type": _RESPONSE, "responseHeaderModifier": {"add": [made]}})
+    return {**reference, "filters": filters}
+
+
+def _without_cookies(reference: json.JsonObject) -> json.JsonObject:
+    filters = objects.sequence(reference, "filters")
+    kept = [found for each in filters if (found := _without_our_cookie(each))]
+    return _with(reference, "filters", filters, kept)
+
+
+def _without_our_cookie(each: json.JsonObject) -> json.JsonObject | None:
+    """Return a filter without our cookie; None when nothing else is in it."""
+    told = objects.mapping(each, "responseHeaderModifier")
+    own = objects.sequence(told, "add")
+    kept = [one for one in own if not cookies.is_ours(objects.text(one, "value"))]
+    if kept == own:
+        return each
+    rest = {key: value for key, value in told.items() if key != "add"}
+    if kept:
+        rest["add"] = kept
+    return {**each, "responseHeaderModifier": rest} if rest else None
+
+
+def _with(
+    body: json.JsonObject, field: str, before: list[object], after: Sequence[object]
+) -> json.JsonObject:
+    """Return `body` with another list in a field, without the field when that is empty."""
+    if before == after:
+        return body
+    rest = {key: value for key, value in body.items() if key != field}
+    return {**rest, field: list(after)} if after else rest
+
+
+def _is_our_mirror(each: json.JsonObject, known: backends.Backends) -> bool:
+    target = objects.mapping(each, "requestMirror", "backendRef")
+    return objects.text(each, "type") == _MIRROR and _name(target) == known.canary

@@ -1,0 +1,238 @@
+"""Traffic by weight, in the HTTP routes of an Istio VirtualService.
+
+The arithmetic is `manifests.virtual_services`'; here are the questions that stages ask:
+what is live, how a variant is drained, how live routes are held during a promotion.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from volary.manifests import objects
+from volary.manifests.routes import virtual_services
+from volary.model import applications, errors, json
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, variant
+from volary.stages.traffic import division
+from volary.stages.traffic import weights as shares
+from volary.stages.traffic.routers import istio_rules, selection
+
+_ALL = division.ALL
+_CANARY = variant.Variant.CANARY
+
+
+def maker() -> variant.Variant:
+    """Return the variant with whose manifests the VirtualService comes."""
+    return variant.Variant.PRIMARY
+
+
+def find(
+    manifests: Sequence[manifest.Manifest], application: applications.Application
+) -> manifest.Manifest:
+    """Return the VirtualService that carries the routes.
+
+    Raises:
+        UserError: when there is none, or no host is known.
+    """
+    item, _ = virtual_services.find(manifests, application)
+    virtual_services.routing(application, item)
+    return item
+
+
+def check(wanted: division.Division, application: applications.Application) -> None:
+    """Refuse weights that are no division.
+
+    Raises:
+        UserError: when one is negative or they do not add up to 100.
+    """
+    selection.refuse(wanted, application)
+
+
+def routed(
+    item: manifest.Manifest,
+    wanted: division.Division,
+    application: applications.Application,
+) -> shares.Change:
+    """Return `item` with `wanted` on every editable route.
+
+    Raises:
+        UserError: when the routes do not allow it, or none of them may be changed.
+    """
+    how = virtual_services.routing(application, item)
+    plain = _plain(item, how)
+    options = pipelines.TrafficOptions(wanted.primary, wanted.canary, wanted.baseline)
+    result = virtual_services.route(plain, how, options)
+    if not result.updated:
+        raise errors.user_error(
+            f"VirtualService {item.name} has no HTTP route that may be given weights",
+            hint="add one to spec.http, or name it in trafficRouting.istio.editableRoutes",
+            where=item.origin,
+        )
+    routes: list[json.JsonObject] = []
+    for each in _routes(result.manifest):
+        if not virtual_services.may_change(each, how):
+            routes.append(each)
+            continue
+        if wanted.mirror and istio_rules.has_own_mirror(each, how):
+            raise errors.user_error(
+                f'route "{objects.text(each, "name")}" of VirtualService {item.name} has a mirror'
+                " of its own",
+                hint="leave mirror out, or name the routes to change in editableRoutes",
+                where=item.origin,
+            )
+        routes += [*istio_rules.added(each, wanted, how), istio_rules.besides(each, wanted, how)]
+    return shares.Change(_with_routes(result.manifest, routes), result.lines)
+
+
+def fields(body: json.JsonObject) -> json.JsonObject:
+    """Return the part of the object that carries the routes, for a manager of its own."""
+    return {"spec": {"http": objects.sequence(body, "spec", "http")}}
+
+
+def read(
+    body: json.JsonObject, application: applications.Application
+) -> tuple[shares.RouteWeights, ...]:
+    """Return what each HTTP route of `body` sends to the variants."""
+    how = virtual_services.routing(application, manifest.Manifest(body))
+    observed = virtual_services.observed_weights(body, how)
+    return tuple(
+        shares.RouteWeights(
+            each.name,
+            each.editable or istio_rules.is_added(route),
+            {which: weight for which, weight in each.weights.items() if weight},
+            istio_rules.copies(route, how),
+            istio_rules.is_added(route),
+        )
+        for each, route in zip(
+            observed, virtual_services.routes_with_destinations(body), strict=True
+        )
+    )
+
+
+def drained(
+    live: manifest.Manifest,
+    leaving: variant.Variant,
+    application: applications.Application,
+) -> shares.Change:
+    """Return `live` with the share of `leaving` given to primary on every editable route.
+
+    Routes that a division added go with canary, and so do copies of requests and cookies.
+
+    Raises:
+        UserError: when a route that may not be edited still sends traffic there.
+    """
+    how = virtual_services.routing(application, live)
+    lines: list[str] = []
+    routes: list[json.JsonObject] = []
+    for route in _routes(live):
+        if istio_rules.is_added(route):
+            if leaving is _CANARY:
+                lines.append(f'route "{objects.text(route, "name")}" taken out')
+            else:
+                routes.append(route)
+            continue
+        title = f'route "{objects.text(route, "name") or len(routes) + 1}"'
+        changed, said = _left(route, leaving, how)
+        if said and how.editable_routes and objects.text(route, "name") not in how.editable_routes:
+            raise errors.user_error(
+                f"{title} still sends {_still(route, leaving, how)} to {leaving.value} and may"
+                " not be edited",
+                hint="add it to trafficRouting.istio.editableRoutes, or change it in the cluster",
+            )
+        routes.append(changed)
+        lines += [f"{title}: {each}" for each in said]
+    return shares.Change(_with_routes(live, routes), tuple(lines))
+
+
+def _left(
+    route: json.JsonObject, leaving: variant.Variant, how: virtual_services.Routing
+) -> tuple[json.JsonObject, list[str]]:
+    """Return a route without the traffic of a variant, and what was done."""
+    changed, said = route, []
+    if leaving is _CANARY:
+        if istio_rules.copies(route, how):
+            said.append(f"no more copies of requests to {leaving.value}")
+        changed = istio_rules.stripped(route, how)
+    weight = _weight(changed, how.label.value(leaving), how)
+    if weight:
+        changed = _moved(changed, leaving, how)
+        said.append(f"{weight} % moved from {leaving.value} to primary")
+    elif changed != route and not said:
+        said.append("no more cookies")
+    return changed, said
+
+
+def _still(route: json.JsonObject, leaving: variant.Variant, how: virtual_services.Routing) -> str:
+    weight = _weight(route, how.label.value(leaving), how)
+    return f"{weight} %" if weight else "copies of requests"
+
+
+def held(
+    item: manifest.Manifest, live: json.JsonObject, application: applications.Application
+) -> manifest.Manifest:
+    """Return `item` with the live routes while a variant gets traffic by them."""
+    found = read(live, application)
+    away = shares.receiving(found) - {variant.Variant.PRIMARY}
+    routes = list(objects.mappings(live, "spec", "http"))
+    return _with_routes(item, routes) if away or any(each.is_made for each in found) else item
+
+
+def services(
+    body: json.JsonObject, application: applications.Application
+) -> Mapping[variant.Variant, str]:
+    """Return the Service of the host, by which subsets choose; nothing for another host."""
+    how = virtual_services.routing(application, manifest.Manifest(body))
+    name, _, rest = how.host.partition(".")
+    is_here = rest.split(".")[0] in ("", how.namespace)
+    return dict.fromkeys(variant.Variant, name) if is_here else {}
+
+
+def waiting(_body: json.JsonObject) -> str:
+    """Return nothing: Istio fills the status only where it is told to."""
+    return ""
+
+
+def _plain(item: manifest.Manifest, how: virtual_services.Routing) -> manifest.Manifest:
+    """Return the object without what an earlier division added."""
+    return _with_routes(
+        item,
+        [
+            istio_rules.stripped(each, how)
+            for each in _routes(item)
+            if not istio_rules.is_added(each)
+        ],
+    )
+
+
+def _routes(item: manifest.Manifest) -> list[json.JsonObject]:
+    return list(objects.mappings(item.body, "spec", "http"))
+
+
+def _with_routes(item: manifest.Manifest, routes: list[json.JsonObject]) -> manifest.Manifest:
+    return item.with_body(
+        {**item.body, "spec": {**objects.mapping(item.body, "spec"), "http": routes}}
+    )
+
+
+def _moved(
+    route: json.JsonObject, leaving: variant.Variant, how: virtual_services.Routing
+) -> json.JsonObject:
+    """Return the route with the leaving variant's entries merged into primary's, which is first."""
+    gone, primary = how.label.value(leaving), how.label.primary_value
+    entries = list(objects.mappings(route, "route"))
+    taken = [entry for entry in entries if istio_rules.subset(entry, how) in (gone, primary)]
+    model = next((each for each in taken if istio_rules.subset(each, how) == primary), taken[0])
+    weight = sum(_weight_of(each, entries) for each in taken)
+    destination = {**objects.mapping(model, "destination"), "subset": primary}
+    first = {**model, "destination": destination, "weight": weight}
+    return {**route, "route": [first, *(entry for entry in entries if entry not in taken)]}
+
+
+def _weight(route: json.JsonObject, wanted: str, how: virtual_services.Routing) -> int:
+    entries = list(objects.mappings(route, "route"))
+    return sum(
+        _weight_of(entry, entries) for entry in entries if istio_rules.subset(entry, how) == wanted
+    )
+
+
+def _weight_of(entry: json.JsonObject, entries: Sequence[json.JsonObject]) -> int:
+    """Return a weight; a route's only destination gets everything without one."""
+    return objects.number(entry, "weight") or (_ALL if len(entries) == 1 else 0)

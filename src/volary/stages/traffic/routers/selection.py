@@ -1,0 +1,91 @@
+"""Choosing the object that carries the routes, and refusing what a router cannot do."""
+
+from collections.abc import Iterable, Sequence
+
+from volary.config.application import router_capabilities
+from volary.manifests import objects
+from volary.manifests.services import services
+from volary.model import applications, errors
+from volary.model.objects import manifest
+from volary.stages.traffic import division
+
+
+def of_kind(
+    manifests: Iterable[manifest.Manifest], group: str, kinds: Sequence[str]
+) -> list[manifest.Manifest]:
+    """Return the manifests of a group and some of its kinds."""
+    return [item for item in manifests if item.group == group and item.kind in kinds]
+
+
+def only(
+    found: Sequence[manifest.Manifest], reference: applications.ObjectReference, title: str
+) -> manifest.Manifest:
+    """Return the one manifest that fits a reference.
+
+    Raises:
+        UserError: when there is none or more than one.
+    """
+    fitting = [
+        item
+        for item in found
+        if reference.name in ("", item.name) and reference.kind in ("", item.kind)
+    ]
+    if not fitting:
+        named = f" named {reference.name}" if reference.name else ""
+        raise errors.user_error(
+            f"there is no {title} among the manifests{named}",
+            hint="add one, or set trafficRouting.create: true",
+        )
+    if len(fitting) > 1:
+        names = ", ".join(item.name for item in fitting)
+        raise errors.user_error(
+            f"{len(fitting)} objects could carry the routes: {names}",
+            hint="name one of them under trafficRouting",
+            where=fitting[1].origin,
+        )
+    return fitting[0]
+
+
+def check_primary(
+    manifests: Sequence[manifest.Manifest], application: applications.Application, name: str
+) -> None:
+    """Refuse a Service for primary that leads to the pods of other variants too.
+
+    Raises:
+        UserError: when the manifests have the Service, and its selector does not say primary.
+    """
+    label = application.variant_label
+    for item in services.find(manifests, applications.ObjectReference(name=name)):
+        if objects.text(item.body, "spec", "selector", label.key) != label.primary_value:
+            raise errors.user_error(
+                f"Service {name} leads to the pods of every variant, so the route cannot choose"
+                " primary by it",
+                hint=f"write `{label.key}: {label.primary_value}` into its selector and into"
+                " primary's pods, or set trafficRouting.create: true",
+                where=item.origin,
+            )
+
+
+def refuse(wanted: division.Division, application: applications.Application) -> None:
+    """Refuse what the application's router cannot do, and percentages that are none.
+
+    Raises:
+        UserError: with a problem for each.
+    """
+    parts = (wanted.primary, wanted.canary, wanted.baseline)
+    if min(parts) < 0 or sum(parts) != division.ALL:
+        raise errors.user_error(
+            f"the weights add up to {sum(parts)}, not 100",
+            hint="primary, canary and baseline together make 100",
+        )
+    wish = router_capabilities.RequestedFeatures(
+        wanted.canary,
+        wanted.baseline,
+        wanted.match,
+        wanted.mirror,
+        has_affinity=wanted.affinity is not None,
+    )
+    refused = router_capabilities.unsupported_features(application.traffic_routing, wish)
+    if refused:
+        found = (errors.Problem(each.message, hint=each.hint) for each in refused)
+        raise errors.UserError(*found)

@@ -1,0 +1,387 @@
+"""Moving traffic on one cluster: read the live routes, change them, read them back.
+
+`routers` decide, purely; this module talks to the cluster. Routes are written by a field
+manager of their own, and only the fields that carry them.
+
+Stages that move traffic call `divide`, and `observe` for what is live::
+
+    observed = await routes.divide(work, source, division.Division(80, canary=20))
+    observed = await routes.observe(work, source)
+
+Promises: no variant gets more traffic while none of its pods is ready, or while the Service
+that the route names has no endpoint of it; applying manifests moves no traffic
+(`live_routes.keep_live`); whatever is written is read back, gateways and meshes have accepted it,
+and for a Service its endpoints are seen to have followed.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from volary.clusters.api import api_errors
+from volary.clusters.apply import steps
+from volary.clusters.watching import collection_watch, endpoints, list_snapshot
+from volary.manifests import objects
+from volary.manifests.routes import generated_routes
+from volary.model import applications, errors, json
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, variant
+from volary.stages.rollouts import rendering
+from volary.stages.runtime import execution
+from volary.stages.traffic import backend_readiness, division, live_routes, route_ports, weights
+from volary.stages.traffic.routers import interface
+
+#: Gateways of clouds take minutes to answer.
+_ACCEPTANCE = timedelta(minutes=5)
+#: So often a route is looked at again that somebody else is changing.
+_TRIES = 5
+
+
+async def return_to_primary(
+    work: execution.Work,
+    route_objects: Sequence[live_routes.RouteObject],
+    source: Sequence[manifest.Manifest],
+) -> None:
+    """Give primary all the traffic that other variants get, as soon as it can take it."""
+    application = work.context.application
+    router = interface.choose(application)
+    for each in live_routes.diverted(route_objects, application):
+        await move(
+            work,
+            each,
+            lambda now: router.routed(_returned(now), division.PRIMARY, application),
+            source,
+        )
+
+
+def _returned(route_object: live_routes.RouteObject) -> manifest.Manifest:
+    """Return the object with the routes that are given back: Git's, where Git has some."""
+    return (
+        _as_live(route_object)
+        if generated_routes.is_generated(route_object.item)
+        else route_object.item
+    )
+
+
+def _as_live(route_object: live_routes.RouteObject) -> manifest.Manifest:
+    live = route_object.live
+    return route_object.item if live is None else manifest.Manifest(live, route_object.item.origin)
+
+
+async def divide(
+    work: execution.Work,
+    source: Sequence[manifest.Manifest],
+    wanted: division.Division,
+    *,
+    known: live_routes.RouteObject | None = None,
+    snapshot: list_snapshot.ListSnapshot | None = None,
+) -> division.Observed:
+    """Divide the application's traffic on this cluster, and return what was read back.
+
+    The live route is changed, so what others wrote into it stays. A route that is not there
+    yet is made as it is in Git. Safe to call again with the same wish.
+
+    Args:
+        work: The stage that is being carried out.
+        source: The manifests of the new commit, as loaded.
+        wanted: How the traffic is wanted.
+        known: What `read` returned a moment ago. Whoever changed the object since then is not
+            overwritten: the cluster refuses, and it is read again.
+        snapshot: What is known of pods and endpoints at this moment.
+
+    Raises:
+        UserError: when the router cannot divide traffic like this, or the manifests lack
+            what it needs.
+        StageFailedError: when a variant cannot take its traffic, or what was read back is not
+            what was written, or is not accepted in time.
+    """
+    application = work.context.application
+    router = interface.choose(application)
+    if wanted.affinity is not None and not wanted.token:
+        wanted = replace(wanted, token=division.token(application.name, work.context.commit))
+    router.check(wanted, application)
+    item = interface.find(source, application)
+    route_object = known or (await live_routes.read(work, [item]))[0]
+    router.routed(route_object.item, wanted, application)
+    live_routes.check_owner(work, route_object)
+    if route_object.live is None:
+        found = await _create(work, route_object, source, wanted)
+        if found is None:
+            return division.Observed(primary=division.ALL)
+        route_object = found
+    snapshot = snapshot or list_snapshot.ListSnapshot(work.context.client)
+    change, after = await move(
+        work, route_object, lambda now: _change(router, now, wanted, application), source, snapshot
+    )
+    if route_object.item.kind == "Service":
+        snapshot.forget()  # its endpoints are others by now
+    # Also of variants that had their share before: it may lead to nobody by now. Those that got
+    # more have just been looked at.
+    rising = _rising(router, route_object, change, application)
+    left = [each for each in wanted.needed if each not in rising]
+    await backend_readiness.require_services(
+        work, route_object, source, change.item.body, left, snapshot
+    )
+    return weights.observed(after)
+
+
+async def read(
+    work: execution.Work, source: Sequence[manifest.Manifest]
+) -> live_routes.RouteObject:
+    """Read the live object that carries the application's routes.
+
+    Raises:
+        UserError: when the manifests have no object that could carry routes.
+    """
+    application = work.context.application
+    item = interface.choose(application).find(source, application)
+    (route_object,) = await live_routes.read(work, [item])
+    return route_object
+
+
+def observed(
+    work: execution.Work, route_object: live_routes.RouteObject
+) -> division.Observed | None:
+    """Return what the live routes of a carrier do; None when there are none."""
+    if route_object.live is None:
+        return None
+    application = work.context.application
+    return weights.observed(interface.choose(application).read(route_object.live, application))
+
+
+async def observe(
+    work: execution.Work, source: Sequence[manifest.Manifest]
+) -> division.Observed | None:
+    """Return what the live routes of the application do; None when there are none.
+
+    Raises:
+        UserError: when the manifests have no object that could carry routes.
+    """
+    return observed(work, await read(work, source))
+
+
+def _change(
+    router: interface.Router,
+    route_object: live_routes.RouteObject,
+    wanted: division.Division,
+    application: applications.Application,
+) -> weights.Change:
+    """Return the live object with the routes that are wanted.
+
+    Where the live object has no route for them, as when only the new commit brings it, it is
+    Git's that is written.
+    """
+    base = _as_live(route_object)
+    try:
+        router.routed(base, division.PRIMARY, application)
+    except errors.UserError:
+        base = route_object.item
+    change = router.routed(base, wanted, application)
+    # The entries of a new canary are made like primary's, which runs the old version.
+    item = route_ports.follow(change.item, route_object.item, variant.Variant.CANARY, application)
+    return replace(change, item=item)
+
+
+async def _create(
+    work: execution.Work,
+    route_object: live_routes.RouteObject,
+    source: Sequence[manifest.Manifest],
+    wanted: division.Division,
+) -> live_routes.RouteObject | None:
+    """Make an object that is not there yet; None when nothing has to be moved by it."""
+    context = work.context
+    router = interface.choose(context.application)
+    if router.maker() is variant.Variant.CANARY:
+        if wanted.needed == (variant.Variant.PRIMARY,):
+            work.note(f"{route_object.item.key.title} is not there, so primary gets all traffic")
+            return None
+        raise execution.StageFailedError(
+            f"{route_object.item.key.title} is not there: K8S_CANARY_ROLLOUT makes it"
+        )
+    # It is Git's object, so it is made by the manager of Git's objects.
+    await backend_readiness.require_all(work, route_object, source, wanted.needed)
+    change = router.routed(route_object.item, wanted, context.application)
+    await backend_readiness.require_services(
+        work, route_object, source, change.item.body, wanted.needed
+    )
+    whole = router.routed(route_object.item, division.PRIMARY, context.application)
+    marked = rendering.primary(
+        [whole.item], context.application, pipelines.SyncOptions(), commit=context.commit
+    )
+    await work.apply(marked)
+    (found,) = await live_routes.read(work, [route_object.item])
+    return found
+
+
+#: Says how a route is to look, given the object as it is live.
+Plan = Callable[[live_routes.RouteObject], weights.Change]
+
+
+async def move(
+    work: execution.Work,
+    route_object: live_routes.RouteObject,
+    plan: Plan,
+    source: Sequence[manifest.Manifest],
+    snapshot: list_snapshot.ListSnapshot | None = None,
+) -> tuple[weights.Change, tuple[weights.RouteWeights, ...]]:
+    """Write the routes that `plan` wants; return them, and the weights that were read back.
+
+    Whoever edits the routes meanwhile is not overwritten: then `plan` is asked again.
+
+    Raises:
+        StageFailedError: when a variant has no ready pod for the traffic it would get,
+            or what was read back is not what was written.
+    """
+    application = work.context.application
+    router = interface.choose(application)
+    live_routes.check_owner(work, route_object)
+    # What was read before is written to at once: the cluster refuses when it has changed since.
+    live = route_object.live
+    snapshot = snapshot or list_snapshot.ListSnapshot(work.context.client)
+    for _ in range(_TRIES):
+        change = plan(route_object)
+        wanted = router.read(change.item.body, application)
+        rising = _rising(router, route_object, change, application)
+        await backend_readiness.require_all(work, route_object, source, rising, snapshot)
+        await backend_readiness.require_services(
+            work, route_object, source, change.item.body, rising, snapshot
+        )
+        work.check_stop()
+        if live is None:
+            live = await _read_live(work, route_object)
+        if live is not None and router.fields(live) == router.fields(route_object.live or {}):
+            version = objects.text(live, "metadata", "resourceVersion")
+            if await _write(work, route_object, router.fields(change.item.body), version):
+                return change, await _observed(work, route_object, change, wanted)
+            live = await _read_live(work, route_object)
+        route_object = replace(route_object, live=live)
+        snapshot.forget()
+    raise execution.StageFailedError(
+        f"{route_object.item.key.title} kept changing while it was looked at"
+    )
+
+
+def _rising(
+    router: interface.Router,
+    route_object: live_routes.RouteObject,
+    change: weights.Change,
+    application: applications.Application,
+) -> Sequence[variant.Variant]:
+    """Return the variants that a change gives more traffic than they have."""
+    before = router.read(route_object.live, application) if route_object.live is not None else ()
+    return weights.rising(before, router.read(change.item.body, application))
+
+
+async def _observed(
+    work: execution.Work,
+    route_object: live_routes.RouteObject,
+    change: weights.Change,
+    wanted: tuple[weights.RouteWeights, ...],
+) -> tuple[weights.RouteWeights, ...]:
+    """Read back what was written, and see that it is in effect."""
+    application = work.context.application
+    router = interface.choose(application)
+    work.context.propagation.note()
+    for line in change.lines:
+        work.note(line)
+    after = await _read_live(work, route_object)
+    observed = router.read(after, application) if after is not None else ()
+    if after is None or observed != wanted:
+        raise execution.StageFailedError(
+            f"{route_object.item.key.title} was written, but reads back as"
+            f" {weights.title(_first(observed))} instead of {weights.title(_first(wanted))}"
+        )
+    if route_object.item.kind == "Service":
+        await _follow(work, route_object, objects.mapping(after, "spec", "selector"))
+    await _accepted(work, route_object, router, after)
+    return observed
+
+
+async def _read_live(
+    work: execution.Work, route_object: live_routes.RouteObject
+) -> json.JsonObject | None:
+    item = route_object.item
+    resource = route_object.placed.resource
+    return await work.context.client.get(resource, item.name, namespace=item.namespace)
+
+
+async def _accepted(
+    work: execution.Work,
+    route_object: live_routes.RouteObject,
+    router: interface.Router,
+    written: json.JsonObject,
+) -> None:
+    """Wait until gateways and meshes say that they carry out the routes."""
+    if not router.waiting(written):
+        return
+    name = route_object.item.name
+    seen: dict[str, json.JsonObject] = {}
+
+    def left() -> str:
+        return router.waiting(seen[name]) if name in seen else "it is gone"
+
+    work.context.progress(f"waiting until {route_object.item.key.title} is accepted")
+    source = collection_watch.Source(
+        route_object.placed.resource,
+        route_object.item.namespace,
+        collection_watch.store_by_name(seen),
+        field_selector=f"metadata.name={name}",
+    )
+    await collection_watch.watch_until(
+        work.context.client,
+        [source],
+        lambda: not left(),
+        timeout=min(_ACCEPTANCE, work.remaining),
+        stop=work.context.stop.wait,
+    )
+    if left():
+        work.check_stop()
+        raise execution.StageFailedError(f"{route_object.item.key.title} was written, but {left()}")
+
+
+async def _write(
+    work: execution.Work,
+    route_object: live_routes.RouteObject,
+    fields: json.JsonObject,
+    version: str,
+) -> bool:
+    """Write the fields that carry the routes; say whether the object still was that version."""
+    item = route_object.item
+    own = {"name": item.name, "namespace": item.namespace, "resourceVersion": version}
+    body = {
+        **fields,
+        "apiVersion": item.api_version,
+        "kind": item.kind,
+        "metadata": {**objects.mapping(fields, "metadata"), **own},
+    }
+    before, work.touched = work.touched, True
+    try:
+        # Forced: whoever set these fields before, the running stage decides them now.
+        await work.context.client.apply(
+            route_object.placed.resource, body, field_manager=steps.TRAFFIC_MANAGER, force=True
+        )
+    except api_errors.Conflict:
+        work.touched = before
+        return False
+    return True
+
+
+async def _follow(
+    work: execution.Work, route_object: live_routes.RouteObject, selector: dict[str, str]
+) -> None:
+    """Wait until a Service's endpoints are pods of its new selector."""
+    work.context.progress(f"waiting for the endpoints of {route_object.item.name}")
+    left = await endpoints.wait_followed(
+        work.context.client,
+        route_object.item.namespace,
+        route_object.item.name,
+        selector,
+        timeout=min(backend_readiness.READY_TIMEOUT, work.remaining),
+    )
+    if left:
+        raise execution.StageFailedError(f"{route_object.item.key.title} was changed, but {left}")
+
+
+def _first(routes: Sequence[weights.RouteWeights]) -> dict[variant.Variant, int]:
+    """Return the shares of the first route that may be changed, for sentences."""
+    return weights.observed(routes).shares

@@ -1,0 +1,74 @@
+"""Words of routing: what a route sends where, and a change with its log lines."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from volary.model.objects import manifest
+from volary.model.pipeline import variant
+from volary.stages.traffic import division
+
+
+@dataclass(frozen=True, slots=True)
+class RouteWeights:
+    """What one route of an object sends to the variants, in percent."""
+
+    #: Empty where routes have no names.
+    name: str
+    #: Whether Volary may change it (PipeCD: ``editableRoutes``).
+    is_editable: bool
+    #: Variants that get nothing are left out.
+    shares: Mapping[variant.Variant, int]
+    #: Percent of its requests that canary gets a copy of.
+    copies: int = 0
+    #: Volary put it there, for the requests of an A/B test or of users with a cookie.
+    is_made: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An object with other routes, and what is said about each of them."""
+
+    item: manifest.Manifest
+    lines: tuple[str, ...]
+
+
+def title(shares: Mapping[variant.Variant, int]) -> str:
+    """Return ``primary 80 %, canary 10 %``; ``no variant`` when there is nothing."""
+    parts = [f"{each.value} {shares[each]} %" for each in variant.Variant if shares.get(each)]
+    return ", ".join(parts) or "no variant"
+
+
+def receiving(routes: Sequence[RouteWeights]) -> set[variant.Variant]:
+    """Return the variants that get any requests by `routes`, copies of requests too."""
+    found = {each for route in routes for each, share in route.shares.items() if share}
+    return found | ({variant.Variant.CANARY} if any(route.copies for route in routes) else set())
+
+
+def rising(
+    before: Sequence[RouteWeights], after: Sequence[RouteWeights]
+) -> tuple[variant.Variant, ...]:
+    """Return the variants that get more traffic than before on some route, in order."""
+    old = {(route.name, position): route for position, route in enumerate(before)}
+    found: set[variant.Variant] = set()
+    for position, route in enumerate(after):
+        known = old.get((route.name, position))
+        shares = known.shares if known else {}
+        found |= {each for each, share in route.shares.items() if share > shares.get(each, 0)}
+        if route.copies > (known.copies if known else 0):
+            found.add(variant.Variant.CANARY)
+    return tuple(each for each in variant.Variant if each in found)
+
+
+def observed(routes: Sequence[RouteWeights]) -> division.Observed:
+    """Return what the routes do together: the first that may be changed speaks for all."""
+    own = next((route for route in routes if route.is_editable and not route.is_made), None)
+    shares = own.shares if own else {}
+    return division.Observed(
+        shares.get(variant.Variant.PRIMARY, 0),
+        shares.get(variant.Variant.CANARY, 0),
+        shares.get(variant.Variant.BASELINE, 0),
+        is_matched=any(
+            route.is_made and variant.Variant.CANARY in route.shares for route in routes
+        ),
+        mirror=own.copies if own else 0,
+    )

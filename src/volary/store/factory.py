@@ -1,0 +1,105 @@
+"""Opens a store by its address: the one place that knows all three.
+
+===========================================  =======================================
+``memory:``                                   nothing outlives the process
+``sqlite:volary.db``, ``sqlite:/var/lib/…``   a file, made when it is not there
+``postgresql://user@host/name``               needs the extra ``volary[postgres]``
+===========================================  =======================================
+"""
+
+import importlib.util
+import logging
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from volary.model import clocks, errors
+from volary.store import migrator, protocol, records
+from volary.store.memory import store as memory
+from volary.store.sql import sql_store
+from volary.store.sql.database import database
+
+_LOG = logging.getLogger(__name__)
+
+_HINT = "write memory:, sqlite:FILE or postgresql://USER:PASSWORD@HOST/NAME"
+
+
+@asynccontextmanager
+async def open_store(
+    address: str, *, clock: clocks.Clock, limits: records.Limits | None = None
+) -> AsyncIterator[protocol.Store]:
+    """Open the store, bring its schema up to date, and close it at the end.
+
+    Raises:
+        errors.UserError: The address is none, or the database was written by a newer version.
+        errors.TemporaryError: The database cannot be reached or used now.
+    """
+    limits = limits or records.Limits()
+    if address == "memory:":
+        yield memory.MemoryStore(clock=clock, limits=limits)
+        return
+    url = parse(address)
+    _make_private(url)
+    base = database.Database(url, busy=limits.busy)
+    try:
+        await migrator.migrate(base)
+        yield sql_store.SqlStore(base, clock=clock, limits=limits)
+    finally:
+        await base.close()
+
+
+def parse(address: str) -> sa.URL:
+    """Return the URL with the driver that belongs to `address`.
+
+    Raises:
+        errors.UserError: It is none we know; the message does not repeat it, for it may hold a
+            password.
+    """
+    scheme, _, rest = address.partition(":")
+    if scheme == "sqlite" and rest:
+        return _file(rest)
+    if scheme in ("postgresql", "postgres") and rest.startswith("//"):
+        if importlib.util.find_spec("asyncpg") is None:
+            raise errors.user_error(
+                "PostgreSQL needs a driver", hint="install volary with the extra: volary[postgres]"
+            )
+        return _server(rest)
+    raise errors.user_error("the database's address is not one we know", hint=_HINT)
+
+
+def _file(rest: str) -> sa.URL:
+    path = Path(rest.removeprefix("///") if rest.startswith("///") else rest)
+    if not path.absolute().parent.is_dir():
+        raise errors.user_error(
+            f"the directory of the database {path} does not exist", hint="make it first"
+        )
+    if path.is_dir():
+        raise errors.user_error(f"the database {path} is a directory", hint="name a file in it")
+    return sa.URL.create("sqlite+aiosqlite", database=str(path))
+
+
+def _make_private(url: sa.URL) -> None:
+    """Make SQLite's file for its owner only; its companions get the same permissions.
+
+    A file that is there already stays as somebody made it.
+    """
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return
+    try:
+        os.close(os.open(url.database, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        # Whoever opens it says what is the matter, and whether it may pass.
+        _LOG.debug("%s cannot be made: %s", url.database, error.strerror)
+
+
+def _server(rest: str) -> sa.URL:
+    try:
+        return sa.make_url(f"postgresql+asyncpg:{rest}")
+    except (sa.exc.ArgumentError, ValueError):
+        # Not chained: the library's message repeats the address with its password.
+        raise errors.user_error("the database's address cannot be read", hint=_HINT) from None

@@ -1,0 +1,67 @@
+"""Whether a write may happen: pure rules that every store obeys, and the errors that say no.
+
+1.  A write that shows a fence is refused unless the lease's newest number is that one. Whether
+    the lease has expired does not matter: nobody has taken it, so nobody else writes.
+2.  A transition follows from the version the run is at.
+3.  The very transition that was kept last may be repeated: it is answered as before. So a
+    caller whose connection broke in mid-commit just tries again.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from volary.model import errors
+from volary.model.runs import run_records
+from volary.store import encoding
+
+
+class LeaseLost(errors.PermanentError):
+    """Another process took the lease over: this one must stop driving, at once."""
+
+
+class VersionConflict(errors.PermanentError):
+    """Somebody else changed it first: read it again before deciding anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """How a run stands in the store."""
+
+    version: int
+    last_event: int
+    digest: str
+
+
+def check_fence(fence: run_records.Fence | None, numbers: Mapping[str, int]) -> None:
+    """Let the holder of the lease pass; `numbers` has the newest number of each lease.
+
+    Raises:
+        faults.Overtaken: It was taken over.
+    """
+    if fence is not None and numbers.get(fence.name) != fence.number:
+        raise LeaseLost(f"another process took over the lease {fence.name}")
+
+
+def check_transition(
+    transition: run_records.Transition, digest: str, stored_version: StoredVersion | None
+) -> run_records.KeptTransition | None:
+    """Return None when the transition may be kept, the old answer when it is a repetition.
+
+    Raises:
+        faults.VersionConflict: The run is not at the expected version.
+    """
+    version = stored_version.version if stored_version else 0
+    if version == transition.expected_version:
+        return None
+    if stored_version and version == transition.version and stored_version.digest == digest:
+        return run_records.KeptTransition(version, stored_version.last_event)
+    raise VersionConflict(
+        f"run {transition.head.id} is at version {version}, "
+        f"not at {transition.expected_version} as expected"
+    )
+
+
+def digest(transition: run_records.Transition) -> str:
+    """Return what tells one transition from every other."""
+    return hashlib.blake2b(encoding.encode(transition).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,209 @@
+"""Connections and transactions, with what differs between the two databases.
+
+SQLite has one writer at a time: here it is one connection, and its transactions take the
+write lock when they begin, so none fails half-way because another process came first.
+Readers have connections of their own and see the state as of their beginning (WAL).
+"""
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any, ParamSpec, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext import asyncio as sa_async
+
+from volary.store.sql.database import connection_queue, error_translation
+
+#: Connections at once, besides the one for what is urgent.
+_READERS, _WRITERS = 4, 3
+
+#: SQLite's number for `auto_vacuum = INCREMENTAL`; a file of another origin has another one.
+_INCREMENTAL = 2
+
+#: Pages given back in one transaction, 4 KiB each: others wait for it.
+_PAGES = 2_000
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def finished(
+    method: Callable[Parameters, Coroutine[Any, Any, Result]],
+) -> Callable[Parameters, Coroutine[Any, Any, Result]]:
+    """Let a method that makes a transaction come to its end, also when its caller is cancelled.
+
+    SQLite's driver works in a thread: a cancelled wait leaves behind a statement that is still
+    carried out, and with it a lock that nobody gives back. The wait is bounded by the limits
+    of locks and connections.
+    """
+
+    @functools.wraps(method)
+    async def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        # Held and awaited here, whatever happens, so that it cannot be collected.
+        work = asyncio.create_task(method(*args, **kwargs))  # noqa: TID251
+        cancelled: asyncio.CancelledError | None = None
+        while not work.done():
+            try:
+                await asyncio.wait({work})
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled from work.exception()
+        return work.result()
+
+    return wrapped
+
+
+class Database:
+    """One database; close it at the end.
+
+    Args:
+        url: With the driver named, ``sqlite+aiosqlite:///…`` or ``postgresql+asyncpg://…``.
+        busy: How long to wait for another process's lock, and for a connection.
+    """
+
+    def __init__(self, url: sa.URL, *, busy: timedelta) -> None:
+        self.is_sqlite = url.get_backend_name() == "sqlite"
+        if self.is_sqlite:
+            self._writer = _sqlite(url, busy, size=1)
+            self._reader = _sqlite(url, busy, size=_READERS)
+            _prepare_sqlite(self._writer, "BEGIN IMMEDIATE")
+            _prepare_sqlite(self._reader, "BEGIN")
+            self._writing = self._urgently = connection_queue.ConnectionQueue(1)
+        else:
+            self._writer = self._reader = _postgres(url, busy)
+            self._writing, self._urgently = (
+                connection_queue.ConnectionQueue(_WRITERS),
+                connection_queue.ConnectionQueue(1),
+            )
+        self._reading = connection_queue.ConnectionQueue(_READERS)
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[sa_async.AsyncConnection]:
+        """Read at one moment: several queries see the same state."""
+        with error_translation.translated():
+            async with self._reading.turn(), self._reader.connect() as connection:
+                if not self.is_sqlite:
+                    await connection.execution_options(
+                        isolation_level="REPEATABLE READ", postgresql_readonly=True
+                    )
+                yield connection
+
+    @asynccontextmanager
+    async def writing(self, *, urgent: bool = False) -> AsyncIterator[sa_async.AsyncConnection]:
+        """Write all or nothing: committed at the end, rolled back by an exception.
+
+        What is `urgent` goes before everything that waits.
+        """
+        with error_translation.translated():
+            queue = self._urgently if urgent else self._writing
+            async with queue.turn(urgent=urgent), self._writer.begin() as connection:
+                yield connection
+
+    @finished
+    async def give_back_space(self) -> None:
+        """Shrink SQLite's file by its free pages; PostgreSQL does its own housekeeping."""
+        if not self.is_sqlite:
+            return
+        with error_translation.translated():
+            async with self._writing.turn(), self._writer.connect() as connection:
+                driver = (await connection.get_raw_connection()).driver_connection
+                if driver is None:
+                    raise AssertionError("the pool gave out a closed connection")
+                # As a script: the driver would stop after the first page.
+                while await _free_pages(driver):
+                    await driver.executescript(f"PRAGMA incremental_vacuum({_PAGES})")
+                await driver.executescript("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._writer.dispose()
+        if self._reader is not self._writer:
+            await self._reader.dispose()
+
+
+def upsert(
+    connection: sa_async.AsyncConnection, table: sa.Table, *, update: Sequence[str]
+) -> sqlite.Insert | postgresql.Insert:
+    """Return an insert that changes the columns `update` of a row that is there already.
+
+    With nothing to update, a row that is there already stays as it is.
+    """
+    return _upsert(table, connection.dialect.name, tuple(update))
+
+
+@functools.cache
+def _upsert(
+    table: sa.Table, dialect: str, update: tuple[str, ...]
+) -> sqlite.Insert | postgresql.Insert:
+    """Make a statement once: that takes longer than sending it."""
+    statement = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+    keys = [column.name for column in table.primary_key.columns]
+    if not update:
+        return statement.on_conflict_do_nothing(index_elements=keys)
+    changes = {name: statement.excluded[name] for name in update}
+    return statement.on_conflict_do_update(index_elements=keys, set_=changes)
+
+
+def _sqlite(url: sa.URL, busy: timedelta, *, size: int) -> sa_async.AsyncEngine:
+    return sa_async.create_async_engine(
+        url,
+        pool_size=size,
+        max_overflow=0,
+        # Longer than a lock is waited for: the one ahead of us may be waiting for it.
+        pool_timeout=busy.total_seconds() * 4,
+        connect_args={"timeout": busy.total_seconds()},
+        hide_parameters=True,
+    )
+
+
+def _prepare_sqlite(engine: sa_async.AsyncEngine, begin: str) -> None:
+    """Set up each connection, and begin transactions ourselves: the driver begins too late."""
+
+    @sa.event.listens_for(engine.sync_engine, "connect")
+    def connected(connection: Any, _: object) -> None:
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        # Taken before the first table only; pages of deleted rows can then be given back.
+        cursor.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        cursor.execute("PRAGMA journal_mode = WAL")
+        # What was committed survives a power cut too.
+        cursor.execute("PRAGMA synchronous = FULL")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.close()
+
+    @sa.event.listens_for(engine.sync_engine, "begin")
+    def begun(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+
+def _postgres(url: sa.URL, busy: timedelta) -> sa_async.AsyncEngine:
+    seconds = busy.total_seconds()
+    return sa_async.create_async_engine(
+        url,
+        pool_size=_READERS,
+        max_overflow=_WRITERS + 1,
+        pool_timeout=seconds * 4,
+        hide_parameters=True,
+        connect_args={
+            "timeout": seconds * 2,
+            "command_timeout": 60.0,
+            "server_settings": {
+                "application_name": "volary",
+                "lock_timeout": str(int(seconds * 1000)),
+                # A process that stands still in mid-transaction must not hold the rows for ever.
+                "idle_in_transaction_session_timeout": "60000",
+            },
+        },
+    )
+
+
+async def _free_pages(driver: Any) -> int:
+    """Return how many pages SQLite's file could do without; 0 when it cannot shrink."""
+    [[mode]] = await driver.execute_fetchall("PRAGMA auto_vacuum")
+    [[pages]] = await driver.execute_fetchall("PRAGMA freelist_count")
+    return int(pages) if mode == _INCREMENTAL else 0

@@ -1,0 +1,62 @@
+"""The clusters as they were seen last, in a database."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from volary.model.runs import run_records
+from volary.store import records
+from volary.store.sql.database import database
+from volary.store.sql.schema import fences, tables
+
+#: Clusters named in one statement.
+_TOGETHER = 500
+
+
+class Clusters:
+    """See `protocol.Clusters`."""
+
+    def __init__(self, base: database.Database) -> None:
+        self._base = base
+
+    @database.finished
+    async def keep(
+        self, clusters: Sequence[records.ClusterRecord], *, fence: run_records.Fence | None
+    ) -> None:
+        """Keep clusters, new or changed, all of them or none."""
+        unique = {cluster.name: cluster for cluster in clusters}
+        values = [
+            {
+                "name": each.name,
+                "state": each.state,
+                "document": each.document,
+                "updated": each.updated,
+            }
+            for each in unique.values()
+        ]
+        async with self._base.writing() as connection:
+            await fences.check(connection, fence)
+            if values:
+                names = ["state", "document", "updated"]
+                put = database.upsert(connection, tables.clusters, update=names)
+                await connection.execute(put, values)
+
+    @database.finished
+    async def list(self) -> tuple[records.ClusterRecord, ...]:
+        """Return all that are known, by name."""
+        query = sa.select(tables.clusters).order_by(tables.clusters.c.name)
+        async with self._base.reading() as connection:
+            found = await connection.execute(query)
+        return tuple(
+            records.ClusterRecord(row.name, row.state, row.document, row.updated) for row in found
+        )
+
+    @database.finished
+    async def forget(self, names: Sequence[str], *, fence: run_records.Fence | None) -> None:
+        """Forget clusters; names that are not known are ignored."""
+        clusters = tables.clusters
+        async with self._base.writing() as connection:
+            await fences.check(connection, fence)
+            for start in range(0, len(names), _TOGETHER):
+                some = list(names[start : start + _TOGETHER])
+                await connection.execute(sa.delete(clusters).where(clusters.c.name.in_(some)))

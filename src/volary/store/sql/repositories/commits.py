@@ -1,0 +1,82 @@
+"""Commits of applications in a database."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from volary.model.runs import run_records
+from volary.store import pagination, records
+from volary.store.sql.database import database, group_commit
+from volary.store.sql.schema import fences, tables
+
+#: What a later word on the same commit changes; when it was seen first stays.
+_CHANGING = ("subject", "author", "status", "reason", "run_id")
+
+
+class Commits:
+    """See `protocol.Commits`."""
+
+    def __init__(self, base: database.Database, limits: records.Limits) -> None:
+        self._base = base
+        self._limits = limits
+        self._group = group_commit.GroupCommit(self._keep_all, _key, most=limits.group)
+
+    async def keep(self, commit: records.CommitRecord, *, fence: run_records.Fence | None) -> None:
+        """Keep it, new or changed; the time it was seen first stays."""
+        await self._group.keep(fences.Fenced(commit, fence))
+
+    async def _keep_all(
+        self, writes: Sequence[fences.Fenced[records.CommitRecord]]
+    ) -> list[Exception | None]:
+        async with self._base.writing() as connection:
+            refused = await fences.refusals(connection, [write.fence for write in writes])
+            values = [
+                _values(each.item)
+                for each, refusal in zip(writes, refused, strict=True)
+                if refusal is None
+            ]
+            if values:
+                statement = database.upsert(connection, tables.commits, update=_CHANGING)
+                await connection.execute(statement, values)
+            return list(refused)
+
+    @database.finished
+    async def get(self, application: str, commit: str) -> records.CommitRecord | None:
+        """Return it."""
+        commits = tables.commits
+        query = sa.select(commits).where(
+            commits.c.application == application, commits.c.commit_hash == commit
+        )
+        async with self._base.reading() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        return _record(row) if row else None
+
+    @database.finished
+    async def list(
+        self, application: str, *, cursor: str = "", limit: int = 50
+    ) -> records.Page[records.CommitRecord]:
+        """Return an application's commits, the last seen first."""
+        commits = tables.commits.c
+        limit = pagination.bounded(limit, self._limits.page)
+        query = sa.select(tables.commits).where(commits.application == application)
+        if after := pagination.by_time(cursor):
+            query = query.where(sa.tuple_(commits.seen, commits.commit_hash) < sa.tuple_(*after))
+        query = query.order_by(commits.seen.desc(), commits.commit_hash.desc()).limit(limit + 1)
+        async with self._base.reading() as connection:
+            items = [_record(row) for row in await connection.execute(query)]
+        return pagination.cut(items, limit, lambda item: (item.seen, item.commit))
+
+
+def _key(write: fences.Fenced[records.CommitRecord]) -> tuple[str, str]:
+    return write.item.application, write.item.commit
+
+
+def _values(commit: records.CommitRecord) -> dict[str, Any]:
+    values = {name: getattr(commit, name) for name in ("application", "seen", *_CHANGING)}
+    return values | {"commit_hash": commit.commit}
+
+
+def _record(row: sa.Row[Any]) -> records.CommitRecord:
+    values = row._asdict()
+    return records.CommitRecord(commit=values.pop("commit_hash"), **values)

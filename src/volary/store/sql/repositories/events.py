@@ -1,0 +1,68 @@
+"""The feeds of the runs in a database."""
+
+import sqlalchemy as sa
+
+from volary.store import pagination, protocol, records
+from volary.store.sql.database import database
+from volary.store.sql.schema import rows, tables
+
+
+class Events:
+    """See `protocol.Events`."""
+
+    def __init__(self, base: database.Database, limits: records.Limits) -> None:
+        self._base = base
+        self._limits = limits
+
+    @database.finished
+    async def after(
+        self, run_id: str, number: int, *, limit: int = 500
+    ) -> tuple[records.FeedEvent, ...]:
+        """Return a run's events after the one with `number`, in order."""
+        events = tables.events
+        query = (
+            sa.select(events)
+            .where(events.c.run_id == run_id, events.c.number > number)
+            .order_by(events.c.number)
+        )
+        return await self._read(query, limit)
+
+    @database.finished
+    async def all_after(
+        self, position: int, *, application: str = "", limit: int = 500
+    ) -> tuple[records.FeedEvent, ...]:
+        """Return events of every run, or of one application's, after `position`, in order."""
+        events = tables.events
+        query = sa.select(events).where(events.c.position > position).order_by(events.c.position)
+        if application:
+            query = query.where(events.c.application == application)
+        return await self._read(query, limit)
+
+    @database.finished
+    async def position(self) -> int:
+        """Return the position of the newest event."""
+        query = sa.select(sa.func.coalesce(sa.func.max(tables.events.c.position), 0))
+        async with self._base.reading() as connection:
+            return int((await connection.execute(query)).scalar_one())
+
+    @database.finished
+    async def journal(
+        self, run_id: str, *, after: int = 0, limit: int = 500
+    ) -> tuple[protocol.Entry, ...]:
+        """Return what drove the run."""
+        kept = tables.transitions.c
+        query = (
+            sa.select(kept.version, kept.event)
+            .where(kept.run_id == run_id, kept.version > after)
+            .order_by(kept.version)
+            .limit(pagination.bounded(limit, self._limits.page))
+        )
+        async with self._base.reading() as connection:
+            return tuple((row.version, row.event) for row in await connection.execute(query))
+
+    async def _read(
+        self, query: sa.Select[tuple[object, ...]], limit: int
+    ) -> tuple[records.FeedEvent, ...]:
+        query = query.limit(pagination.bounded(limit, self._limits.page))
+        async with self._base.reading() as connection:
+            return tuple(map(rows.to_event, await connection.execute(query)))

@@ -1,0 +1,156 @@
+"""Forgets old things in a database, in small transactions so that nobody waits for long."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from volary.model import statuses
+from volary.model.runs import run_records
+from volary.store import records
+from volary.store.sql.database import database
+from volary.store.sql.schema import fences, tables
+
+#: Rows deleted in one transaction.
+_ROWS = 2_000
+#: Runs deleted in one transaction, after their logs and events.
+_RUNS = 20
+
+
+class Retention:
+    """Forgets; make one per `prune`."""
+
+    def __init__(self, base: database.Database, fence: run_records.Fence | None) -> None:
+        self._base = base
+        self._fence = fence
+
+    async def prune(self, rule: records.Retention) -> records.Pruned:
+        """Forget what `rule` lets go, and give the space back."""
+        runs, events, logs = await self._prune_runs(rule)
+        finished = sa.select(tables.runs.c.id).where(tables.runs.c.finished.is_not(None))
+        if rule.logs_before is not None:
+            logs += await self._prune_old(tables.logs, rule.logs_before, finished)
+            await self._prune_old(tables.findings, rule.logs_before, finished)
+        if rule.events_before is not None:
+            events += await self._prune_old(tables.events, rule.events_before, finished)
+            await self._prune_old(tables.transitions, rule.events_before, finished)
+        audit = 0
+        if rule.audit_before is not None:
+            audit = await self._delete(tables.audit, tables.audit.c.at < rule.audit_before)
+        pruned = records.Pruned(
+            runs=runs,
+            events=events,
+            logs=logs,
+            commits=await self._prune_commits(rule),
+            requests=await self._delete(tables.requests, tables.requests.c.answered < rule.before),
+            audit=audit,
+        )
+        await self._base.give_back_space()
+        return pruned
+
+    async def _prune_runs(self, rule: records.Retention) -> tuple[int, int, int]:
+        runs = events = logs = 0
+        old = await self._read(_old_runs(rule))
+        for start in range(0, len(old), _RUNS):
+            chunk = old[start : start + _RUNS]
+            # The large tables first: a cascade over all of it at once would take long.
+            logs += await self._delete(tables.logs, tables.logs.c.run_id.in_(chunk))
+            events += await self._delete(tables.events, tables.events.c.run_id.in_(chunk))
+            await self._delete(tables.findings, tables.findings.c.run_id.in_(chunk))
+            runs += await self._delete(tables.runs, tables.runs.c.id.in_(chunk))
+        return runs, events, logs
+
+    async def _prune_old(
+        self, table: sa.Table, before: datetime, finished: sa.Select[tuple[str]]
+    ) -> int:
+        return await self._delete(table, sa.and_(table.c.at < before, table.c.run_id.in_(finished)))
+
+    async def _prune_commits(self, rule: records.Retention) -> int:
+        commits, applications = tables.commits.c, tables.applications.c
+        ranked = sa.select(
+            commits.application,
+            commits.commit_hash,
+            commits.seen,
+            commits.run_id,
+            _rank(commits.application, commits.seen, commits.commit_hash).label("rank"),
+        ).subquery()
+        running = sa.exists().where(
+            applications.name == ranked.c.application,
+            applications.running_commit == ranked.c.commit_hash,
+        )
+        has_run = sa.exists().where(tables.runs.c.id == ranked.c.run_id)
+        old = (
+            sa.select(ranked.c.application, ranked.c.commit_hash)
+            .where(
+                ranked.c.rank > rule.keep_runs_per_application,
+                ranked.c.seen < rule.before,
+                ~running,
+                ~has_run,
+            )
+            .order_by(ranked.c.application, ranked.c.commit_hash)
+        )
+        key = sa.tuple_(commits.application, commits.commit_hash)
+        return await self._delete(tables.commits, key.in_(old))
+
+    async def _delete(self, table: sa.Table, condition: sa.ColumnElement[bool]) -> int:
+        """Delete the rows in question, a bounded number in each transaction."""
+        keys = _keys(table)
+        some = sa.select(*keys).where(condition).limit(_ROWS)
+        key = keys[0] if len(keys) == 1 else sa.tuple_(*keys)
+        deleted = 0
+        while True:
+            count = await self._write(sa.delete(table).where(key.in_(some)))
+            deleted += count
+            if count < _ROWS:
+                return deleted
+
+    @database.finished
+    async def _write(self, statement: sa.Delete) -> int:
+        async with self._base.writing() as connection:
+            await fences.check(connection, self._fence)
+            return int((await connection.execute(statement)).rowcount)
+
+    @database.finished
+    async def _read(self, query: sa.Select[tuple[str]]) -> list[str]:
+        async with self._base.reading() as connection:
+            return [row.id for row in await connection.execute(query)]
+
+
+def _keys(table: sa.Table) -> Sequence[sa.Column[object]]:
+    return list(table.primary_key.columns)
+
+
+def _rank(
+    application: sa.ColumnElement[str],
+    at: sa.ColumnElement[object],
+    name: sa.ColumnElement[str],
+) -> sa.ColumnElement[int]:
+    """Count an application's rows from its newest, which is 1."""
+    return sa.func.row_number().over(partition_by=application, order_by=(at.desc(), name.desc()))
+
+
+def _old_runs(rule: records.Retention) -> sa.Select[tuple[str]]:
+    runs = tables.runs.c
+    succeeded = sa.case((runs.status == statuses.RunStatus.SUCCEEDED.value, 1), else_=0)
+    ranked = sa.select(
+        runs.id,
+        runs.finished,
+        runs.status,
+        _rank(runs.application, runs.created, runs.id).label("rank"),
+        # Counts the successes up to this run, from the newest: the first one has 1.
+        sa.func.sum(succeeded)
+        .over(partition_by=runs.application, order_by=(runs.created.desc(), runs.id.desc()))
+        .label("successes"),
+    ).subquery()
+    newest_success = sa.and_(
+        ranked.c.status == statuses.RunStatus.SUCCEEDED.value, ranked.c.successes == 1
+    )
+    return (
+        sa.select(ranked.c.id)
+        .where(
+            ranked.c.finished < rule.before,
+            ranked.c.rank > rule.keep_runs_per_application,
+            ~newest_success,
+        )
+        .order_by(ranked.c.id)
+    )

@@ -1,0 +1,118 @@
+"""Runs in a database."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from volary.model.runs import run_records
+from volary.store import pagination, records
+from volary.store.sql.database import database
+from volary.store.sql.repositories import transitions
+from volary.store.sql.schema import fences, rows, tables
+
+
+class Runs:
+    """See `protocol.Runs`."""
+
+    def __init__(self, base: database.Database, limits: records.Limits) -> None:
+        self._base = base
+        self._limits = limits
+
+    @database.finished
+    async def load(self, run_id: str) -> run_records.StoredRun | None:
+        """Return the whole run at one moment."""
+        stages, tasks, commands = tables.stages, tables.tasks, tables.commands
+        async with self._base.reading() as connection:
+            run = (
+                await connection.execute(sa.select(tables.runs).where(tables.runs.c.id == run_id))
+            ).one_or_none()
+            if run is None:
+                return None
+            of_stages = await connection.execute(
+                sa.select(stages).where(stages.c.run_id == run_id).order_by(stages.c.position)
+            )
+            of_tasks = await connection.execute(
+                sa.select(tasks)
+                .join(
+                    stages,
+                    sa.and_(tasks.c.run_id == stages.c.run_id, tasks.c.stage_id == stages.c.id),
+                )
+                .where(tasks.c.run_id == run_id)
+                .order_by(stages.c.position, tasks.c.position)
+            )
+            outstanding = await connection.execute(
+                sa.select(commands)
+                .where(commands.c.run_id == run_id)
+                .order_by(commands.c.command_key)
+            )
+            return run_records.StoredRun(
+                head=rows.to_head(run),
+                version=run.version,
+                last_event=run.last_event,
+                document=run.document,
+                origin=run.origin,
+                stages=tuple(map(rows.to_stage, of_stages)),
+                tasks=tuple(map(rows.to_task, of_tasks)),
+                commands=tuple(
+                    run_records.CommandRecord(row.command_key, row.document) for row in outstanding
+                ),
+            )
+
+    @database.finished
+    async def list(
+        self, wanted: records.RunFilter, *, cursor: str = "", limit: int = 50
+    ) -> records.Page[records.RunSummary]:
+        """Return runs, the newest first."""
+        runs = tables.runs.c
+        limit = pagination.bounded(limit, self._limits.page)
+        columns: tuple[sa.Column[Any], ...] = (*rows.HEAD, runs.version, runs.origin)
+        query = sa.select(*columns).where(*_conditions(wanted))
+        if after := pagination.by_time(cursor):
+            query = query.where(sa.tuple_(runs.created, runs.id) < sa.tuple_(*after))
+        query = query.order_by(runs.created.desc(), runs.id.desc()).limit(limit + 1)
+        async with self._base.reading() as connection:
+            found = [
+                records.RunSummary(rows.to_head(row), row.version, row.origin)
+                for row in await connection.execute(query)
+            ]
+        return pagination.cut(found, limit, lambda item: (item.head.created, item.head.id))
+
+    @database.finished
+    async def unfinished(self) -> tuple[str, ...]:
+        """Return the ids of runs that have not ended, the oldest first."""
+        runs = tables.runs.c
+        query = sa.select(runs.id).where(runs.finished.is_(None)).order_by(runs.created, runs.id)
+        async with self._base.reading() as connection:
+            return tuple((await connection.execute(query)).scalars())
+
+    @database.finished
+    async def approvals(self, run_id: str) -> tuple[run_records.ApprovalRecord, ...]:
+        """Return who approved or rejected what, in order."""
+        approvals = tables.approvals
+        query = (
+            sa.select(approvals).where(approvals.c.run_id == run_id).order_by(approvals.c.position)
+        )
+        async with self._base.reading() as connection:
+            return tuple(map(rows.to_approval, await connection.execute(query)))
+
+    @database.finished
+    async def settle(
+        self, run_id: str, keys: Sequence[str], *, fence: run_records.Fence | None
+    ) -> None:
+        """Forget commands that were carried out."""
+        async with self._base.writing() as connection:
+            await fences.check(connection, fence)
+            await transitions.forget_commands(connection, [(run_id, key) for key in keys])
+
+
+def _conditions(wanted: records.RunFilter) -> Sequence[sa.ColumnElement[bool]]:
+    runs = tables.runs.c
+    found: list[sa.ColumnElement[bool]] = []
+    if wanted.applications is not None:
+        found.append(runs.application.in_(sorted(wanted.applications)))
+    if wanted.statuses:
+        found.append(runs.status.in_(sorted(status.value for status in wanted.statuses)))
+    if wanted.commit:
+        found.append(runs.commit_hash == wanted.commit)
+    return found

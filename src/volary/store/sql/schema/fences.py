@@ -1,0 +1,64 @@
+"""The fence of a write, checked in the write's own transaction."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.ext import asyncio as sa_async
+
+from volary.model import errors
+from volary.model.runs import run_records
+from volary.store import fencing
+from volary.store.sql.schema import tables
+
+Item = TypeVar("Item", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced(Generic[Item]):
+    """Something to be kept, with the fence that is shown for it."""
+
+    item: Item
+    fence: run_records.Fence | None
+
+
+async def numbers(connection: sa_async.AsyncConnection, names: Collection[str]) -> dict[str, int]:
+    """Return the newest number of each lease; none of them is taken over before the commit."""
+    if not names:
+        return {}
+    found = await connection.execute(
+        sa.select(tables.leases.c.name, tables.leases.c.number)
+        .where(tables.leases.c.name.in_(sorted(names)))
+        .order_by(tables.leases.c.name)
+        .with_for_update(read=True)
+    )
+    return {row.name: row.number for row in found}
+
+
+async def check(connection: sa_async.AsyncConnection, fence: run_records.Fence | None) -> None:
+    """Let the holder of the lease pass.
+
+    Raises:
+        faults.Overtaken: It was taken over.
+    """
+    if fence is not None:
+        fencing.check_fence(fence, await numbers(connection, {fence.name}))
+
+
+async def refusals(
+    connection: sa_async.AsyncConnection, shown: Sequence[run_records.Fence | None]
+) -> list[errors.VolaryError | None]:
+    """Return of each fence why it lets nobody pass; None: it does."""
+    known = await numbers(connection, {fence.name for fence in shown if fence})
+    return [_refusal(fence, known) for fence in shown]
+
+
+def _refusal(
+    fence: run_records.Fence | None, known: Mapping[str, int]
+) -> errors.VolaryError | None:
+    try:
+        fencing.check_fence(fence, known)
+    except errors.VolaryError as error:
+        return error
+    return None

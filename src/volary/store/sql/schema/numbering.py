@@ -1,0 +1,82 @@
+"""What tables of many rows per task share: numbers per task, and only the newest are kept.
+
+The database itself counts, in the statement that writes: a batch of the rows of a hundred tasks
+is two statements, not a question for each task before them.
+"""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext import asyncio as sa_async
+
+from volary.store.sql.schema import tables
+
+#: What says whose a row is.
+_TASK = ("run_id", "stage_id", "target")
+#: What the database fills in.
+_COUNTED = ("position", "number")
+
+
+async def append(
+    connection: sa_async.AsyncConnection,
+    table: sa.Table,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    most: int,
+) -> None:
+    """Write rows in order, each with its task's next number; those of unknown runs are left out.
+
+    Args:
+        connection: In a transaction.
+        table: With the columns of a task, `position` and `number`.
+        rows: The other columns by name.
+        most: Rows kept of each task; the oldest beyond that are deleted.
+    """
+    if not rows:
+        return
+    await connection.execute(
+        _insertion(table), [{_own(name): value for name, value in row.items()} for row in rows]
+    )
+    tasks = dict.fromkeys(tuple(row[name] for name in _TASK) for row in rows)
+    kept = {_own("most"): most}
+    await connection.execute(
+        _trimming(table),
+        [dict(zip(map(_own, _TASK), task, strict=True)) | kept for task in tasks],
+    )
+
+
+@functools.cache
+def _insertion(table: sa.Table) -> sa.Insert:
+    names = [column.name for column in table.columns if column.name not in _COUNTED]
+    given = [_given(table, name).label(name) for name in names]
+    following = (_last(table) + 1).label("number")
+    runs = tables.runs.c
+    one = sa.select(*given, following).where(runs.id == _given(table, "run_id"))
+    return sa.insert(table).from_select([*names, "number"], one)
+
+
+@functools.cache
+def _trimming(table: sa.Table) -> sa.Delete:
+    columns = table.c
+    too_old = columns.number <= _last(table) - sa.bindparam(_own("most"), type_=sa.BigInteger)
+    return sa.delete(table).where(
+        *(columns[name] == _given(table, name) for name in _TASK), too_old
+    )
+
+
+def _last(table: sa.Table) -> sa.ColumnElement[int]:
+    """Return the number of the task's last row; 0 before the first."""
+    rows = table.alias()
+    mine = (rows.c[name] == _given(table, name) for name in _TASK)
+    return sa.select(sa.func.coalesce(sa.func.max(rows.c.number), 0)).where(*mine).scalar_subquery()
+
+
+def _given(table: sa.Table, name: str) -> sa.BindParameter[Any]:
+    return sa.bindparam(_own(name), type_=table.c[name].type)
+
+
+def _own(name: str) -> str:
+    """Return the parameter's name: the column's own is the insert's."""
+    return f"row_{name}"

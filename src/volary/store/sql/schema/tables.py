@@ -1,0 +1,391 @@
+"""The tables, with column types that mean the same in both databases."""
+
+import datetime as dates
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy.engine import interfaces
+
+from volary.store import encoding
+
+#: A 64-bit number that counts up by itself; only INTEGER does so in SQLite.
+POSITION = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+#: Text sorted by code points in every database, whatever its locale.
+TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
+
+class CleanText(sa.types.TypeDecorator[str]):
+    """Text of any length from anywhere."""
+
+    impl = TEXT
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: interfaces.Dialect) -> str | None:
+        """Clean what comes in."""
+        return None if value is None else encoding.clean(value)
+
+
+class UtcTime(sa.types.TypeDecorator[dates.datetime]):
+    """A time in UTC, to the microsecond; SQLite keeps it as text that sorts by time."""
+
+    impl = sa.DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(
+        self, value: dates.datetime | None, dialect: interfaces.Dialect
+    ) -> dates.datetime | None:
+        """Turn it to UTC."""
+        if value is None:
+            return None
+        return value.astimezone(dates.UTC)
+
+    def process_result_value(
+        self, value: dates.datetime | None, dialect: interfaces.Dialect
+    ) -> dates.datetime | None:
+        """Say that it is UTC; SQLite does not."""
+        if value is None or value.tzinfo is not None:
+            return value
+        return value.replace(tzinfo=dates.UTC)
+
+
+class Document(sa.types.TypeDecorator[dict[str, Any]]):
+    """JSON made by the caller, kept as the text it is."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(
+        self, value: dict[str, Any] | None, dialect: interfaces.Dialect
+    ) -> str | None:
+        """Write it as JSON."""
+        return None if value is None else encoding.encode(value)
+
+    def process_result_value(
+        self, value: str | None, dialect: interfaces.Dialect
+    ) -> dict[str, Any] | None:
+        """Read it."""
+        return None if value is None else msgspec.json.decode(value, type=dict[str, Any])
+
+
+METADATA = sa.MetaData()
+
+
+def _words(name: str, *, default: str | None = "") -> sa.Column[str]:
+    return sa.Column(name, CleanText(), nullable=False, server_default=default)
+
+
+def _number(name: str) -> sa.Column[int]:
+    return sa.Column(name, sa.BigInteger(), nullable=False, server_default="0")
+
+
+def _document(name: str = "document") -> sa.Column[dict[str, object]]:
+    return sa.Column(name, Document(), nullable=False, server_default="{}")
+
+
+def _at(name: str) -> sa.Column[object]:
+    return sa.Column(name, UtcTime(), nullable=False)
+
+
+def _maybe(name: str) -> sa.Column[object]:
+    return sa.Column(name, UtcTime())
+
+
+def _run(*, primary_key: bool = False) -> sa.Column[str]:
+    return sa.Column(
+        "run_id",
+        CleanText(),
+        sa.ForeignKey("runs.id", ondelete="CASCADE"),
+        primary_key=primary_key,
+        nullable=False,
+    )
+
+
+def _key(name: str) -> sa.Column[str]:
+    return sa.Column(name, CleanText(), primary_key=True)
+
+
+def _position() -> sa.Column[int]:
+    # Never used again after a deletion: readers go on after the last one they saw.
+    return sa.Column("position", POSITION, sa.Identity(), primary_key=True)
+
+
+applications = sa.Table(
+    "applications",
+    METADATA,
+    _key("name"),
+    _words("repository"),
+    _words("path"),
+    _words("branch"),
+    _document("labels"),
+    _words("status"),
+    _words("reason"),
+    _words("running_commit"),
+    _document(),
+    _maybe("updated"),
+    _maybe("removed"),
+    _number("version"),
+)
+
+#: Labels once more, to ask for them.
+application_labels = sa.Table(
+    "application_labels",
+    METADATA,
+    sa.Column(
+        "application",
+        CleanText(),
+        sa.ForeignKey("applications.name", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    _key("label"),
+    _words("value"),
+    sa.Index("application_labels_by_label", "label", "value", "application"),
+)
+
+runs = sa.Table(
+    "runs",
+    METADATA,
+    _key("id"),
+    _words("application", default=None),
+    _words("status", default=None),
+    _words("reason"),
+    _words("commit_hash"),
+    _words("running_commit"),
+    _at("created"),
+    _maybe("started"),
+    _maybe("finished"),
+    _number("version"),
+    _number("last_event"),
+    #: Of the transition that was kept last, to know a repetition.
+    _words("digest"),
+    _document("origin"),
+    _document(),
+    # The list of an application's runs, of all runs, of runs by status; restart; retention.
+    sa.Index("runs_by_application", "application", "created", "id"),
+    sa.Index("runs_by_creation", "created", "id"),
+    sa.Index("runs_by_status", "status", "created", "id"),
+    sa.Index("runs_by_end", "finished", "created", "id"),
+)
+
+stages = sa.Table(
+    "stages",
+    METADATA,
+    _run(primary_key=True),
+    _key("id"),
+    _number("position"),
+    _words("name"),
+    _words("status", default=None),
+    _words("reason"),
+    _maybe("started"),
+    _maybe("finished"),
+    _document(),
+)
+
+tasks = sa.Table(
+    "tasks",
+    METADATA,
+    _run(primary_key=True),
+    _key("stage_id"),
+    _key("target"),
+    _number("position"),
+    _words("status", default=None),
+    _words("reason"),
+    _number("attempt"),
+    _maybe("started"),
+    _maybe("finished"),
+    _document(),
+    # What goes on in a cluster.
+    sa.Index("tasks_by_target", "target", "status"),
+)
+
+#: What drove the run: events of the machine.
+transitions = sa.Table(
+    "transitions",
+    METADATA,
+    _run(primary_key=True),
+    sa.Column("version", sa.BigInteger(), primary_key=True, autoincrement=False),
+    _at("at"),
+    _document("event"),
+)
+
+#: What readers see of a run.
+events = sa.Table(
+    "events",
+    METADATA,
+    _position(),
+    _run(),
+    _words("application"),
+    _number("number"),
+    _at("at"),
+    _words("event", default=None),
+    _words("stage_id"),
+    _words("target"),
+    _document(),
+    sa.Index("events_by_run", "run_id", "number", unique=True),
+    sa.Index("events_by_application", "application", "position"),
+    sa.Index("events_by_time", "at"),
+    sqlite_autoincrement=True,
+)
+
+logs = sa.Table(
+    "logs",
+    METADATA,
+    _position(),
+    _run(),
+    _words("stage_id"),
+    _words("target"),
+    _number("attempt"),
+    _number("number"),
+    _at("at"),
+    _words("level"),
+    _words("line"),
+    sa.Index("logs_by_task", "run_id", "stage_id", "target", "number", unique=True),
+    sa.Index("logs_by_run", "run_id", "position"),
+    sa.Index("logs_by_time", "at"),
+    sqlite_autoincrement=True,
+)
+
+#: What analyses measured and concluded.
+findings = sa.Table(
+    "findings",
+    METADATA,
+    _position(),
+    _run(),
+    _words("stage_id"),
+    _words("target"),
+    _number("attempt"),
+    _number("number"),
+    _at("at"),
+    _words("kind", default=None),
+    _words("metric"),
+    _document(),
+    sa.Index("findings_by_task", "run_id", "stage_id", "target", "number", unique=True),
+    sa.Index("findings_by_run", "run_id", "position"),
+    sa.Index("findings_by_time", "at"),
+    sqlite_autoincrement=True,
+)
+
+#: What tasks remember over a restart: of each the newest attempt.
+task_states = sa.Table(
+    "task_states",
+    METADATA,
+    _run(primary_key=True),
+    _key("stage_id"),
+    _key("target"),
+    _number("attempt"),
+    _document(),
+)
+
+#: What applications remember over their runs.
+application_states = sa.Table(
+    "application_states",
+    METADATA,
+    _key("application"),
+    _key("target"),
+    _key("name"),
+    _document(),
+)
+
+commands = sa.Table(
+    "commands",
+    METADATA,
+    _run(primary_key=True),
+    _key("command_key"),
+    _document(),
+)
+
+approvals = sa.Table(
+    "approvals",
+    METADATA,
+    _position(),
+    _run(),
+    _words("stage_id"),
+    _words("group_name"),
+    _words("actor"),
+    _at("at"),
+    sa.Column("approved", sa.Boolean(), nullable=False),
+    _words("comment"),
+    sa.Index("approvals_by_run", "run_id", "position"),
+    sqlite_autoincrement=True,
+)
+
+inventory = sa.Table(
+    "inventory",
+    METADATA,
+    _key("application"),
+    _key("target"),
+    _key("api_group"),
+    _key("kind"),
+    _key("namespace"),
+    _key("name"),
+    _words("api_version"),
+    _words("commit_hash"),
+)
+
+clusters = sa.Table(
+    "clusters",
+    METADATA,
+    _key("name"),
+    _words("state"),
+    _document(),
+    _maybe("updated"),
+)
+
+commits = sa.Table(
+    "commits",
+    METADATA,
+    _key("application"),
+    _key("commit_hash"),
+    _at("seen"),
+    _words("subject"),
+    _words("author"),
+    _words("status"),
+    _words("reason"),
+    _words("run_id"),
+    sa.Index("commits_by_time", "application", "seen", "commit_hash"),
+)
+
+requests = sa.Table(
+    "requests",
+    METADATA,
+    _key("id"),
+    _words("kind", default=None),
+    _words("actor"),
+    _at("at"),
+    _words("application"),
+    _words("run_id"),
+    _document(),
+    _maybe("answered"),
+    _words("refusal"),
+    sa.Index("requests_by_answer", "answered", "at", "id"),
+)
+
+leases = sa.Table(
+    "leases",
+    METADATA,
+    _key("name"),
+    #: Empty: it was given back.
+    _words("owner"),
+    _number("number"),
+    _at("expires"),
+)
+
+audit = sa.Table(
+    "audit",
+    METADATA,
+    _position(),
+    _at("at"),
+    _words("actor"),
+    _words("action"),
+    _words("result"),
+    _words("source"),
+    _words("application"),
+    _words("run_id"),
+    _document(),
+    sa.Index("audit_by_time", "at"),
+    sa.Index("audit_by_actor", "actor", "position"),
+    sa.Index("audit_by_application", "application", "position"),
+    sqlite_autoincrement=True,
+)

@@ -1,0 +1,118 @@
+"""Whatever metric systems answer, a rule without faults is judged: no exception, sane numbers."""
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from volary.analysis.verdicts import fleet_verdicts
+from volary.model import analysis
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+numbers = st.one_of(
+    st.floats(),
+    st.integers(0, 50).map(float),
+    st.sampled_from([0.0, -0.0, 1e-310, 1e308, math.nan, math.inf, -math.inf, 2.0**53]),
+)
+positive = st.floats(1e-6, 1e6)
+bounds = st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False))
+
+rules = st.builds(
+    analysis.Rule,
+    name=st.just("m"),
+    provider=st.just("p"),
+    query=st.just("q"),
+    kind=st.sampled_from(analysis.Kind),
+    strategy=st.sampled_from(analysis.Strategy),
+    expected=st.one_of(st.none(), st.builds(analysis.Range, bounds, bounds)),
+    deviation=st.sampled_from(analysis.Deviation),
+    ratio_limit=st.one_of(st.none(), positive),
+    judgement=st.sampled_from(analysis.Judgement),
+    significance=st.floats(1e-6, 0.5),
+    failure_limit=st.integers(0, 2),
+    failure_count=st.sampled_from(analysis.FailureCount),
+    minimum_samples=st.integers(1, 5),
+    median_per_look=st.booleans(),
+    warm_up=st.sampled_from([timedelta(0), MINUTE]),
+    no_data=st.sampled_from(analysis.NoData),
+    decider=st.sampled_from(analysis.Decider),
+)
+
+
+def without_faults(rule: analysis.Rule) -> analysis.Rule:
+    """Return the nearest rule that can be judged."""
+    compares, kind = rule.strategy.compares, rule.kind
+    low, high = (rule.expected.minimum, rule.expected.maximum) if rule.expected else (None, 1.0)
+    if low is not None and high is not None:
+        low, high = min(low, high), max(low, high)
+    expected = analysis.Range(0.0 if low is None and high is None else low, high)
+    mended = replace(
+        rule,
+        total_query="t" if kind is analysis.Kind.PROPORTION else "",
+        expected=None if compares else expected,
+        ratio_limit=rule.ratio_limit if compares else None,
+        median_per_look=rule.median_per_look and compares and kind is analysis.Kind.VALUE,
+        judgement=rule.judgement if rule.can_be_sequential else analysis.Judgement.EACH,
+    )
+    assert analysis.faults(mended) == ()
+    return mended
+
+
+@st.composite
+def measurements(draw: st.DrawFn, target: str) -> tuple[analysis.Measurement, ...]:
+    found = []
+    for at in range(draw(st.integers(0, 4))):
+        for role in analysis.Role:
+            if draw(st.integers(0, 9)) == 0:
+                continue
+            found.append(
+                analysis.Measurement(
+                    "m",
+                    "q",
+                    START + at * MINUTE,
+                    target=target,
+                    role=role,
+                    values=tuple(draw(st.lists(numbers, max_size=4))),
+                    totals=tuple(draw(st.lists(numbers, max_size=4))),
+                    reading=draw(
+                        st.sampled_from([*[analysis.Reading.VALUES] * 4, *analysis.Reading])
+                    ),
+                )
+            )
+    return tuple(found)
+
+
+def is_sane(verdict: analysis.Verdict) -> bool:
+    found = verdict.numbers
+    p_value = found.p_value
+    return bool(verdict.sentence) and (p_value is None or 0 <= p_value <= 1)
+
+
+@settings(max_examples=300)
+@given(rules.map(without_faults), st.data())
+def test_nothing_that_is_measured_breaks_the_judgement(
+    rule: analysis.Rule, data: st.DataObject
+) -> None:
+    series = {
+        target: analysis.Series(
+            START, START + 4 * MINUTE, START + 5 * MINUTE, target, data.draw(measurements(target))
+        )
+        for target in ("eu", "us")[: data.draw(st.integers(1, 2))]
+    }
+    for minute in (2, 4, 5):
+        found = fleet_verdicts.judge(rule, series, START + minute * MINUTE)
+        verdicts = [found.pooled, *found.own.values(), *found.decided.values()]
+        assert all(map(is_sane, verdicts))
+        if minute == 5:
+            assert all(each.is_final for each in found.decided.values())
+        for target, each in series.items():
+            empty = replace(each, measurements=())
+            silent = fleet_verdicts.judge(rule, {target: empty}, START + minute * MINUTE).own[
+                target
+            ]
+            is_allowed = rule.no_data is analysis.NoData.PASS
+            assert is_allowed or silent.result is not analysis.Result.PASS

@@ -1,0 +1,111 @@
+"""Tables, sparklines and sentences of what analyses found."""
+
+from typing import Any
+
+import pytest
+
+from volary.cli.analysis import findings_table
+
+
+def measurement(number: int, value: object, *, target: str = "us", **more: Any) -> dict[str, Any]:
+    """A finding as the API gives it."""
+    document = {
+        "query": "q",
+        "variant": "canary",
+        "role": "judged",
+        "values": [] if value is None else [value],
+        "totals": [],
+        "message": "" if value is not None else "prom has no data",
+        "result": "pass",
+        **more.pop("document", {}),
+    }
+    return {
+        "stage": "3-ANALYSIS",
+        "target": target,
+        "metric": "errors",
+        "attempt": 1,
+        "kind": "measurement",
+        "number": number,
+        "document": document,
+        **more,
+    }
+
+
+def verdict(result: str, sentence: str, *, target: str = "us", **document: Any) -> dict[str, Any]:
+    found = measurement(0, 0, target=target)
+    return {
+        **found,
+        "kind": "verdict",
+        "document": {"result": result, "sentence": sentence, "dryRun": False, **document},
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([], ""),
+        ([1.0, 1.0], "▁▁"),
+        ([0.0, 0.5, 1.0], "▁▅█"),
+        ([0.0, None, 1.0], "▁·█"),
+        ([None, None], "··"),
+        ([float(number) for number in range(100)], "▁▁▁▂▂▂▂▂▃▃▃▃▃▃▄▄▄▄▅▅▅▅▅▅▆▆▆▆▆▇▇▇███"[-32:]),
+    ],
+)
+def test_sparklines(values: list[float | None], shown: str) -> None:
+    made = findings_table.sparkline(values)
+
+    assert len(made) == len(shown)
+    if len(values) < 10:
+        assert made == shown
+
+
+def test_a_table_has_a_row_for_each_side_and_the_verdict_once() -> None:
+    findings = [
+        *(measurement(number, number / 10) for number in range(3)),
+        measurement(3, 0.9, document={"result": "fail"}),
+        measurement(1, 0.2, document={"variant": "baseline", "result": None}),
+        verdict("fail", "errors on us: bad"),
+    ]
+    judged = findings_table.read(findings)
+
+    assert findings_table.table(judged) == [
+        "METRIC  CLUSTER  VARIANT   LOOKS  FAILED  LAST  VERDICT",
+        "errors  us       canary    4      1       0.9   fail     ▁▂▃█",
+        "                 baseline  1              0.2            ▁",
+    ]
+    assert findings_table.sentences(judged) == ["fail: errors on us: bad"]
+    assert findings_table.queries(judged) == ["errors (canary): q", "errors (baseline): q"]
+
+
+def test_what_failed_comes_first_and_the_pooled_verdict_where_it_differs() -> None:
+    pooled = {"result": "pass", "sentence": "errors: fine; eu differs"}
+    findings = [
+        verdict("pass", "errors on us: fine", pooled=pooled),
+        verdict("fail", "errors on eu: bad", target="eu", pooled=pooled),
+        measurement(1, None, target="asia"),
+    ]
+
+    assert findings_table.sentences(findings_table.read(findings)) == [
+        "fail: errors on eu: bad",
+        "pass: errors on us: fine",
+        "pooled: errors: fine; eu differs",
+        "not answered: errors on asia: prom has no data",
+    ]
+
+
+def test_of_an_attempt_that_was_tried_again_only_the_newest_is_shown() -> None:
+    findings = [measurement(1, 0.1), measurement(2, 0.9, attempt=2), measurement(3, 0.8, attempt=2)]
+    [judged] = findings_table.read(findings)
+
+    assert judged.lines["canary"].values == [0.9, 0.8]
+
+
+def test_proportions_are_shown_as_shares_and_odd_numbers_as_none() -> None:
+    findings = [
+        measurement(1, 5.0, document={"totals": [100.0]}),
+        measurement(2, 0.0, document={"totals": [0.0]}),
+        measurement(3, "NaN"),
+    ]
+    [judged] = findings_table.read(findings)
+
+    assert judged.lines["canary"].values == [0.05, None, None]

@@ -1,0 +1,55 @@
+"""What can be asked for, before a server is."""
+
+from pathlib import Path
+
+import pytest
+
+import server_world
+from volary.cli.remote import login, output, queries
+from volary.model import errors
+from volary.store import records
+
+
+@pytest.mark.parametrize(
+    ("noun", "status", "hint"),
+    [
+        (output.Noun.CLUSTERS, "notready", "did you mean notReady?"),
+        (output.Noun.APPS, "sync", "did you mean synced?"),
+        (output.Noun.RUNS, "rolledback", "did you mean rolled_back?"),
+    ],
+)
+async def test_a_status_that_nothing_can_have_is_refused(
+    noun: output.Noun, status: str, hint: str
+) -> None:
+    """An empty list would say that nothing is like that."""
+    nowhere = login.Target("http://127.0.0.1:9", "")
+
+    with pytest.raises(errors.UserError, match=f"{status} is no status of {noun}") as refused:
+        await queries.get(nowhere, queries.ListQuery(noun, status=status), 10, output.Form.TEXT)
+
+    assert refused.value.problems[0].hint == hint
+
+
+@pytest.mark.parametrize(
+    ("sought", "names"),
+    [
+        (queries.ListQuery(output.Noun.APPS), ["web"]),
+        (queries.ListQuery(output.Noun.APPS, with_removed=True), ["pay", "web"]),
+        (queries.ListQuery(output.Noun.APPS, status="removed"), ["pay"]),
+    ],
+)
+async def test_applications_whose_file_went_away_are_listed_when_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], sought: queries.ListQuery, names: list[str]
+) -> None:
+    async with server_world.served(tmp_path) as world:
+        gone = records.ApplicationRecord(
+            "pay", "shop", "pay/volary.yaml", status="removed", removed=world.clock.now()
+        )
+        await world.service.store.applications.keep(gone, fence=None)
+        token = world.token("viewer")["authorization"].removeprefix("Bearer ")
+        target = login.Target(world.url, token)
+
+        await queries.get(target, sought, 10, output.Form.TEXT)
+
+    listed = capsys.readouterr().out.splitlines()[1:]
+    assert [each.split()[0] for each in listed] == names

@@ -1,0 +1,30 @@
+"""A server's garbage collector."""
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from volary.cli import server_process
+
+
+@pytest.fixture
+def collector_as_before() -> Iterator[None]:
+    thresholds = gc.get_threshold()
+    yield
+    gc.set_threshold(*thresholds)
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("collector_as_before")
+def test_what_is_there_is_left_alone_and_what_comes_is_still_collected() -> None:
+    lasting: list[object] = [{"name": number} for number in range(10)]
+
+    server_process.tune_garbage_collector()
+
+    assert gc.get_freeze_count() > len(lasting)
+    assert gc.isenabled()
+    circle: list[object] = []
+    circle.append(circle)
+    del circle
+    assert gc.collect() >= 1

@@ -1,0 +1,140 @@
+"""Both forms of discovery say the same; a broken group harms no other."""
+
+from typing import Any
+
+import pytest
+
+from volary.clusters.api import discovery
+
+
+def resource(name: str, kind: str, **more: Any) -> dict[str, Any]:
+    return {
+        "resource": name,
+        "responseKind": {"kind": kind},
+        "scope": "Namespaced",
+        "verbs": ["get"],
+        **more,
+    }
+
+
+CORE = {
+    "kind": "APIGroupDiscoveryList",
+    "items": [{"versions": [{"version": "v1", "resources": [resource("pods", "Pod")]}]}],
+}
+GROUPS = {
+    "kind": "APIGroupDiscoveryList",
+    "items": [
+        {
+            "metadata": {"name": "apps"},
+            "versions": [
+                {
+                    "version": "v1",
+                    "resources": [
+                        resource(
+                            "deployments",
+                            "Deployment",
+                            subresources=[{"subresource": "scale"}, {"subresource": "status"}],
+                        )
+                    ],
+                }
+            ],
+        },
+        {
+            "metadata": {"name": "example.org"},
+            "versions": [
+                {"version": "v2", "resources": [resource("things", "Thing", scope="Cluster")]},
+                {"version": "v1", "resources": [resource("things", "Thing")]},
+            ],
+        },
+        {
+            "metadata": {"name": "metrics.k8s.io"},
+            "versions": [{"version": "v1beta1", "freshness": "Stale", "resources": None}],
+        },
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def served() -> discovery.Catalog:
+    return discovery.parse_aggregated(CORE, GROUPS)
+
+
+def test_the_preferred_version_comes_first(served: discovery.Catalog) -> None:
+    preferred, older = (
+        served.find("example.org", "Thing"),
+        served.find("example.org", "Thing", "v1"),
+    )
+
+    assert preferred is not None
+    assert older is not None
+    assert (preferred.version, preferred.namespaced) == ("v2", False)
+    assert (older.version, older.namespaced) == ("v1", True)
+
+
+def test_what_a_resource_knows(served: discovery.Catalog) -> None:
+    assert served.find("apps", "Deployment") == discovery.Resource(
+        "apps",
+        "v1",
+        "Deployment",
+        "deployments",
+        namespaced=True,
+        verbs=frozenset({"get"}),
+        subresources=frozenset({"scale", "status"}),
+    )
+
+
+def test_core_has_no_group(served: discovery.Catalog) -> None:
+    pods = served.find("", "Pod")
+
+    assert pods is not None
+    assert (pods.base, pods.api_version, pods.title) == ("/api/v1", "v1", "pods")
+
+
+def test_what_is_not_served(served: discovery.Catalog) -> None:
+    assert served.find("apps", "Pod") is None
+    assert served.find("apps", "Deployment", "v1beta1") is None
+
+
+def test_a_stale_group_is_named(served: discovery.Catalog) -> None:
+    assert served.stale == ("metrics.k8s.io",)
+
+
+@pytest.mark.parametrize("body", [{}, {"items": None}, {"items": [{"metadata": None}]}])
+def test_odd_answers_hold_nothing(body: dict[str, Any]) -> None:
+    assert discovery.parse_aggregated(body) == discovery.Catalog()
+
+
+def test_the_legacy_form() -> None:
+    core = {"versions": ["v1"]}
+    groups = {
+        "groups": [
+            {
+                "name": "example.org",
+                "versions": [{"version": "v1"}, {"version": "v2"}],
+                "preferredVersion": {"version": "v2"},
+            }
+        ]
+    }
+    listing = {
+        "resources": [
+            {"name": "things/status", "kind": "Thing", "namespaced": True},
+            {"name": "things", "kind": "Thing", "namespaced": True, "verbs": ["get"]},
+        ]
+    }
+
+    assert discovery.parse_legacy_groups(core, groups) == [
+        ("", "v1"),
+        ("example.org", "v2"),
+        ("example.org", "v1"),
+    ]
+    assert discovery.parse_legacy_version("example.org", "v2", listing) == [
+        discovery.Resource(
+            "example.org",
+            "v2",
+            "Thing",
+            "things",
+            namespaced=True,
+            verbs=frozenset({"get"}),
+            subresources=frozenset({"status"}),
+        )
+    ]

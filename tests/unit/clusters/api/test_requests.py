@@ -1,0 +1,121 @@
+"""Requests are plain values that can be looked at before anything is sent."""
+
+import json
+
+import pytest
+
+from volary.clusters.api import discovery, requests
+
+DEPLOYMENTS = discovery.Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
+ROLES = discovery.Resource(
+    "rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False
+)
+PODS = discovery.Resource("", "v1", "Pod", "pods", namespaced=True)
+WEB = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"replicas": 2}}
+
+
+@pytest.mark.parametrize(
+    ("resource", "place", "expected"),
+    [
+        (PODS, {}, "/api/v1/pods"),
+        (PODS, {"namespace": "shop"}, "/api/v1/namespaces/shop/pods"),
+        (
+            DEPLOYMENTS,
+            {"namespace": "shop", "name": "web", "subresource": "scale"},
+            "/apis/apps/v1/namespaces/shop/deployments/web/scale",
+        ),
+        (
+            ROLES,
+            {"namespace": "ignored", "name": "system:node"},
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode",
+        ),
+        (PODS, {"namespace": "a/../b", "name": "../../x?y"}, None),
+    ],
+)
+def test_paths(resource: discovery.Resource, place: dict[str, str], expected: str | None) -> None:
+    """Nothing in a name can lead elsewhere."""
+    found = requests.path(resource, **place)
+
+    if expected is None:
+        assert found == "/api/v1/namespaces/a%2F..%2Fb/pods/..%2F..%2Fx%3Fy"
+    else:
+        assert found == expected
+
+
+def test_apply() -> None:
+    request = requests.apply(DEPLOYMENTS, WEB, field_manager="volary", force=True, dry_run=True)
+
+    assert (request.method, request.content_type) == ("PATCH", "application/apply-patch+yaml")
+    assert request.query == {
+        "fieldManager": "volary",
+        "fieldValidation": "Strict",
+        "dryRun": "All",
+        "force": "true",
+    }
+    assert json.loads(request.body or b"") == WEB
+    assert request.what == "patch deployments.apps shop/web"
+    assert request.idempotent
+
+
+def test_reads_may_be_repeated_and_other_writes_may_not() -> None:
+    place = requests.Place("web", "shop")
+    writing = {"field_manager": "volary", "dry_run": False}
+
+    assert requests.get(DEPLOYMENTS, "web", namespace="shop").idempotent
+    assert requests.list_page(DEPLOYMENTS, requests.Selection(), page_size=5).idempotent
+    assert not requests.create(DEPLOYMENTS, WEB, **writing).idempotent  # type: ignore[arg-type]
+    assert not requests.replace(DEPLOYMENTS, WEB, **writing).idempotent  # type: ignore[arg-type]
+    assert not requests.patch(
+        DEPLOYMENTS,
+        place,
+        {},
+        content_type=requests.MERGE_PATCH,
+        **writing,  # type: ignore[arg-type]
+    ).idempotent
+    assert not requests.delete(
+        DEPLOYMENTS,
+        place,
+        preconditions=requests.Preconditions(),
+        propagation="Background",
+        dry_run=False,
+    ).idempotent
+
+
+def test_delete_with_preconditions() -> None:
+    request = requests.delete(
+        DEPLOYMENTS,
+        requests.Place("web", "shop"),
+        preconditions=requests.Preconditions(uid="u", resource_version="7"),
+        propagation="Foreground",
+        dry_run=True,
+    )
+
+    assert json.loads(request.body or b"") == {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "propagationPolicy": "Foreground",
+        "preconditions": {"uid": "u", "resourceVersion": "7"},
+        "dryRun": ["All"],
+    }
+
+
+def test_list_pages_and_watches_select_alike() -> None:
+    selection = requests.Selection("shop", "a=b", "metadata.name=web")
+    page = requests.list_page(PODS, selection, page_size=5, token="t")
+    watch = requests.watch(PODS, selection, resource_version="9", seconds=60)
+
+    assert page.query == {
+        "labelSelector": "a=b",
+        "fieldSelector": "metadata.name=web",
+        "limit": "5",
+        "continue": "t",
+    }
+    assert watch.query == {
+        "labelSelector": "a=b",
+        "fieldSelector": "metadata.name=web",
+        "watch": "1",
+        "allowWatchBookmarks": "true",
+        "resourceVersion": "9",
+        "timeoutSeconds": "60",
+    }
+    assert page.path == watch.path

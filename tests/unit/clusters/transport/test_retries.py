@@ -1,0 +1,80 @@
+"""Only what is safe is sent again, and never for ever."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from volary.clusters.api import api_errors
+from volary.clusters.transport import retries
+from volary.model import errors
+
+POLICY = retries.Policy()
+UNSENT = api_errors.Unreachable("refused", sent=False)
+SENT = api_errors.Unreachable("broke", sent=True)
+BUSY = api_errors.TooManyRequests("busy")
+BROKEN = api_errors.ServerError("oops", status=500)
+
+
+def decide(
+    error: errors.VolaryError, *, tried: int = 1, idempotent: bool = False, chance: float = 0.5
+) -> retries.Decision:
+    return retries.decide(POLICY, error, retries.Situation(tried, idempotent), chance=chance)
+
+
+@pytest.mark.parametrize(
+    ("error", "idempotent", "again"),
+    [
+        (UNSENT, False, True),
+        (UNSENT, True, True),
+        (SENT, False, False),
+        (SENT, True, True),
+        (BUSY, False, True),
+        (BROKEN, False, False),
+        (BROKEN, True, True),
+        (api_errors.CircuitOpen("open", sent=False), True, False),
+        (api_errors.NotFound("none"), True, False),
+        (api_errors.ApplyConflict("other"), True, False),
+        (errors.user_error("mend it"), True, False),
+    ],
+)
+def test_what_is_sent_again(error: errors.VolaryError, idempotent: bool, again: bool) -> None:
+    assert decide(error, idempotent=idempotent).again is again
+
+
+def test_tries_are_bounded() -> None:
+    assert decide(UNSENT, tried=POLICY.tries - 1).again
+    assert not decide(UNSENT, tried=POLICY.tries).again
+
+
+def test_patience_is_bounded() -> None:
+    late = retries.Situation(2, idempotent=True, elapsed=POLICY.patience)
+
+    assert retries.decide(POLICY, UNSENT, late, chance=0.5) == retries.STOP
+
+
+def test_retry_after_is_honoured_and_spread() -> None:
+    asked = api_errors.TooManyRequests("busy", delay=timedelta(seconds=10))
+
+    assert decide(asked, chance=0.0).delay == timedelta(seconds=10)
+    assert decide(asked, chance=0.5).delay == timedelta(seconds=10.5)
+
+
+def test_a_long_retry_after_is_reported_instead() -> None:
+    asked = api_errors.TooManyRequests("busy", delay=timedelta(hours=1))
+
+    assert not decide(asked).again
+
+
+@given(tried=st.integers(1, 10_000), chance=st.floats(0, 1, exclude_max=True))
+def test_backoff_stays_under_its_ceiling(tried: int, chance: float) -> None:
+    delay = retries.backoff(POLICY, failures=tried, chance=chance)
+
+    assert timedelta(0) <= delay <= POLICY.longest
+
+
+def test_the_ceiling_doubles() -> None:
+    delays = [retries.backoff(POLICY, failures=each, chance=1.0) for each in (1, 2, 3)]
+
+    assert delays == [POLICY.base, POLICY.base * 2, POLICY.base * 4]

@@ -1,0 +1,102 @@
+"""Metrics that look back too shortly for how often Prometheus looks at pods."""
+
+import pytest
+
+from volary.config.application import application_files
+from volary.config.crosscheck import fleet_checks, lint
+from volary.config.fleet import fleet_files
+
+HEAD = """
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: shop}
+spec:
+  service: {name: shop}
+  trafficRouting: {method: istio}
+  pipeline:
+    stages:
+    - {name: K8S_CANARY_ROLLOUT}
+"""
+PROMETHEUS = "{name: prom, type: prometheus, config: {address: 'https://prom'%s}}"
+JSON = "{name: own, type: http, config: {address: 'https://own'}}"
+RATE = "rate(errors_total[{{ interval }}])"
+
+
+def warnings(stage: str, *providers: str) -> list[str]:
+    """What is said of a stage, beside what other checks say."""
+    listed = ", ".join(providers)
+    members = fleet_files.parse(
+        "apiVersion: volary.dev/v1\nkind: Fleet\nclusters: [{name: us}]\n"
+        f"analysisProviders: [{listed}]\n",
+        file="fleet.yaml",
+    ).require()
+    loaded = application_files.parse(HEAD + stage, file="volary.yaml", default_name="x")
+    app = loaded.require()
+    found = fleet_checks.against_fleet(app, members, document=loaded.document, base=loaded.base)
+    return [f"{each.where.line} {each.message}" for each in found if "looks back" in each.message]
+
+
+def progressive(metric: str, interval: str = "10s") -> str:
+    return (
+        "    - name: K8S_PROGRESSIVE_TRAFFIC\n"
+        f"      with: {{interval: {interval}, stepWeight: 50, metrics: [{metric}]}}\n"
+    )
+
+
+BUILT_IN = "{name: request-success-rate, expected: {min: 99}}"
+FLAGGERS = "{name: request-success-rate, interval: 1m, expected: {min: 99}}"
+
+
+@pytest.mark.parametrize(
+    ("stage", "config", "warned"),
+    [
+        # The stage's interval is that of a metric without one.
+        (progressive(BUILT_IN), "", True),
+        (progressive(BUILT_IN, "30s"), "", False),
+        (progressive(BUILT_IN, "30s"), ", scrapeInterval: 30s", True),
+        (progressive(BUILT_IN, "2s"), ", scrapeInterval: 1s", False),
+        # Flagger's usual one.
+        (progressive(FLAGGERS), "", False),
+        (progressive(f"{{name: a, query: '{RATE}', expected: {{max: 1}}}}"), "", True),
+        (progressive("{name: a, query: 'rate(x[5m])', expected: {max: 1}}"), "", False),
+        (progressive("{name: a, query: 'max(rate(x[20s]))', expected: {max: 1}}"), "", True),
+        # What is now needs no range.
+        (progressive("{name: a, query: 'max(queue)', expected: {max: 1}}"), "", False),
+    ],
+)
+def test_a_range_shorter_than_two_scrapes_is_told(stage: str, config: str, warned: bool) -> None:
+    assert bool(warnings(stage, PROMETHEUS % config)) is warned
+
+
+def test_an_analysis_and_one_beside_a_stage_are_looked_at() -> None:
+    metric = "{name: request-success-rate, interval: 20s, expected: {min: 99}}"
+    stage = (
+        f"    - {{name: ANALYSIS, with: {{duration: 5m, metrics: [{metric}]}}}}\n"
+        f"    - {{name: WAIT, with: {{duration: 5m}}, analysis: {{metrics: [{metric}]}}}}\n"
+    )
+    assert warnings(stage, PROMETHEUS % "") == [
+        f"{line} request-success-rate: looks back on 20s and may find nothing: prom is taken to "
+        "look at pods every 15s, and a rate needs 2 of its looks"
+        for line in (11, 12)
+    ]
+
+
+def test_others_than_prometheus_are_not_spoken_of() -> None:
+    query = f"{{name: a, provider: own, query: '{RATE}', expected: {{max: 1}}}}"
+
+    assert warnings(progressive(query), PROMETHEUS % "", JSON) == []
+    assert warnings(progressive(query.replace("own", "prom")), PROMETHEUS % "", JSON) != []
+
+
+def test_without_a_fleet_the_one_among_the_files_says_who_is_asked() -> None:
+    listed = f"analysisProviders: [{PROMETHEUS % ''}]\n"
+    files = {
+        "app/volary.yaml": HEAD + progressive(BUILT_IN),
+        "fleet.yaml": f"apiVersion: volary.dev/v1\nkind: Fleet\nclusters: [{{name: us}}]\n{listed}",
+    }
+
+    found = [each for each in lint.check(files) if "looks back" in each.message]
+
+    assert [str(each.where) for each in found] == [
+        "app/volary.yaml:12: spec.pipeline.stages[1].with.metrics[0].interval"
+    ]

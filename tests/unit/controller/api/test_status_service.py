@@ -1,0 +1,69 @@
+"""Which clusters an application is looked at in, and which of them it is for."""
+
+from volary.controller.api import status_service
+from volary.model import applications
+from volary.model.fleet import fleets, taints
+from volary.model.placement import spread_constraints
+from volary.placement.failover import decisions
+
+LOST = taints.Taint(taints.UNREACHABLE, taints.Effect.NO_SCHEDULE)
+TWO = (spread_constraints.Constraint(spread_constraints.Field.CLUSTER, most=2),)
+
+
+def shop(spread: tuple[spread_constraints.Constraint, ...] = ()) -> applications.Application:
+    return applications.Application("shop", applications.Dialect.VOLARY, spread=spread)
+
+
+def members(*, lost: str = "") -> fleets.Fleet:
+    return fleets.Fleet(
+        tuple(
+            fleets.Cluster(name, taints=(LOST,) if name == lost else ())
+            for name in ("us", "eu", "asia")
+        )
+    )
+
+
+def test_it_is_for_the_clusters_that_its_spread_chooses() -> None:
+    found = status_service.subject(shop(TWO), members())
+
+    assert found.targets == ("eu", "asia")
+    # Something of it may be left there.
+    assert "us" in found.others
+
+
+def test_where_it_is_counts_and_not_where_it_would_be_chosen_anew() -> None:
+    placed = decisions.PlacementState(chosen=("us", "eu"))
+
+    assert status_service.subject(shop(TWO), members(), (), placed).targets == ("us", "eu")
+
+
+def test_a_lost_cluster_that_it_is_on_is_looked_at_as_any_other() -> None:
+    placed = decisions.PlacementState(chosen=("us", "eu", "asia"))
+
+    found = status_service.subject(shop(), members(lost="us"), (), placed)
+
+    assert found.targets == ("us", "eu", "asia")
+
+
+def test_a_marked_cluster_that_it_was_never_on_is_not_one_it_is_for() -> None:
+    placed = decisions.PlacementState(chosen=("eu", "asia"))
+
+    found = status_service.subject(shop(), members(lost="us"), (), placed)
+
+    assert found.targets == ("eu", "asia")
+
+
+def test_a_cluster_that_it_left_may_still_have_something_of_it() -> None:
+    placed = decisions.PlacementState(chosen=("eu",), away={"us": "it was lost"})
+
+    found = status_service.subject(shop(), members(lost="us"), (), placed)
+
+    assert found.targets == ("eu", "asia")
+    assert "us" in found.others
+
+
+def test_a_spread_that_cannot_be_met_says_nothing_of_where_it_is() -> None:
+    many = (spread_constraints.Constraint(spread_constraints.Field.CLUSTER, least=5),)
+    placed = decisions.PlacementState(chosen=("us", "eu"))
+
+    assert status_service.subject(shop(many), members(), (), placed).targets == ("us", "eu")

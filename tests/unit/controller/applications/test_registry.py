@@ -1,0 +1,144 @@
+"""All applications: what was left behind, and what a repository's new state means."""
+
+from dataclasses import replace
+
+import reconciler_fixtures as given
+from volary.controller.status import application_statuses
+from volary.engine.runs import run_builder, state
+from volary.gitops import repository_state
+from volary.model import errors, statuses
+from volary.placement.failover import move_plans
+from volary.store import records
+
+BROKEN = errors.Problem("volary.yaml:3: a typo")
+
+
+def seen(*names: str, path: str = "volary.yaml") -> repository_state.RepositoryState:
+    """Return a repository with files that have errors, so that nothing begins."""
+    found = tuple(
+        repository_state.DiscoveredApplication(
+            name, "shop", f"{name}/{path}", "c1", None, (BROKEN,)
+        )
+        for name in names
+    )
+    return repository_state.RepositoryState("shop", "main", None, found)
+
+
+async def left(
+    world: given.World, run: state.Run, kind: given.run_requests.KindName, **columns: object
+) -> None:
+    """Keep a run and its application as a process that ended left them."""
+    await given.keep_run(world.store, run, kind)
+    status = application_statuses.ApplicationStatus(run=run.id, under_way=True)
+    record = records.ApplicationRecord(
+        "shop",
+        document=application_statuses.to_document(status),
+        **columns,  # type: ignore[arg-type]
+    )
+    await world.store.applications.keep(record, fence=None)
+
+
+def ended(status: statuses.RunStatus, *stages: given.pipelines.Stage) -> state.Run:
+    made = run_builder.RunSpec("shop", "c1", run_builder.one_group(("us",)), stages)
+    return replace(run_builder.new_run("r1", made, given.AT), status=status, finished=given.AT)
+
+
+async def test_a_run_whose_end_was_not_written_down_is_concluded() -> None:
+    async with given.leading() as world:
+        await left(world, ended(statuses.RunStatus.SUCCEEDED, given.SYNC), given.Kind.RELEASE)
+
+        await world.registry.load()
+
+        kept = await world.stored()
+        assert (kept.status, kept.running_commit) == ("synced", "c1")
+        assert not (await world.status()).under_way
+
+
+async def test_what_its_end_means_is_said_by_the_kind_kept_with_it() -> None:
+    """Not by its stages: a release may have those of a move."""
+    stages = move_plans.stages(move_plans.MovePlan(place=("us",)))
+    for kind, running in ((given.Kind.MOVE, ""), (given.Kind.RELEASE, "c1")):
+        async with given.leading() as world:
+            await left(world, ended(statuses.RunStatus.SUCCEEDED, *stages), kind)
+
+            await world.registry.load()
+
+            assert (await world.stored()).running_commit == running
+
+
+async def test_a_run_that_has_not_ended_is_taken_up_and_says_what_keeps_it_from_going_on() -> None:
+    async with given.leading() as world:
+        run = run_builder.new_run(
+            "r1",
+            run_builder.RunSpec("shop", "c1", run_builder.one_group(("us",)), (given.SYNC,)),
+            given.AT,
+        )
+        await left(world, run, given.Kind.MOVE)
+
+        await world.registry.load()
+        assert world.shop.is_moving, "what is left behind counts"
+        await world.until(lambda shop: "cannot go on" in shop.reason)
+
+        assert "there is no repository shop" in (await world.stored()).reason
+        await world.shop.submit(given.request("r2", "c2"))
+        assert (await world.status()).waiting_reason == "run r1 has to end first"
+
+
+async def test_a_file_that_goes_away_leaves_what_runs() -> None:
+    async with given.leading() as world:
+        await world.registry.load()
+        await world.registry.see(seen("shop"))
+        assert (await world.stored()).status == "broken"
+        assert "a typo" in (await world.stored()).reason
+
+        await world.registry.see(replace(seen(), problem="the host is down"))
+        assert (await world.stored()).removed is None, "it may only not have been read"
+        await world.registry.see(seen())
+
+        kept = await world.stored()
+        assert (kept.status, kept.removed is None) == ("removed", False)
+
+
+async def test_who_had_a_name_keeps_it() -> None:
+    async with given.leading() as world:
+        await world.registry.load()
+        await world.registry.see(seen("shop"))
+        other = seen("shop", path="another.yaml")
+        await world.registry.see(replace(other, name="copy"))
+
+        names = sorted(each.name for each in world.registry.all())
+        assert names == ["shop", "shop@copy/shop/another.yaml"]
+        assert (await world.stored()).path == "shop/volary.yaml"
+
+
+async def test_only_what_is_gone_is_forgotten() -> None:
+    async with given.leading() as world:
+        await world.registry.load()
+        await world.registry.see(seen("shop"))
+        refusal = await world.registry.forget(world.shop, "ana", "")
+        assert refusal.startswith("its file is there, shop/volary.yaml of shop")
+
+        await world.registry.see(seen())
+        assert await world.registry.forget(world.shop, "ana", "") == ""
+        assert world.registry.reconciler("shop") is None
+        assert await world.store.applications.get("shop") is None
+
+
+async def test_adopting_needs_an_application_that_has_lost_its_repository() -> None:
+    async with given.leading() as world:
+        await world.registry.load()
+        await world.registry.see(seen("shop"))
+        told = await world.registry.adopt(world.shop, "other", "ana")
+        assert told == "its repository shop is in the settings"
+
+        world.leader.dependencies.addresses = {"other": "https://git.example/other"}
+        told = await world.registry.adopt(world.shop, "nowhere", "ana")
+        assert told == "there is no repository nowhere in the settings"
+        told = await world.registry.adopt(world.shop, "other", "ana")
+        assert told == "other has no application called shop, as it was seen last"
+        found = seen("shop").applications
+        await world.registry.see(
+            replace(seen(), name="other", applications=(replace(found[0], repository="other"),))
+        )
+        assert await world.registry.adopt(world.shop, "other", "ana") == ""
+        assert (await world.stored()).repository == "other"

@@ -1,0 +1,185 @@
+"""What is kept of a run: masked, fenced, waited for; logs in batches, bounded."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from fixed_clock import FixedClock
+from volary.controller.persistence import journal, log_writer, redaction, retry
+from volary.engine.execution import runners
+from volary.engine.executor import LogLevel
+from volary.engine.observers import feed
+from volary.engine.persistence import codec, transitions
+from volary.engine.runs import run_builder, state
+from volary.engine.state_machine import events, machine
+from volary.manifests import redaction as manifest_redaction
+from volary.model import errors, statuses
+from volary.model.pipeline import pipelines
+from volary.model.runs import run_records
+from volary.store import factory, fencing, protocol, records
+
+AT = datetime(2030, 1, 1, 12, tzinfo=UTC)
+SECRET = "hunter2-hunter2"
+
+
+def planned() -> state.Run:
+    sync = pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())
+    wanted = run_builder.RunSpec("shop", "c1", run_builder.one_group(["us"]), (sync,))
+    return run_builder.new_run("r1", wanted, AT)
+
+
+async def kept(store: protocol.Store, run: state.Run) -> int:
+    made = transitions.first_transition(run, {}, AT)
+    return (await store.keep_transition(made, fence=None)).version
+
+
+def step(run: state.Run, event: events.Event) -> runners.StepRecord:
+    return runners.StepRecord((event,), machine.advance(run, event))
+
+
+async def test_a_secret_in_an_outcome_is_kept_nowhere() -> None:
+    masker = manifest_redaction.Masker([SECRET])
+    async with factory.open_store("memory:", clock=FixedClock()) as store:
+        run = planned()
+        keeper = journal.StoreJournal(store, run, await kept(store, run), fence=None, masker=masker)
+        started = step(run, events.Start(AT))
+        await keeper.keep(started)
+        said = statuses.Outcome(statuses.TaskStatus.FAILED, f"no {SECRET}", (f"with {SECRET}",))
+        failed = events.TaskFinished(AT, "1-K8S_SYNC", "us", 1, said)
+        await keeper.keep(step(started.step.run, failed))
+
+        stored = await store.runs.load("r1")
+        shown = await store.events.after("r1", 0)
+        steps = await store.events.journal("r1")
+
+        assert stored is not None
+        assert codec.read_run(stored).is_final
+        assert "no *****" in stored.tasks[0].reason
+        assert SECRET not in f"{stored} {shown} {steps}"
+
+
+def test_a_secret_that_is_also_a_name_leaves_the_names_alone() -> None:
+    """A Secret's value ``us-east`` must not blot out the cluster of that name."""
+    masker = manifest_redaction.Masker(["us-east", "K8S_SYNC"])
+    document = {"target": "us-east", "stage": {"name": "K8S_SYNC"}, "reason": "us-east is down"}
+
+    cleaned = redaction.clean_document(masker, document)
+
+    assert cleaned == {
+        "target": "us-east",
+        "stage": {"name": "K8S_SYNC"},
+        "reason": "***** is down",
+    }
+
+
+async def test_a_step_of_a_process_that_was_overtaken_is_refused() -> None:
+    clock = FixedClock()
+    async with factory.open_store("memory:", clock=clock) as store:
+        lease = await store.leases.acquire("controller", "one", timedelta(seconds=10))
+        assert lease is not None
+        run = planned()
+        keeper = journal.StoreJournal(
+            store,
+            run,
+            await kept(store, run),
+            fence=lease.fence,
+            masker=manifest_redaction.Masker(),
+        )
+        clock.forward(seconds=11)
+        assert await store.leases.acquire("controller", "two", timedelta(seconds=10))
+
+        with pytest.raises(fencing.LeaseLost):
+            await keeper.keep(step(run, events.Start(AT)))
+
+        stored = await store.runs.load("r1")
+        assert stored is not None
+        assert (stored.version, stored.head.status) == (1, "planned")
+
+
+@pytest.mark.looptime
+async def test_a_store_that_is_gone_for_a_while_is_waited_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tries = 0
+
+    async def write() -> str:
+        nonlocal tries
+        tries += 1
+        if tries < 5:
+            raise errors.TemporaryError("the database is locked")
+        return "kept"
+
+    with caplog.at_level("WARNING"):
+        assert await retry.until_available(write, "run r1") == "kept"
+
+    assert tries == 5
+    said = [each.message for each in caplog.records]
+    assert said == [
+        "run r1 waits for the database: the database is locked",
+        "run r1 goes on: the database is back",
+    ]
+
+
+class Sometimes:
+    """Logs that can be gone."""
+
+    def __init__(self) -> None:
+        self.gone = False
+        self.lines: list[records.LogLine] = []
+        self.batches = 0
+
+    @property
+    def logs(self) -> "Sometimes":
+        return self
+
+    async def append(
+        self, lines: list[records.LogLine], *, fence: run_records.Fence | None
+    ) -> None:
+        if self.gone:
+            raise errors.TemporaryError("the database is gone")
+        self.lines += lines
+        self.batches += 1
+
+
+def line(number: int) -> feed.TaskLogged:
+    return feed.TaskLogged(
+        at=AT,
+        run="r1",
+        stage="1-K8S_SYNC",
+        stage_name="K8S_SYNC",
+        target="us",
+        attempt=1,
+        level=LogLevel.INFO,
+        line=f"line {number}",
+    )
+
+
+@pytest.mark.looptime
+async def test_lines_are_written_in_batches_and_in_order() -> None:
+    store = Sometimes()
+    book = log_writer.LogWriter(store, fence=None)  # type: ignore[arg-type]
+    async with asyncio.TaskGroup() as group:
+        writing = group.create_task(book.keep_writing())
+        for number in range(120):
+            book.notify(line(number))
+        await asyncio.sleep(1)
+        writing.cancel()
+    assert store.batches == 1
+    assert [each.text for each in store.lines] == [f"line {number}" for number in range(120)]
+
+
+async def test_lines_wait_for_the_store_within_bounds_and_say_what_was_dropped() -> None:
+    store = Sometimes()
+    store.gone = True
+    book = log_writer.LogWriter(store, fence=None)  # type: ignore[arg-type]
+    for number in range(10_300):
+        book.notify(line(number))
+    await book.flush()
+    store.gone = False
+    await book.flush()
+
+    texts = [each.text for each in store.lines]
+
+    assert texts[0] == "300 lines were dropped here: they could not be written in time"
+    assert texts[1:] == [f"line {number}" for number in range(300, 10_300)]

@@ -1,0 +1,218 @@
+"""What a move does about a run under way, and what its end means for the application."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from volary.controller.runs import moves
+from volary.controller.status import application_state, application_statuses, run_requests
+from volary.engine.runs import run_builder, state
+from volary.model import statuses
+from volary.model.pipeline import pipelines
+from volary.model.placement import failover_rules
+from volary.placement.failover import decisions, move_plans
+from volary.store import records
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+PATIENCE = timedelta(minutes=5)
+SHIFT = move_plans.MovePlan(place=("asia",), last=("us",))
+MOVE = run_requests.RunRequest(
+    "m", "abc", run_requests.KindName.MOVE, "us is flooded", NOW, shift=SHIFT
+)
+LEAVING = decisions.Eviction(
+    "us", decisions.Cause.CLUSTER, "us is flooded", NOW, replacements=("asia",)
+)
+PLACED = decisions.PlacementState(("eu", "asia"), away={"us": "us is flooded"}, leaving=(LEAVING,))
+STANDING = application_statuses.ApplicationStatus(placed=PLACED, move=MOVE, under_way=True)
+PAUSE = state.Pause("ana", NOW, "the shop is on television")
+
+
+def release(**changes: object) -> state.Run:
+    sync = pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())
+    made = run_builder.RunSpec(
+        "shop", "new", run_builder.one_group(("us", "eu")), (sync,), running_commit="abc"
+    )
+    run = run_builder.new_run("r", made, NOW)
+    return replace(run, **{"status": statuses.RunStatus.RUNNING, **changes})  # type: ignore[arg-type]
+
+
+def moved(**tasks: statuses.TaskStatus) -> state.Run:
+    """Return the run of the move as it ended, with how each cluster's task did."""
+    made = run_builder.RunSpec(
+        "shop",
+        "abc",
+        run_builder.one_group(SHIFT.clusters),
+        move_plans.stages(SHIFT),
+        running_commit="abc",
+    )
+    run = run_builder.new_run("m", made, NOW)
+    stages = tuple(
+        replace(
+            each,
+            groups=tuple(
+                replace(
+                    group,
+                    tasks=tuple(
+                        replace(task, status=tasks.get(task.target, task.status))
+                        for task in group.tasks
+                    ),
+                )
+                for group in each.groups
+            ),
+        )
+        for each in run.stages
+    )
+    return replace(run, stages=stages)
+
+
+ROOMS = [
+    (None, timedelta(), moves.Preemption.GO, ""),
+    (release(), timedelta(minutes=4), moves.Preemption.WAIT, "interrupted at 12:05:00"),
+    (release(), timedelta(minutes=5), moves.Preemption.INTERRUPT, "did not end within 0:05:00"),
+    (release(), -timedelta(hours=1), moves.Preemption.WAIT, "interrupted at 12:05:00"),
+    (release(pause=PAUSE), timedelta(hours=1), moves.Preemption.WAIT, "paused by ana"),
+    (
+        release(ending=state.Ending(statuses.RunStatus.FAILED, "broken", rollback=True)),
+        timedelta(hours=1),
+        moves.Preemption.WAIT,
+        "is not disturbed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("run", "later", "room", "reason"), ROOMS)
+def test_a_move_waits_for_a_run_a_while_and_for_a_pause_or_a_way_back_for_ever(
+    run: state.Run | None, later: timedelta, room: moves.Preemption, reason: str
+) -> None:
+    answer = moves.decide_preemption(STANDING, run, MOVE, NOW + later, PATIENCE)
+
+    assert answer.room is room
+    assert reason in answer.reason
+
+
+def test_a_paused_application_is_not_moved() -> None:
+    answer = moves.decide_preemption(replace(STANDING, pause=PAUSE), None, MOVE, NOW, PATIENCE)
+
+    assert answer.room is moves.Preemption.WAIT
+    assert answer.reason == (
+        "the application is paused by ana: the shop is on television, which pins where it is as"
+        " well"
+    )
+
+
+@pytest.mark.parametrize(
+    ("cause", "replaced", "urgent"),
+    [
+        (decisions.Cause.CLUSTER, False, True),
+        (decisions.Cause.APPLICATION, False, True),
+        (decisions.Cause.CLUSTER, True, False),
+        (decisions.Cause.DRAIN, False, False),
+        (decisions.Cause.REBALANCE, False, False),
+    ],
+)
+def test_only_what_is_lost_or_ill_interrupts_a_run(
+    cause: decisions.Cause, replaced: bool, urgent: bool
+) -> None:
+    leaving = replace(LEAVING, cause=cause, replaced=replaced)
+
+    assert moves.is_urgent(replace(STANDING, placed=replace(PLACED, leaving=(leaving,)))) is urgent
+
+
+def test_the_interrupted_commit_is_wanted_again() -> None:
+    again = moves.request_resumption(release(), MOVE, NOW, "n")
+
+    assert (again.id, again.commit, again.kind) == ("n", "new", run_requests.KindName.RELEASE)
+    assert again.reason == "goes on after run r was interrupted: us is flooded"
+
+
+DONE, FAILED = statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.FAILED
+
+
+def concluded(run: state.Run) -> application_statuses.ApplicationStatus:
+    application_status = replace(STANDING, kept={"us": "old", "eu": "old"})
+    application = application_state.ApplicationState(
+        records.ApplicationRecord("shop"), application_status
+    )
+    return moves.Move().concluded(application, run, lambda name: f"id of {name}", NOW).status
+
+
+def test_a_move_that_went_well_leaves_nothing_behind() -> None:
+    after = concluded(moved(asia=DONE, us=DONE))
+
+    assert after.placed.leaving == ()
+    assert after.placed.away == {"us": "us is flooded"}, "it does not go back by itself"
+    assert after.kept == {"eu": "old"}
+    assert not after.under_way
+
+
+def test_a_removal_that_failed_is_still_to_come_and_the_replacement_counts() -> None:
+    (left,) = concluded(moved(asia=DONE, us=FAILED)).placed.leaving
+
+    assert (left.replaced, left.removed) == (True, False)
+
+
+def test_a_replacement_that_failed_counts_for_nothing() -> None:
+    (left,) = concluded(moved(asia=FAILED)).placed.leaving
+
+    assert (left.replaced, left.removed) == (False, False)
+
+
+def test_a_release_that_succeeded_says_where_the_application_is() -> None:
+    run = release(status=statuses.RunStatus.SUCCEEDED)
+    placed = decisions.PlacementState(("us", "eu", "sa"), coming=("us", "eu"))
+
+    after = moves.after_release(placed, run, NOW)
+
+    assert after.chosen == ("us", "eu")
+    (dropped,) = after.leaving
+    assert (dropped.cluster, dropped.purge, dropped.replaced) == (
+        "sa",
+        failover_rules.Purge.NEVER,
+        True,
+    )
+    assert dropped.reason == "sa is not chosen any more since run r"
+
+
+def test_a_release_that_failed_changes_nothing_about_where_it_is() -> None:
+    placed = decisions.PlacementState(("us",), coming=("us", "eu"))
+
+    after = moves.after_release(placed, release(status=statuses.RunStatus.FAILED), NOW)
+
+    assert after.chosen == ("us",)
+
+
+def test_a_standing_with_a_move_survives_being_written() -> None:
+    timed = replace(PLACED, waiting={"eu": "it has to wait"})
+
+    written = application_statuses.to_document(replace(STANDING, placed=timed))
+
+    assert application_statuses.from_document(written) == replace(STANDING, placed=timed)
+
+
+def test_a_run_says_what_moves_after_it_and_when_that_interrupts_it() -> None:
+    told = moves.decide_preemption(STANDING, release(), MOVE, NOW, PATIENCE).reason
+    waiting = replace(moves.delayed(STANDING, told), run="r")
+
+    assert moves.waiting_reason(waiting, "r") == (
+        "us: us is flooded; run r has to end first; it is interrupted at 12:05:00"
+    )
+    assert moves.waiting_reason(replace(STANDING, run="r"), "r") == "us is flooded"
+    assert moves.waiting_reason(waiting, "another") == ""
+    assert moves.waiting_reason(replace(waiting, under_way=False), "r") == ""
+    assert moves.waiting_reason(replace(waiting, move=None), "r") == ""
+
+
+def test_a_move_that_has_ended_says_why_and_where_the_application_is() -> None:
+    done = moved(us=statuses.TaskStatus.SUCCEEDED, asia=statuses.TaskStatus.SUCCEEDED)
+
+    ended = replace(done, status=statuses.RunStatus.SUCCEEDED)
+    assert (
+        moves.summary_of_end(STANDING, ended) == "it is on eu and asia since move m: us is flooded"
+    )
+    stages = tuple(each for each in ended.stages if each.task("us") is None)
+    assert moves.summary_of_end(STANDING, replace(ended, stages=stages)) == (
+        "it is on eu and asia since move m: us is flooded"
+    ), "that it is replaced is why, also where what it leaves does not answer"
+    failed = replace(done, status=statuses.RunStatus.FAILED, reason="asia: no room")
+    assert moves.summary_of_end(STANDING, failed) == "move m has ended failed: asia: no room"

@@ -1,0 +1,163 @@
+"""Which run is taken back, and what is known to run afterwards."""
+
+from datetime import UTC, datetime, timedelta
+
+from volary.controller.planning import run_waves
+from volary.controller.runs import rollbacks
+from volary.controller.status import application_state, application_statuses, release_coverage
+from volary.engine.runs import policies, rollback, run_builder, state
+from volary.engine.state_machine import events, machine
+from volary.model import applications
+from volary.model import statuses as model_statuses
+from volary.model.fleet import fleets
+from volary.model.pipeline import pipelines
+from volary.model.placement import rollouts
+from volary.model.statuses import RunStatus, TaskStatus
+from volary.store import records
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SYNC = pipelines.Stage(
+    pipelines.StageName.SYNC, pipelines.SyncOptions(), timeout=timedelta(minutes=10)
+)
+
+
+def ended(run: state.Run, **statuses: TaskStatus) -> state.Run:
+    run = machine.advance(run, events.Start(START)).run
+    while run.current.running:
+        for each in run.current.running:
+            status = statuses.get(each.target, TaskStatus.SUCCEEDED)
+            told = model_statuses.Outcome(status, "so it was", touched=True)
+            key = (run.current.id, each.target, each.attempt)
+            run = machine.advance(run, events.TaskFinished(START, *key, told)).run
+    return run
+
+
+def release(name: str, commit: str, before: str, **statuses: TaskStatus) -> state.Run:
+    made = run_builder.RunSpec(
+        "shop",
+        commit,
+        run_builder.one_group(("us", "eu")),
+        (SYNC,),
+        before,
+        policies.Policy(on_failure=policies.OnFailure.STOP),
+        running_commits={"eu": "zero"} if commit == "one" else {},
+    )
+    return ended(run_builder.new_run(name, made, START), **statuses)
+
+
+def taken_back(run: state.Run, name: str, **statuses: TaskStatus) -> state.Run:
+    return ended(rollback.rollback_run(run, name, "rolled back by ana", START), **statuses)
+
+
+def concluded(
+    known: application_statuses.ApplicationStatus, run: state.Run, running: str
+) -> tuple[application_statuses.ApplicationStatus, object]:
+    """Return the status and the commit that runs once a run was rolled back."""
+    application = application_state.ApplicationState(
+        records.ApplicationRecord("shop", running_commit=running), known
+    )
+    change = rollbacks.Rollback().concluded(application, run, lambda name: name, START)
+    return change.status, change.columns["running_commit"]
+
+
+def test_the_newest_change_that_is_still_there_is_taken_back() -> None:
+    one, two = release("r1", "one", "before"), release("r2", "two", "one")
+    assert rollbacks.choose_run([two, one]) is two
+    back = taken_back(two, "r3")
+    assert rollbacks.choose_run([back, two, one]) is one
+    assert rollbacks.choose_run([taken_back(one, "r4"), back, two, one]) is None
+
+
+def test_of_a_way_back_that_failed_the_rest_is_next() -> None:
+    two = release("r2", "two", "one")
+    back = taken_back(two, "r3", eu=TaskStatus.FAILED)
+    assert rollbacks.choose_run([back, two]) is back
+    assert rollback.clusters_left(back) == ("eu",)
+
+
+def test_what_changed_nothing_is_passed_over() -> None:
+    again = release("r3", "two", "two")
+    two = release("r2", "two", "one")
+    assert rollbacks.choose_run([again, two]) is two
+
+
+def test_what_runs_is_known_when_all_are_proven_back() -> None:
+    one = release("r1", "one", "before")
+    back = taken_back(one, "r2")
+    assert back.status is RunStatus.SUCCEEDED
+    known = application_statuses.ApplicationStatus(
+        kept={"old": "older"},
+        coverage=release_coverage.ReleaseCoverage("one", {"us": "", "eu": "", "late": ""}),
+    )
+    application_status, running = concluded(known, back, "one")
+    assert running == "before"
+    # The one that had got the release later is no cluster of the run, and has it still.
+    assert application_status.kept == {"old": "older", "eu": "zero", "late": "one"}
+    assert application_status.coverage == release_coverage.ReleaseCoverage(), (
+        "they are not all at one release"
+    )
+
+    two = taken_back(release("r3", "two", "one"), "r4")
+    application_status, running = concluded(application_statuses.ApplicationStatus(), two, "two")
+    assert (running, application_status.kept) == ("one", {})
+    assert application_status.coverage == release_coverage.ReleaseCoverage(
+        "one", {"us": "us", "eu": "eu"}
+    )
+
+
+def test_while_one_is_not_proven_back_nothing_is_brought_to_anybody() -> None:
+    two = release("r2", "two", "one")
+    back = taken_back(two, "r3", eu=TaskStatus.FAILED)
+    known = application_statuses.ApplicationStatus(
+        coverage=release_coverage.ReleaseCoverage("two", {"us": "", "eu": ""})
+    )
+    application_status, running = concluded(known, back, "two")
+    assert (running, application_status.kept) == ("two", {"us": "one"})
+    assert application_status.coverage == release_coverage.ReleaseCoverage()
+
+
+def test_where_failures_are_held_for_a_person_those_of_waves_are_too() -> None:
+    waves = rollouts.Waves((rollouts.Wave("all"),))
+    application = applications.Application(name="shop", waves=waves)
+    made = run_waves.plan_waves(application, [fleets.Cluster("us")], (SYNC,))
+    (held,) = made.rules_with(policies.OnFailure.HOLD)
+    assert held.on_failure is policies.OnFailure.HOLD
+    assert made.rules_with(policies.OnFailure.ROLLBACK) == made.rules
+
+
+def test_to_a_commit_the_last_wave_goes_first_and_nothing_holds_it_up() -> None:
+    freezing = rollouts.ClusterWindow(rollouts.Window("now", "* * * * *", timedelta(hours=1)))
+    waves = rollouts.Waves(
+        (
+            rollouts.Wave(
+                "first",
+                size=rollouts.Share(1),
+                soak=timedelta(hours=1),
+                gate=rollouts.Gate(
+                    pipelines.ApprovalOptions(("bo",)),
+                    analysis=pipelines.AnalysisOptions(timedelta(minutes=5)),
+                ),
+            ),
+            rollouts.Wave("rest", max_concurrency=rollouts.Share(1)),
+        ),
+        windows=rollouts.Windows(deny=(freezing,)),
+    )
+    application = applications.Application(name="shop", waves=waves)
+    clusters = [fleets.Cluster(name) for name in ("us", "eu", "asia")]
+    forward = run_waves.plan_waves(application, clusters, (SYNC,))
+    back = run_waves.plan_waves(application, clusters, (SYNC,), goes_back=True)
+
+    assert [each.name for each in forward.rules] == ["first", "rest"]
+    assert len(forward.windows) == 1
+    assert [(each.name, each.targets, each.concurrency) for each in back.rules] == [
+        ("rest", ("eu", "asia"), 1),
+        ("first", ("us",), 0),
+    ]
+    assert back.windows == ()
+    assert [(each.wave, each.stage.name.value) for each in back.steps] == [
+        ("rest", "K8S_SYNC"),
+        ("rest", "WAVE_GATE"),
+        ("first", "K8S_SYNC"),
+        ("first", "WAVE_GATE"),
+    ]
+    assert back.steps[1].stage.options == pipelines.WaveGateOptions(timedelta())

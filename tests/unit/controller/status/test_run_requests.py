@@ -1,0 +1,94 @@
+"""What an application will do next, decided from values alone."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from volary.controller.status import application_statuses, run_origins, run_requests
+from volary.engine.runs import run_builder, state, updates
+from volary.engine.state_machine import events, machine
+from volary.gitops import triggers
+from volary.model import applications, statuses
+from volary.model.pipeline import pipelines
+from volary.model.runs import run_plans
+
+AT = datetime(2030, 1, 1, 12, tzinfo=UTC)
+WANT = run_requests.RunRequest(
+    "w1",
+    "c2",
+    run_requests.KindName.RELEASE,
+    "deployment.yaml changed",
+    AT,
+    by="Ana",
+    trigger=triggers.Kind.COMMIT,
+)
+
+
+def run_of(*names: pipelines.StageName) -> state.Run:
+    options = {
+        pipelines.StageName.SYNC: pipelines.SyncOptions(),
+        pipelines.StageName.PRIMARY_ROLLOUT: pipelines.PrimaryRolloutOptions(),
+        pipelines.StageName.CANARY_CLEAN: pipelines.CleanOptions(),
+    }
+    stages = tuple(pipelines.Stage(name, options[name]) for name in names)
+    wanted = run_builder.RunSpec("shop", "c1", run_builder.one_group(["us"]), stages)
+    planned = run_builder.new_run("r1", wanted, AT)
+    return machine.advance(planned, events.Start(AT)).run
+
+
+@pytest.mark.parametrize(
+    ("subject", "reason"),
+    [
+        ("Deploy v2", "deployment.yaml changed"),
+        ('Revert "Deploy v2"', "reverts Deploy v2"),
+        ('Revert "Revert "Deploy v2""', 'reverts Revert "Deploy v2"'),
+        ("Revert the change", "deployment.yaml changed"),
+    ],
+)
+def test_a_revert_says_what_it_reverts(subject: str, reason: str) -> None:
+    assert run_requests.reason_for_commit(WANT, subject) == reason
+    asked = replace(WANT, trigger=triggers.Kind.COMMAND, reason="ana rolls back")
+    assert run_requests.reason_for_commit(asked, subject) == "ana rolls back"
+
+
+def test_primary_counts_as_touched_once_its_stage_has_begun() -> None:
+    before = run_of(pipelines.StageName.CANARY_CLEAN, pipelines.StageName.PRIMARY_ROLLOUT)
+    assert not run_requests.touches_primary(before)
+    assert run_requests.touches_primary(run_of(pipelines.StageName.PRIMARY_ROLLOUT))
+    assert run_requests.touches_primary(run_of(pipelines.StageName.SYNC))
+
+
+def test_a_revert_is_done_only_by_a_rollback_that_succeeded() -> None:
+    run = run_of(pipelines.StageName.SYNC)
+    back = replace(WANT, reverts="r1")
+    assert run_requests.is_fulfilled_by(back, replace(run, status=statuses.RunStatus.ROLLED_BACK))
+    assert run_requests.is_fulfilled_by(back, replace(run, status=statuses.RunStatus.CANCELLED))
+    assert not run_requests.is_fulfilled_by(back, replace(run, status=statuses.RunStatus.FAILED))
+    assert not run_requests.is_fulfilled_by(
+        WANT, replace(run, status=statuses.RunStatus.ROLLED_BACK)
+    )
+    left = updates.touch(replace(run, status=statuses.RunStatus.CANCELLED), "us")
+    assert not run_requests.is_fulfilled_by(back, left)
+
+
+def test_standing_and_origin_survive_being_written_and_older_ones_are_read() -> None:
+    run_request = replace(
+        WANT, strategy=run_plans.Strategy.PIPELINE, reverts="r1", rollback_of="r0"
+    )
+    targets = applications.TargetSelector(("us",), {"tier": "one"})
+    mentions = (applications.Mention("*", ("U1",), ("G1",)),)
+    application_status = application_statuses.ApplicationStatus(
+        "c2", "c1", "r1", True, run_request, "run r1 has to end first", targets, mentions,
+        alerts=(applications.Alert("team", "on-call", ("DEPLOYMENT_FAILED",)),),
+        pause=state.Pause("ana", WANT.at, "on television"),
+    )  # fmt: skip
+    origin = run_origins.Origin("shop", "a/volary.yaml", targets=("us",), digests={"us": "abc"})
+
+    assert (
+        application_statuses.from_document(application_statuses.to_document(application_status))
+        == application_status
+    )
+    assert run_origins.from_document(run_origins.to_document(origin)) == origin
+    assert application_statuses.from_document({}) == application_statuses.ApplicationStatus()
+    assert run_origins.from_document({}) == run_origins.Origin("", "")

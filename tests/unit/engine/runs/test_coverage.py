@@ -1,0 +1,72 @@
+"""Who holds the release of a run that did not succeed everywhere."""
+
+from collections.abc import Callable
+
+import pytest
+
+from volary.engine.runs import coverage, policies, run_builder, state
+from volary.model.pipeline import pipelines
+
+SYNC = pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())
+GATE = pipelines.Stage(pipelines.StageName.WAVE_GATE, pipelines.WaveGateOptions(), index=1)
+
+
+def waves(on_failure: policies.OnFailure, failures: int = 0) -> run_builder.RunSpec:
+    moved = (
+        policies.WaveRule("first", ("us",), on_failure=on_failure),
+        policies.WaveRule("rest", ("eu", "asia"), failures, on_failure=on_failure),
+    )
+    steps = tuple(
+        run_builder.WaveStep(each, run_builder.Group(rule.targets, rule.name), rule.name)
+        for rule in moved
+        for each in (SYNC, GATE)
+    )
+    groups = (run_builder.Group(("us", "eu", "asia")),)
+    return run_builder.RunSpec("shop", "new", groups, (SYNC,), "old", waves=moved, steps=steps)
+
+
+FIRST_IS_DONE = """
+>> start
+>> us succeeded
+>> us succeeded
+"""
+
+
+@pytest.mark.parametrize(
+    ("on_failure", "rest", "expected"),
+    [
+        (policies.OnFailure.STOP, ">> eu failed: no image\n>> asia succeeded", ("us",)),
+        (
+            policies.OnFailure.ROLLBACK_WAVE,
+            ">> eu failed: no image\n>> asia succeeded\n>> eu succeeded\n>> asia succeeded",
+            ("us",),
+        ),
+        (
+            policies.OnFailure.ROLLBACK,
+            ">> eu failed: x\n>> asia succeeded\n"
+            ">> eu succeeded\n>> asia succeeded\n>> us succeeded",
+            (),
+        ),
+    ],
+)
+def test_clusters_keep_what_their_wave_proved(
+    on_failure: policies.OnFailure,
+    rest: str,
+    expected: tuple[str, ...],
+    played: Callable[[run_builder.RunSpec, str], state.Run],
+) -> None:
+    run = played(waves(on_failure), FIRST_IS_DONE + rest)
+
+    assert run.is_final, run.reason
+    assert coverage.clusters_with_release(run) == expected
+
+
+def test_a_cluster_that_failed_within_the_budget_keeps_the_old_one(
+    played: Callable[[run_builder.RunSpec, str], state.Run],
+) -> None:
+    script = ">> eu failed: no image\n>> asia succeeded\n>> eu succeeded\n>> asia succeeded"
+    run = played(waves(policies.OnFailure.STOP, failures=1), FIRST_IS_DONE + script)
+
+    assert run.is_final, run.reason
+    assert coverage.clusters_with_release(run) == ("us", "asia")
+    assert "eu (failed: no image; rollback verified)" in run.reason

@@ -1,0 +1,40 @@
+"""The machine when a cluster is cordoned in mid-run."""
+
+from datetime import UTC, datetime
+
+from volary.engine.runs import run_builder, state
+from volary.engine.state_machine import events, machine
+from volary.model.pipeline import pipelines
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+SYNC = pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())
+
+
+def begun() -> state.Run:
+    """A run that has begun on us, with eu waiting for its turn."""
+    made = run_builder.RunSpec(
+        "shop", "new", run_builder.one_group(("us", "eu"), concurrency=1), (SYNC,)
+    )
+    return machine.advance(run_builder.new_run("run-1", made, AT), events.Start(AT)).run
+
+
+def cordon(run: state.Run, cluster: str) -> machine.Step:
+    return machine.advance(run, events.SkipCluster(AT, cluster, "ana", "1.36", cordoned=True))
+
+
+def test_it_is_left_out_where_nothing_has_begun_and_does_not_count_as_skipped() -> None:
+    step = cordon(begun(), "eu")
+
+    eu = step.run.cluster("eu")
+    assert step.refusal == ""
+    assert eu is not None
+    assert (eu.left_out, eu.left_out_for) == ("cordoned by ana: 1.36", state.LeftOut.CORDONED)
+
+
+def test_where_it_has_begun_it_finishes() -> None:
+    step = cordon(begun(), "us")
+
+    us = step.run.cluster("us")
+    assert step.refusal == "the run has begun on us, and finishes or goes back there"
+    assert us is not None
+    assert us.left_out == ""

@@ -1,0 +1,94 @@
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from volary.manifests.diff import value_diff
+
+scalars = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab1", max_size=2)
+trees = st.recursive(
+    scalars,
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.sampled_from("abc"), below),
+)
+
+
+@settings(deadline=None)
+@given(trees, trees)
+def test_carrying_out_the_differences_leads_to_the_new_value(old: object, new: object) -> None:
+    found = value_diff.apply(value_diff.compare(old, new, value_diff.EXACT), old)
+
+    assert repr(sort(found)) == repr(sort(new))
+
+
+@settings(deadline=None)
+@given(trees)
+def test_a_value_never_differs_from_itself(value: object) -> None:
+    for rules in (value_diff.EXACT, value_diff.PLAIN, value_diff.PREVIEW, value_diff.LIVE):
+        assert value_diff.compare(value, value, rules) == []
+
+
+@settings(deadline=None)
+@given(trees, trees)
+def test_tolerant_rules_never_find_more(old: object, new: object) -> None:
+    """What is a difference live, is one in a preview, is one plainly."""
+    tolerant = {item.path for item in value_diff.compare(old, new, value_diff.LIVE)}
+    preview = {item.path for item in value_diff.compare(old, new, value_diff.PREVIEW)}
+    plain = {item.path for item in value_diff.compare(old, new, value_diff.PLAIN)}
+
+    assert tolerant <= preview <= plain
+
+
+def sort(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: sort(value[key]) for key in sorted(value)}
+    return [sort(each) for each in value] if isinstance(value, list) else value
+
+
+def test_items_tell_path_old_and_new() -> None:
+    old = {"spec": {"replicas": 1, "gone": "x", "list": [1, 2]}}
+    new = {"spec": {"replicas": 3, "list": [1, 2, 3]}}
+    found = value_diff.compare(old, new)
+
+    assert [(item.operation.value, item.dotted, item.old, item.new) for item in found] == [
+        ("remove", "spec.gone", "x", value_diff.ABSENT),
+        ("add", "spec.list.2", value_diff.ABSENT, 3),
+        ("change", "spec.replicas", 1, 3),
+    ]
+    assert [item.dotted for item in value_diff.below(found, "spec", "list")] == ["spec.list.2"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "plain", "preview", "live"),
+    [
+        ({"a": 0}, {"a": ""}, 0, 0, 0),
+        ({"a": []}, {}, 1, 0, 0),
+        ({}, {"a": ""}, 1, 0, 0),
+        ({"a": None}, {}, 0, 0, 0),
+        ({"a": 1}, {}, 1, 1, 0),
+        ({}, {"a": 1}, 1, 1, 1),
+        ({"a": 1}, {"a": "1"}, 1, 0, 0),
+        ({"a": 1}, {"a": 1.0}, 0, 0, 0),
+        ({"a": True}, {"a": 1}, 1, 1, 1),
+        ({"a": True}, {"a": "true"}, 1, 1, 1),
+        ({"a": [1, 2]}, {"a": [2, 1]}, 2, 2, 2),
+        ({"a": {"b": 1}}, {"a": "b"}, 1, 1, 1),
+        ({"limits": {"memory": "1536Mi"}}, {"limits": {"memory": "1.5Gi"}}, 0, 0, 0),
+        ({"limits": {"cpu": 1}}, {"limits": {"cpu": "1000m"}}, 0, 0, 0),
+        ({"name": "1000m"}, {"name": "1"}, 1, 1, 1),
+    ],
+)
+def test_rules(old: object, new: object, plain: int, preview: int, live: int) -> None:
+    rules = (value_diff.PLAIN, value_diff.PREVIEW, value_diff.LIVE)
+
+    assert tuple(len(value_diff.compare(old, new, each)) for each in rules) == (
+        plain,
+        preview,
+        live,
+    )
+
+
+def test_quantities_can_be_taken_literally() -> None:
+    literal = dataclasses.replace(value_diff.PLAIN, quantities_equal=False)
+
+    assert value_diff.compare({"limits": {"cpu": "1"}}, {"limits": {"cpu": "1000m"}}, literal)

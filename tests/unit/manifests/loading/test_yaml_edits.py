@@ -1,0 +1,83 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from volary.config.text import yaml
+from volary.manifests.loading import serialization, yaml_edits, yaml_paths
+
+names = st.sampled_from(["a", "b", "c.d"])
+trees = st.recursive(
+    st.integers(0, 9) | st.sampled_from(["plain", "on", "two\nlines\n", ""]),
+    lambda below: (
+        st.lists(below, min_size=1, max_size=3)
+        | st.dictionaries(names, below, min_size=1, max_size=3)
+    ),
+)
+
+
+def leaves(value: object, path: str = "$") -> list[str]:
+    if isinstance(value, dict):
+        return [leaf for key in value for leaf in leaves(value[key], f"{path}.'{key}'")]
+    if isinstance(value, list):
+        return [leaf for n, each in enumerate(value) for leaf in leaves(each, f"{path}[{n}]")]
+    return [path]
+
+
+@settings(deadline=None)
+@given(st.dictionaries(names, trees, min_size=1, max_size=3), st.data())
+def test_one_value_changes_and_all_others_stay(
+    tree: dict[str, object], data: st.DataObject
+) -> None:
+    """Whatever stands around it, in whatever style."""
+    path = data.draw(st.sampled_from(leaves(tree)))
+    text = yaml_edits.replace(serialization.dump_value(tree), path, "77")
+    found = yaml.load_all(text)[0].value
+
+    steps = [int(each) if each.isdigit() else each.strip("'") for each in split(path)]
+    assert str(at(found, steps)) == "77"
+    put(tree, steps, at(found, steps))
+    assert found == tree
+
+
+def split(path: str) -> list[str]:
+    return [
+        str(step.position) if isinstance(step, yaml_paths.Index) else step.name
+        for step in yaml_paths.parse(path)
+    ]
+
+
+def at(value: object, steps: list[object]) -> object:
+    for step in steps:
+        value = value[step]  # type: ignore[index]
+    return value
+
+
+def put(value: object, steps: list[object], new: object) -> None:
+    at(value, steps[:-1])[steps[-1]] = new  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("", "no path given"),
+        ("a.b", "starts with"),
+        ("$a", "expected . or"),
+        ("$.", "expected a name"),
+        ("$.'a", "not closed"),
+        ("$[x]", "expected a number"),
+        ("$[1", "expected a number"),
+        ("$['a'.b", "expected ]"),
+    ],
+)
+def test_paths_that_cannot_be_read_say_why(path: str, message: str) -> None:
+    with pytest.raises(yaml_paths.PathError, match=message):
+        yaml_paths.parse(path)
+
+
+def test_paths_have_quotes_in_two_places() -> None:
+    assert yaml_paths.parse("$.data.'a.b'['c d'][0]") == (
+        yaml_paths.Child("data"),
+        yaml_paths.Child("a.b"),
+        yaml_paths.Child("c d"),
+        yaml_paths.Index(0),
+    )

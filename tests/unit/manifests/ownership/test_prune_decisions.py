@@ -1,0 +1,165 @@
+import dataclasses
+
+import pytest
+
+from volary.manifests.loading import namespace_scopes
+from volary.manifests.ownership import prune_decisions, tracking
+from volary.model import json
+from volary.model.objects import manifest
+from volary.model.pipeline import variant
+
+EVIDENCE = prune_decisions.Evidence(render_complete=True, list_complete=True)
+LABEL = variant.VariantLabel()
+
+
+def wish(name: str, kind: str = "ConfigMap", api: str = "v1") -> manifest.Manifest:
+    metadata = {"name": name, "namespace": "shop"}
+    return manifest.Manifest({"apiVersion": api, "kind": kind, "metadata": metadata})
+
+
+def live(
+    name: str,
+    kind: str = "ConfigMap",
+    api: str = "v1",
+    which: variant.Variant = variant.Variant.PRIMARY,
+    **metadata: object,
+) -> json.JsonObject:
+    marked = tracking.track(
+        wish(name, kind, api), application="web", commit="a", variant=which, label=LABEL
+    )
+    return {**marked.body, "metadata": {**marked.metadata, "uid": f"uid-{name}", **metadata}}
+
+
+def decide(
+    desired: list[manifest.Manifest], objects: list[json.JsonObject], **options: object
+) -> prune_decisions.PruneDecision:
+    return prune_decisions.decide_prune(
+        desired,
+        objects,
+        application="web",
+        **{"evidence": EVIDENCE, **options},  # type: ignore[arg-type]
+    )
+
+
+def names(pruning: prune_decisions.PruneDecision) -> list[str]:
+    return [item.name for item in pruning.delete]
+
+
+def test_what_is_ours_and_no_longer_wanted_goes_in_order() -> None:
+    objects = [live("a"), live("b"), live("c", "Deployment", "apps/v1"), live("d", "Service")]
+
+    assert names(decide([wish("a")], objects)) == ["d", "c", "b"]
+
+
+def test_what_others_own_or_copied_stays_and_the_reason_is_told() -> None:
+    foreign = live("foreign")
+    foreign["metadata"]["annotations"] = {}
+    copied = live("original")
+    copied["metadata"]["name"] = "copied"
+    owners = [{"kind": "Service", "name": "web", "controller": True}]
+    objects = [
+        foreign,
+        copied,
+        live("slice", ownerReferences=owners),
+        live("going", deletionTimestamp="2026-01-01T00:00:00Z"),
+    ]
+    found = decide([wish("a")], objects)
+
+    assert names(found) == []
+    assert [(change.key.name, change.reason) for change in found.skipped] == [
+        ("foreign", "it was not applied by Volary for web"),
+        ("copied", "it is a copy of :ConfigMap:shop:original"),
+        ("slice", "it belongs to Service web"),
+        ("going", "it is being deleted already"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "desired", "reason"),
+    [
+        (dataclasses.replace(EVIDENCE, render_complete=False), ["a"], "not rendered completely"),
+        (dataclasses.replace(EVIDENCE, list_complete=False), ["a"], "not listed completely"),
+        (EVIDENCE, [], "the render is empty"),
+    ],
+)
+def test_nothing_goes_on_absence_of_evidence(
+    evidence: prune_decisions.Evidence, desired: list[str], reason: str
+) -> None:
+    found = decide([wish(name) for name in desired], [live("b")], evidence=evidence)
+
+    assert names(found) == []
+    assert reason in found.refusal
+
+
+def test_too_much_at_once_needs_to_be_allowed() -> None:
+    objects = [live(f"n{number}") for number in range(12)]
+    desired = [wish(f"n{number}") for number in range(5)]
+
+    assert decide(desired, objects).refusal == (
+        "nothing is pruned: 7 of 12 objects would be deleted, 6 are allowed at once"
+    )
+    assert len(names(decide(desired, objects, threshold=prune_decisions.UNLIMITED))) == 7
+    assert len(names(decide([*desired, wish("n5")], objects))) == 6
+
+
+def test_small_applications_may_change_a_lot() -> None:
+    assert names(decide([wish("new")], [live("a"), live("b")])) == ["a", "b"]
+
+
+def test_a_prune_of_the_primary_looks_at_the_primary_only() -> None:
+    objects = [live("a"), live("b", which=variant.Variant.CANARY)]
+
+    assert names(decide([wish("x")], objects, variants=[variant.Variant.PRIMARY])) == ["a"]
+
+
+def test_one_object_under_two_groups_is_protected_by_either_wish() -> None:
+    objects = [
+        live("web", "Ingress", "networking.k8s.io/v1"),
+        live("web", "Ingress", "extensions/v1beta1"),
+    ]
+    found = decide([wish("web", "Ingress", "networking.k8s.io/v1")], objects)
+
+    assert names(found) == []
+    assert found.skipped[0].reason == "it is a wanted object under another API group"
+
+
+def test_versions_and_impossible_namespaces_do_not_make_another_object() -> None:
+    role = live("role", "ClusterRole", "rbac.authorization.k8s.io/v1")
+    del role["metadata"]["namespace"]
+    desired = [
+        wish("scaler", "HorizontalPodAutoscaler", "autoscaling/v1"),
+        wish("role", "ClusterRole", "rbac.authorization.k8s.io/v1"),
+    ]
+    objects = [live("scaler", "HorizontalPodAutoscaler", "autoscaling/v2"), role]
+
+    assert names(decide(desired, objects, known=namespace_scopes.scope(desired))) == []
+
+
+def test_a_clean_up_takes_one_variant_and_never_the_primary() -> None:
+    canary = variant.Variant.CANARY
+    objects = [
+        live("a"),
+        live("b", which=canary),
+        live("c", "Deployment", "apps/v1", which=canary),
+        live("d", "Service", which=canary),
+        live(
+            "e",
+            "EndpointSlice",
+            "discovery.k8s.io/v1",
+            which=canary,
+            ownerReferences=[{"kind": "Service", "name": "d"}],
+        ),
+    ]
+    found = prune_decisions.decide_variant_removal(
+        objects, application="web", label=LABEL, variant=canary
+    )
+    refused = prune_decisions.decide_variant_removal(
+        objects, application="web", label=LABEL, variant=variant.Variant.PRIMARY
+    )
+
+    assert names(found) == ["d", "c", "b"]
+    assert [change.reason for change in found.skipped] == [
+        "it is of variant primary, not canary",
+        "it belongs to Service d",
+    ]
+    assert names(refused) == []

@@ -1,0 +1,272 @@
+"""Failover: nothing moves without evidence, and every decision says on which it stands."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from failover_world import (
+    BY_HAND,
+    BY_RULE,
+    CLUSTER,
+    DEGRADED,
+    FREE,
+    HEALTHY,
+    ILLNESS,
+    LATER,
+    NAMES,
+    NOW,
+    RULES,
+    app,
+    situation,
+    watched,
+)
+from volary.model.fleet import taints
+from volary.model.placement import failover_rules
+from volary.placement.failover import decisions, observed_durations
+
+UNSERVED = {"served": {"us": False}}
+#: What is seen, for how long, and what is missing in the end.
+MISSING = [
+    ("nothing is marked", {"lost": ["us"]}, {}, None),
+    ("no policy", {"lost": ["us"], "marks": {"us": BY_HAND}}, {"policy": None}, None),
+    (
+        "a rule alone",
+        {"lost": ["us"], "marks": {"us": BY_RULE}},
+        {"policy": replace(CLUSTER, witness=None)},
+        "that we lost it is no evidence that its users did: add a witness, or mark it by hand",
+    ),
+    (
+        "a witness that is silent",
+        {"lost": ["us"], "marks": {"us": BY_RULE}, "served": {"us": None}},
+        {},
+        "the witness does not answer, and silence is no evidence",
+    ),
+    (
+        "a witness that sees users served",
+        {"lost": ["us"], "marks": {"us": BY_RULE}, "served": {"us": True}},
+        {},
+        "the witness says that its users are served",
+    ),
+    (
+        "tolerated for ever",
+        {"lost": ["us"], "marks": {"us": BY_HAND}},
+        {"tolerations": [taints.Toleration("", taints.TolerationOperator.EXISTS)]},
+        None,
+    ),
+    (
+        "tolerated for an hour",
+        {"lost": ["us"], "marks": {"us": BY_HAND}},
+        {"tolerations": [taints.Toleration("", taints.TolerationOperator.EXISTS, seconds=3600)]},
+        "tolerated for 60 min; seen for 6 min so far",
+    ),
+    (
+        "nothing to move",
+        {"lost": ["us"], "marks": {"us": BY_HAND}},
+        {"most": 0},
+        "it is on every cluster of its targets with all its replicas: nothing to move",
+    ),
+    (
+        "nowhere to go",
+        {"lost": ["us", "asia", "sa"], "marks": {"us": BY_HAND}},
+        {},
+        "there is nowhere to go: no other cluster qualifies",
+    ),
+    (
+        "ill everywhere",
+        {"health": {"us": DEGRADED, "eu": DEGRADED}},
+        {"policy": ILLNESS},
+        "it is not well on any other cluster either, so it is not the cluster",
+    ),
+    (
+        "ill where nobody can see it",
+        {"lost": ["us"], "health": {"us": DEGRADED, "eu": HEALTHY}},
+        {"policy": ILLNESS},
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("given_", "options", "missing"), [row[1:] for row in MISSING], ids=[row[0] for row in MISSING]
+)
+def test_nothing_moves_without_evidence_and_it_is_said_what_is_missing(
+    given_: dict[str, object], options: dict[str, object], missing: str | None
+) -> None:
+    decision = watched(app(**options), LATER, **given_)  # type: ignore[arg-type]
+
+    assert decision.leaving == ()
+    assert decision.chosen == ("us", "eu")
+    if missing is None:
+        assert not decision.waiting
+    else:
+        assert missing in decision.waiting["us"]
+
+
+def test_a_persons_mark_is_enough_once_it_has_outlasted_the_toleration() -> None:
+    decision = watched(app(), LATER, lost=["us"], marks={"us": BY_HAND})
+
+    (leaving,) = decision.leaving
+    assert decision.chosen == ("eu", "asia")
+    assert leaving.replacements == ("asia",)
+    assert (leaving.cause, leaving.lost) == (decisions.Cause.CLUSTER, True)
+    assert leaving.since - NOW == timedelta(minutes=5)
+    assert leaving.reason == (
+        "us carries example.com/dead:NoExecute (ana: flood) since 12:00:00, tolerated"
+        " for 5 min; what it runs goes to asia, the first that answers and fits the spread by"
+        " cluster"
+    )
+
+
+def test_a_rules_mark_needs_the_witness_to_say_that_nobody_is_served() -> None:
+    decision = watched(app(), LATER, lost=["us"], marks={"us": BY_RULE}, served={"us": False})
+
+    (leaving,) = decision.leaving
+    assert "and the witness has said for 5 min that nobody is served there" in leaving.reason
+
+
+def test_a_witness_that_is_not_asked_is_not_said_to_be_silent() -> None:
+    decision = watched(
+        app(), LATER, lost=["us"], marks={"us": BY_RULE}, unasked={"us": "it may not be"}
+    )
+
+    assert not decision.leaving
+    (told,) = decision.waiting.values()
+    assert "the witness is not asked: it may not be" in told
+
+
+def test_the_application_is_moved_when_it_is_ill_here_and_well_elsewhere() -> None:
+    health = {"us": DEGRADED, "eu": HEALTHY}
+
+    (leaving,) = watched(app(ILLNESS), LATER, health=health).leaving
+
+    assert leaving.cause is decisions.Cause.APPLICATION
+    assert leaving.reason.startswith(
+        "shop is unhealthy on us, which answers, since 12:00:00, tolerated for 5 min, and"
+        " well on eu"
+    )
+    assert not leaving.lost
+
+
+def test_getting_well_for_a_moment_begins_the_time_anew() -> None:
+    ill, well = {"us": DEGRADED, "eu": HEALTHY}, {"us": HEALTHY, "eu": HEALTHY}
+    first = watched(app(ILLNESS), timedelta(minutes=4), health=ill)
+    now = NOW + timedelta(minutes=4, seconds=10)
+    placement = decisions.PlacementState(("us", "eu"), timers=first.timers)
+
+    between = decisions.decide(situation(app(ILLNESS), now, placement=placement, health=well), FREE)
+
+    assert "us/ill" in first.timers
+    assert between.timers == {}
+
+
+@pytest.mark.parametrize("jump", [timedelta(hours=3), -timedelta(hours=3)])
+def test_a_clock_that_jumps_and_a_long_sleep_count_for_nothing(jump: timedelta) -> None:
+    given_ = {"lost": ["us"], "marks": {"us": BY_HAND}}
+    before = watched(app(), timedelta(minutes=1), **given_)
+    placement = decisions.PlacementState(("us", "eu"), timers=before.timers)
+    now = NOW + timedelta(minutes=1) + jump
+
+    after = decisions.decide(situation(app(), now, placement=placement, **given_), FREE)  # type: ignore[arg-type]
+
+    assert after.leaving == ()
+    (timer,) = after.timers.values()
+    assert timer.lasted == timedelta(minutes=1)
+
+
+def test_a_drained_cluster_gives_its_divided_replicas_away_without_being_asked_twice() -> None:
+    drain = taints.Taint(taints.DRAINED, "", taints.Effect.NO_EXECUTE, NOW, "ana", "1.36")
+    application = app(None, most=0, divided=True)
+
+    decision = decisions.decide(situation(application, marks={"us": drain}), FREE)
+
+    (leaving,) = decision.leaving
+    assert (leaving.cause, leaving.grace) == (decisions.Cause.DRAIN, None)
+    assert leaving.reason == "us was drained by ana: 1.36; what it runs is shared by eu"
+
+
+def test_nothing_that_is_not_divided_leaves_a_drained_cluster_and_it_is_said() -> None:
+    drain = taints.Taint(taints.DRAINED, "", taints.Effect.NO_EXECUTE, NOW, "ana")
+
+    decision = decisions.decide(situation(app(), marks={"us": drain}), FREE)
+
+    assert decision.leaving == ()
+    assert decision.waiting == {
+        "us": "us was drained by ana; its replicas are not divided, so nothing moves"
+    }
+
+
+def test_what_autoscalers_scale_everywhere_is_not_shared_by_the_others() -> None:
+    """Nobody would take over: the drained cluster keeps what it has."""
+    drain = taints.Taint(taints.DRAINED, "", taints.Effect.NO_EXECUTE, NOW, "ana")
+    here = situation(app(None, most=0, divided=True), marks={"us": drain})
+
+    decision = decisions.decide(replace(here, has_shares=False), FREE)
+
+    assert decision.leaving == ()
+    assert decision.waiting == {
+        "us": "us was drained by ana; it has nothing that is divided (what autoscalers scale is"
+        " not), so nothing moves"
+    }
+
+
+def test_where_it_left_it_does_not_go_back_to() -> None:
+    placement = decisions.PlacementState(("us", "eu"), away={"asia": "flood"})
+
+    decision = watched_with(placement, lost=["us"], marks={"us": BY_HAND})
+
+    assert decision.chosen == ("eu", "sa")
+
+
+def watched_with(placement: decisions.PlacementState, **given: object) -> decisions.Decision:
+    lasted = observed_durations.ObservedDuration(NOW, NOW, timedelta(minutes=5))
+    timers = {"us/example.com/dead": lasted}
+    looked = situation(app(), placement=replace(placement, timers=timers), **given)  # type: ignore[arg-type]
+    return decisions.decide(looked, FREE)
+
+
+def test_directly_waits_for_a_cluster_that_cannot_be_told_to_stop() -> None:
+    policy = failover_rules.Failover(
+        failover_rules.Behaviour(timedelta(), failover_rules.Purge.DIRECTLY)
+    )
+
+    gone = watched(app(policy), timedelta(), lost=["us"], marks={"us": BY_HAND})
+    there = watched(app(policy), timedelta(), marks={"us": BY_HAND})
+
+    assert "removes it first, and the cluster does not answer" in gone.waiting["us"]
+    assert [each.cluster for each in there.leaving] == ["us"]
+
+
+@given(
+    looks=st.lists(
+        st.tuples(
+            st.sets(st.sampled_from(NAMES), max_size=2),
+            st.sampled_from([None, "us", "eu"]),
+            st.sampled_from([None, True, False]),
+        ),
+        max_size=20,
+    )
+)
+def test_no_decision_without_a_mark_or_without_a_word(
+    looks: list[tuple[set[str], str | None, bool | None]],
+) -> None:
+    """Whatever is lost for however long: without a mark, or the witness' word, nothing moves."""
+    placement, now = decisions.PlacementState(("us", "eu")), NOW
+    unserved = 0
+    for lost, marked, served in looks:
+        now += RULES.interval
+        marks = {marked: BY_RULE} if marked else {}
+        said = {marked: served} if marked else {}
+        policy = replace(CLUSTER, cluster=failover_rules.Behaviour(timedelta(seconds=20)))
+        looked = situation(
+            app(policy), now, lost=sorted(lost), marks=marks, placement=placement, served=said
+        )
+        decision = decisions.decide(looked, FREE)
+        unserved = unserved + 1 if marked and served is False else 0
+        if decision.leaving:
+            assert unserved >= 2
+            assert decision.leaving[0].cluster == marked
+            return
+        placement = replace(placement, timers=decision.timers)

@@ -1,0 +1,217 @@
+"""Clusters that come and go keep their state; one that stays away is marked, in its own time."""
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as some
+
+from volary.model.fleet import cluster_health, fleets, taints
+from volary.model.placement import rollouts
+from volary.placement import health_states
+
+State = cluster_health.ClusterState
+START = datetime(2026, 1, 1, tzinfo=UTC)
+RULES = cluster_health.HealthRules()
+EU = fleets.Cluster("eu", region="eu")
+BAD = (State.NOT_READY, State.UNREACHABLE)
+STATES = some.sampled_from((State.READY, *BAD))
+
+
+def watch(
+    looks: Iterable[State],
+    known: cluster_health.ClusterHealth | None = None,
+    *,
+    rules: cluster_health.HealthRules = RULES,
+    every: timedelta = RULES.interval,
+) -> list[cluster_health.ClusterHealth]:
+    """What is known after each look, one interval after another."""
+    now = START if known is None or known.observed is None else known.observed + every
+    known = known or health_states.new_cluster("eu", now)
+    found = []
+    for state in looks:
+        probe = cluster_health.ProbeResult(
+            state, "" if state is State.READY else f"it is {state.value}"
+        )
+        known = health_states.apply_taint_rules(
+            health_states.observe(known, probe, now, rules), EU, now, rules
+        )
+        found.append(known)
+        now += every
+    return found
+
+
+def test_the_first_answer_counts_at_once_and_silence_after_the_threshold() -> None:
+    states = [each.state for each in watch([State.READY, *[State.UNREACHABLE] * 5])]
+
+    assert states == [State.READY] * 4 + [State.UNREACHABLE] * 2
+
+
+def test_a_cluster_that_never_answered_is_not_called_ready() -> None:
+    states = [each.state for each in watch([State.UNREACHABLE] * 5)]
+
+    assert states == [State.UNKNOWN] * 3 + [State.UNREACHABLE] * 2
+
+
+def test_it_is_back_after_the_threshold_and_the_mark_goes() -> None:
+    lost = watch([State.READY, *[State.UNREACHABLE] * 4])[-1]
+
+    back = watch([State.READY] * 4, lost)
+
+    assert [each.state for each in back] == [State.UNREACHABLE] * 3 + [State.READY]
+    assert [bool(each.taints) for each in back] == [True] * 3 + [False]
+
+
+def test_not_ready_after_silence_counts_at_once_but_not_the_other_way() -> None:
+    lost = watch([State.READY, *[State.UNREACHABLE] * 4])[-1]
+
+    speaks = watch([State.NOT_READY, State.UNREACHABLE], lost)
+
+    assert [each.state for each in speaks] == [State.NOT_READY, State.NOT_READY]
+
+
+@given(some.lists(STATES, min_size=1, max_size=60))
+def test_flapping_never_counts_before_the_threshold(looks: list[State]) -> None:
+    """A cluster is marked only after it failed at every look for as long as the rules say."""
+    found = watch([State.READY, *looks])
+
+    streak = timedelta()
+    before = State.READY
+    for look, known in zip([State.READY, *looks], found, strict=True):
+        if before is State.READY and known.state in BAD:
+            assert streak >= RULES.failure_threshold
+        if before in BAD and known.state is State.READY:
+            assert look is State.READY
+        assert bool(known.taints) == (known.state in BAD)
+        before = known.state
+        streak = timedelta() if look is State.READY else streak + RULES.interval
+
+
+@given(some.lists(STATES, min_size=1, max_size=60))
+def test_times_only_go_forward_and_a_mark_keeps_its_own(looks: list[State]) -> None:
+    found = watch(looks)
+
+    for one, other in itertools.pairwise(found):
+        assert one.since is None or (other.since is not None and one.since <= other.since)
+        same = {each.identity: each.since for each in one.taints}
+        for each in other.taints:
+            assert each.identity not in same or same[each.identity] == each.since
+        if one.state is other.state:
+            assert one.since == other.since
+
+
+@given(
+    some.lists(
+        some.tuples(STATES, some.integers(min_value=0, max_value=600)), min_size=1, max_size=40
+    )
+)
+def test_what_we_slept_through_is_no_evidence(looks: list[tuple[State, int]]) -> None:
+    """However far two looks are apart: only looks close to each other add up."""
+    now = START
+    known = health_states.new_cluster("eu", START)
+    known = health_states.observe(known, cluster_health.ProbeResult(State.READY), now, RULES)
+    seen = timedelta()
+    looked_bad = False
+    for state, seconds in looks:
+        gap = timedelta(seconds=seconds)
+        now, before = now + gap, known.state
+        known = health_states.observe(known, cluster_health.ProbeResult(state), now, RULES)
+        adds_up = looked_bad and gap <= RULES.longest_gap
+        looked_bad = state in BAD
+        seen = seen + gap if looked_bad and adds_up else timedelta()
+        if before is State.READY and known.state in BAD:
+            assert seen >= RULES.failure_threshold
+
+
+def test_a_gap_or_a_clock_that_was_set_back_begins_anew() -> None:
+    failing = watch([State.READY, State.UNREACHABLE, State.UNREACHABLE])[-1]
+    assert failing.observed is not None
+    probe = cluster_health.ProbeResult(State.UNREACHABLE)
+
+    slept = health_states.observe(failing, probe, failing.observed + timedelta(hours=1), RULES)
+    set_back = health_states.observe(failing, probe, failing.observed - timedelta(hours=1), RULES)
+
+    for each in (slept, set_back):
+        assert each.state is State.READY
+        assert each.pending is not None
+        assert each.pending.since == each.observed
+
+
+def test_after_a_restart_a_lasting_state_has_to_be_seen_again_before_it_evicts() -> None:
+    """A controller that was away for an hour has no evidence about that hour."""
+    lasting = cluster_health.TaintRule(
+        (State.UNREACHABLE,),
+        "volary.dev/unreachable",
+        taints.Effect.NO_EXECUTE,
+        after=timedelta(minutes=5),
+    )
+    rules = replace(RULES, taints=(lasting,))
+    lost = watch([State.READY, *[State.UNREACHABLE] * 4], rules=rules)[-1]
+    restarted = health_states.forget_observations(lost)
+    assert lost.observed is not None
+    later = replace(restarted, since=lost.observed - timedelta(hours=1))
+
+    found = watch([State.UNREACHABLE] * 5, later, rules=rules)
+
+    evicts = [taints.Effect.NO_EXECUTE in {one.effect for one in each.taints} for each in found]
+    assert evicts == [False, False, False, True, True]
+
+
+def test_a_rule_marks_after_its_time_and_only_its_clusters() -> None:
+    def rule(region: str) -> cluster_health.TaintRule:
+        where = rollouts.Requirement("region", rollouts.Operator.IN, (region,))
+        return cluster_health.TaintRule(
+            (State.UNREACHABLE,),
+            f"example.com/{region}",
+            taints.Effect.NO_EXECUTE,
+            after=timedelta(minutes=1),
+            selector=rollouts.ClusterSelector(fields=(where,)),
+        )
+
+    rules = replace(RULES, taints=(rule("eu"), rule("us")))
+    found = watch([State.READY, *[State.UNREACHABLE] * 11], rules=rules)
+
+    keys = [{one.key for one in each.taints} for each in found]
+    assert keys[8] == {"volary.dev/unreachable"}
+    assert keys[-1] == {"volary.dev/unreachable", "example.com/eu"}
+
+
+def test_without_a_rule_nothing_is_ever_marked_with_no_execute() -> None:
+    found = watch([State.READY, *[State.UNREACHABLE] * 500])[-1]
+
+    assert [each.effect for each in found.taints] == [taints.Effect.NO_SCHEDULE]
+
+
+def test_marks_by_hand_stay_whatever_a_cluster_does() -> None:
+    cordon = taints.Taint(taints.CORDONED, since=START, by="ana", reason="1.36")
+    known = health_states.taint(health_states.new_cluster("eu", START), [cordon])
+
+    for each in watch([State.READY, *[State.UNREACHABLE] * 5, *[State.READY] * 5], known):
+        assert each.cordon == cordon
+    left = health_states.mark_removed(each, START)
+    assert health_states.resume(left, START).cordon == cordon
+    assert health_states.untaint(each, taints.CORDONED).taints == ()
+
+
+def test_a_suspended_cluster_is_not_judged_and_begins_anew() -> None:
+    lost = watch([State.READY, *[State.UNREACHABLE] * 4])[-1]
+
+    held = health_states.suspend(lost, START)
+    again = health_states.resume(held, START)
+
+    assert (held.state, held.taints) == (State.SUSPENDED, ())
+    assert health_states.suspend(held, START + timedelta(days=1)) == held
+    assert again.state is State.UNKNOWN
+
+
+def test_the_fleet_carries_all_marks() -> None:
+    gpu = taints.Taint("example.com/gpu", effect=taints.Effect.NO_SCHEDULE)
+    lost = watch([State.READY, *[State.UNREACHABLE] * 4])[-1]
+    members = fleets.Fleet((replace(EU, taints=(gpu,)), fleets.Cluster("us")))
+
+    found = health_states.with_taints(members, {"eu": lost, "mars": lost})
+
+    keys = [[one.key for one in each.taints] for each in found.clusters]
+    assert keys == [["example.com/gpu", "volary.dev/unreachable"], []]

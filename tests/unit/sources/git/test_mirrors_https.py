@@ -1,0 +1,257 @@
+"""Mirrors over https, from a real host with a certificate of its own."""
+
+import contextlib
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pygit2
+import pytest
+from aiohttp import connector
+
+import git_hosting
+from git_hosting import Host, Upstream
+from volary.model import errors, server_settings
+from volary.sources.git import branch_listing, git_hosts, mirrors
+
+SECRET = "hunter2-canary"
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Upstream:
+    found = Upstream.create(tmp_path)
+    found.publish({"a": "1"})
+    return found
+
+
+@pytest.fixture
+async def host(tmp_path: Path, upstream: Upstream) -> AsyncIterator[Host]:
+    async with git_hosting.serve(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def trusted(host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The process believes the host's authority, as with SSL_CERT_FILE."""
+    path = tmp_path / "authority.pem"
+    host.authority.cert_pem.write_to_path(str(path))
+    monkeypatch.setattr(connector, "_SSL_CONTEXT_VERIFIED", ssl.create_default_context(cafile=path))
+    before = pygit2.settings.ssl_cert_file
+    pygit2.settings.ssl_cert_file = str(path)
+    yield
+    pygit2.settings.ssl_cert_file = before
+
+
+def spec_of(
+    host: Host, credentials: server_settings.Credentials | None = None
+) -> server_settings.Repository:
+    return server_settings.Repository("shop", f"{host.url}/upstream.git", credentials=credentials)
+
+
+def basic(tmp_path: Path, password: str = SECRET) -> server_settings.BasicCredentials:
+    path = tmp_path / "password"
+    path.write_text(f"{password}\n")
+    return server_settings.BasicCredentials("robot", str(path))
+
+
+async def fetch(
+    tmp_path: Path, spec: server_settings.Repository, limits: git_hosts.Limits | None = None
+) -> mirrors.Fetched:
+    async with mirrors.open_mirrors(tmp_path / "data", limits=limits) as opened:
+        return await opened.mirror(spec).fetch("main")
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_an_open_repository_needs_one_question_when_nothing_changed(
+    host: Host, upstream: Upstream, tmp_path: Path
+) -> None:
+    async with mirrors.open_mirrors(tmp_path / "data") as opened:
+        mirror = opened.mirror(spec_of(host))
+        first = await mirror.fetch("main")
+        host.requests.clear()
+        await mirror.fetch("main")
+
+    assert first.head == upstream.git("rev-parse", "HEAD")
+    assert host.requests == ["GET /upstream.git/info/refs"]
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_only_the_newest_commit_is_fetched_until_an_older_one_is_needed(
+    host: Host, upstream: Upstream, tmp_path: Path
+) -> None:
+    old = upstream.git("rev-parse", "HEAD")
+    for number in range(3):
+        new = upstream.publish({"b": str(number)})
+    async with mirrors.open_mirrors(tmp_path / "data") as opened:
+        mirror = opened.mirror(spec_of(host))
+        await mirror.fetch("main")
+        [path] = (tmp_path / "data").glob("*.git")
+        assert pygit2.Repository(str(path)).is_shallow
+        assert pygit2.Repository(str(path)).get(old) is None
+
+        newer = upstream.publish({"c": "1"})
+        moved = await mirror.fetch("main")
+        assert moved.update == mirrors.RefUpdate("main", new, newer)
+        assert await mirror.repository.changed_paths(old, newer) == ("b", "c")
+
+        upstream.git("reset", "-q", "--hard", "HEAD~1")
+        upstream.commit({"d": "1"})
+        upstream.push("main", "--force")
+        forced = await mirror.fetch("main")
+        assert forced.update is not None
+        assert forced.update.forced
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_a_force_push_onto_a_short_history_is_noticed(
+    host: Host, upstream: Upstream, tmp_path: Path
+) -> None:
+    old = upstream.publish({"b": "1"})
+    async with mirrors.open_mirrors(tmp_path / "data") as opened:
+        mirror = opened.mirror(spec_of(host))
+        await mirror.fetch("main")
+        upstream.git("reset", "-q", "--hard", "HEAD~1")
+        new = upstream.commit({"d": "1"})
+        upstream.push("main", "--force")
+        forced = await mirror.fetch("main")
+        assert forced.update == mirrors.RefUpdate("main", old, new, forced=True)
+        assert await mirror.repository.changed_paths(old, new) == ("b", "d")
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_a_password_lets_in_and_is_read_anew(host: Host, tmp_path: Path) -> None:
+    host.username, host.password = "robot", SECRET
+    async with mirrors.open_mirrors(tmp_path / "data") as opened:
+        mirror = opened.mirror(spec_of(host, basic(tmp_path)))
+        assert (await mirror.fetch("main")).head
+        host.password = "rotated"
+        with pytest.raises(errors.UserError, match="refuses the credentials") as caught:
+            await mirror.fetch("main")
+        basic(tmp_path, "rotated")
+        assert (await mirror.fetch("main")).head
+
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_a_token_lets_in_and_is_written_nowhere(host: Host, tmp_path: Path) -> None:
+    host.username, host.password = "x-token-auth", SECRET
+    path = tmp_path / "token"
+    path.write_text(SECRET)
+    fetched = await fetch(tmp_path, spec_of(host, server_settings.TokenCredentials(str(path))))
+
+    assert fetched.head
+    written = [each for each in (tmp_path / "data").rglob("*") if each.is_file()]
+    assert written
+    assert all(SECRET.encode() not in each.read_bytes() for each in written)
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_asked_for_credentials_without_having_any(host: Host, tmp_path: Path) -> None:
+    host.password = SECRET
+
+    with pytest.raises(errors.UserError, match="asks for credentials"):
+        await fetch(tmp_path, spec_of(host))
+
+
+@pytest.mark.usefixtures("trusted")
+@pytest.mark.parametrize("content", [b"", b"\xff", None])
+async def test_a_secret_that_cannot_be_read_is_an_error(
+    host: Host, tmp_path: Path, content: bytes | None
+) -> None:
+    host.password = SECRET
+    path = tmp_path / "token"
+    if content is not None:
+        path.write_bytes(content)
+
+    with pytest.raises(errors.UserError, match="token"):
+        await fetch(tmp_path, spec_of(host, server_settings.TokenCredentials(str(path))))
+
+
+async def test_an_unknown_certificate_is_refused(host: Host, tmp_path: Path) -> None:
+    with pytest.raises(errors.UserError, match="certificate is not one we believe"):
+        await fetch(tmp_path, spec_of(host))
+
+    assert host.requests == []
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_a_redirect_is_not_followed(host: Host, tmp_path: Path) -> None:
+    async with git_hosting.serve(tmp_path) as elsewhere:
+        host.status = 302
+        host.headers = {"Location": f"{elsewhere.url}/upstream.git/info/refs"}
+        with pytest.raises(errors.UserError, match="leads somewhere else"):
+            await fetch(tmp_path, spec_of(host, basic(tmp_path)))
+
+        assert elsewhere.requests == []
+
+
+@pytest.mark.usefixtures("trusted")
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (404, errors.UserError),
+        (403, errors.UserError),
+        (500, errors.TemporaryError),
+        (429, errors.TemporaryError),
+    ],
+)
+async def test_what_the_host_answers_decides_whether_it_is_worth_trying_again(
+    host: Host, tmp_path: Path, status: int, kind: type[errors.VolaryError]
+) -> None:
+    host.status = status
+
+    with pytest.raises(kind):
+        await fetch(tmp_path, spec_of(host))
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_a_silent_host_is_given_up(host: Host, tmp_path: Path) -> None:
+    host.silent = "GET"
+    limits = git_hosts.Limits(listing=timedelta(seconds=0.5))
+
+    with pytest.raises(errors.TemporaryError, match="did not answer within"):
+        await fetch(tmp_path, spec_of(host), limits)
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_a_fetch_that_hangs_is_given_up_and_its_mirror_is_busy_until_it_ends(
+    host: Host, tmp_path: Path
+) -> None:
+    host.silent = "POST"
+    limits = git_hosts.Limits(silence=timedelta(seconds=2), fetch=timedelta(seconds=0.5))
+    async with mirrors.open_mirrors(tmp_path / "data", limits=limits) as opened:
+        mirror = opened.mirror(spec_of(host))
+        with pytest.raises(errors.TemporaryError, match="did not answer within"):
+            await mirror.fetch("main")
+        with pytest.raises(errors.TemporaryError, match="still has not answered"):
+            await mirror.fetch("main")
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"0000", b"<html>", b"0009hello", b"00zz", b"ffff0000", b"0006\xff\xfe"]
+)
+def test_nonsense_is_no_branch(body: bytes) -> None:
+    with contextlib.suppress(ValueError):
+        assert branch_listing.parse(body) == git_hosts.Heads()
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_a_host_that_announces_what_it_does_not_have_is_not_believed(
+    host: Host, upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.git("--git-dir", str(upstream.bare), "gc", "-q")
+    packs = upstream.bare / "packed-refs"
+    head = upstream.git("rev-parse", "HEAD")
+    packs.write_text(packs.read_text().replace(head, "0123456789" * 4))
+
+    with pytest.raises((errors.TemporaryError, errors.UserError)):
+        await fetch(tmp_path, spec_of(host))
+
+
+async def test_a_host_that_is_not_there_is_worth_trying_again(tmp_path: Path) -> None:
+    spec = server_settings.Repository("shop", "https://127.0.0.1:9/shop.git")
+
+    with pytest.raises(errors.TemporaryError, match="cannot be reached"):
+        await fetch(tmp_path, spec)

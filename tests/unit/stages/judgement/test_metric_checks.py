@@ -1,0 +1,71 @@
+"""Rounds of checks of a long stage: judged by the newest look, and no dearer than those before."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+import pytest
+
+from volary.analysis.verdicts import checks, samples
+from volary.model import analysis
+from volary.stages.judgement import cluster_judges, metric_checks
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+EVERY = timedelta(seconds=10)
+IN_RANGE = analysis.Rule(
+    "latency",
+    "prometheus",
+    "q",
+    strategy=analysis.Strategy.THRESHOLD,
+    expected=analysis.Range(maximum=1),
+    interval=timedelta(minutes=1),
+)
+
+
+def series(values: Sequence[float], *, target: str = "us") -> analysis.Series:
+    """One value every ten seconds."""
+    measured = tuple(
+        analysis.Measurement(
+            metric="latency",
+            query="q",
+            time=START + number * EVERY,
+            target=target,
+            variant="canary",
+            role=analysis.Role.JUDGED,
+            values=(value,),
+            totals=(),
+            reading=analysis.Reading.VALUES,
+            message="",
+        )
+        for number, value in enumerate(values)
+    )
+    ends = START + timedelta(hours=3)
+    return analysis.Series(
+        started=START, ends=ends, deadline=ends, target=target, measurements=measured
+    )
+
+
+@pytest.mark.parametrize("last", [0.5, 2.0])
+@pytest.mark.parametrize("count", [1, 2, 13, 100])
+@pytest.mark.parametrize("targets", [("us",), ("us", "eu")])
+def test_old_looks_change_nothing_about_the_newest(
+    targets: tuple[str, ...], count: int, last: float
+) -> None:
+    known = [series([3.0] * count + [last], target=each) for each in targets]
+
+    found = metric_checks.of_series(IN_RANGE, known)
+
+    *earlier, newest = samples.gather(IN_RANGE, known)
+    assert found == checks.of_look(IN_RANGE, newest, earlier)
+
+
+def test_a_verdict_is_made_of_the_first_looks_then_now_and_then_and_of_every_change() -> None:
+    metrics = metric_checks._MetricChecks(cast("cluster_judges.Judge", None))
+    good, bad = metric_checks.PASSED, metric_checks.Finding(metric_checks.Result.FAILED, "bad")
+    made = []
+    for metrics.round in range(1, 101):
+        own = bad if metrics.round == 55 else good
+        if not metrics._is_only_shown(IN_RANGE, own):
+            made.append(metrics.round)
+
+    assert made == [*range(1, 11), 20, 30, 40, 50, 55, 56, 60, 70, 80, 90, 100]

@@ -1,0 +1,78 @@
+"""What a promotion decides before it touches anything."""
+
+import pytest
+
+from volary.model import applications, errors
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, variant
+from volary.stages.kinds import primary_rollout
+
+KEY = "pipecd.dev/variant"
+MOVES = applications.Application(
+    name="shop",
+    pipeline=(pipelines.Stage(pipelines.StageName.TRAFFIC_ROUTING, pipelines.TrafficOptions(100)),),
+)
+ROLLOUT = pipelines.PrimaryRolloutOptions()
+
+
+def workload(**labels: str) -> manifest.Manifest:
+    return manifest.Manifest(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "shop"},
+            "spec": {
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": {"containers": []}},
+            },
+        }
+    )
+
+
+def service(value: str) -> manifest.Manifest:
+    return manifest.Manifest(
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": value},
+            "spec": {"selector": {"app": "shop", KEY: value}},
+        }
+    )
+
+
+def test_workloads_that_a_selector_cannot_tell_apart_are_refused() -> None:
+    """Else the Service would select no primary pod at all."""
+    with pytest.raises(errors.UserError, match="in selector of workload shop"):
+        primary_rollout.plan([workload(app="shop")], MOVES, ROLLOUT, commit="c")
+
+
+def test_the_option_puts_the_label_there() -> None:
+    options = pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=True)
+
+    plan = primary_rollout.plan([workload(app="shop")], MOVES, options, commit="c")
+
+    assert plan.manifests[0].body["spec"]["selector"]["matchLabels"][KEY] == "primary"
+
+
+def test_without_a_traffic_stage_any_selector_will_do() -> None:
+    app = applications.Application(name="shop")
+
+    assert primary_rollout.plan([workload(app="shop")], app, ROLLOUT, commit="c").manifests
+
+
+def test_a_rollout_prunes_primary_and_a_sync_everything() -> None:
+    source = [workload(app="shop", **{KEY: "primary"})]
+
+    rollout = primary_rollout.plan(source, MOVES, ROLLOUT, commit="c")
+    sync = primary_rollout.plan(source, MOVES, pipelines.SyncOptions(prune=True), commit="c")
+
+    assert (rollout.prune, rollout.variants) == (False, (variant.Variant.PRIMARY,))
+    assert (sync.prune, sync.variants) == (True, ())
+
+
+def test_a_service_that_is_meant_for_the_canary_is_no_route_of_ours() -> None:
+    source = [workload(**{KEY: "primary"}), service("primary"), service("canary")]
+
+    plan = primary_rollout.plan(source, MOVES, ROLLOUT, commit="c")
+
+    assert [item.name for item in plan.routing] == ["primary"]

@@ -1,0 +1,253 @@
+"""Rules of an HTTPRoute: divided, narrowed for some requests, and as they were in the end."""
+
+from typing import Any
+
+import pytest
+
+from volary.model import applications, errors, json
+from volary.model.objects import manifest
+from volary.model.pipeline import traffic, variant
+from volary.stages.traffic import division
+from volary.stages.traffic.routers import gateway_api, gateway_rules
+
+V = variant.Variant
+BETA = traffic.RequestMatch(headers={"X-Group": traffic.TextMatch("beta")})
+STAY = traffic.SessionAffinity("shop", primary_cookie_name="shop-primary")
+
+
+def app(*editable: str, **routing: Any) -> applications.Application:
+    return applications.Application(
+        name="shop",
+        service=applications.ObjectReference(name="shop"),
+        traffic_routing=applications.TrafficRouting(
+            method=applications.RoutingMethod.GATEWAY_API,
+            gateway_api=applications.GatewayRouting(editable_routes=editable),
+            **routing,
+        ),
+    )
+
+
+def to(name: str = "shop", **more: Any) -> json.JsonObject:
+    return {"name": name, "port": 80, **more}
+
+
+def route(*rules: json.JsonObject, kind: str = "HTTPRoute") -> manifest.Manifest:
+    return manifest.Manifest(
+        {
+            "apiVersion": "gateway.networking.k8s.io/v1",
+            "kind": kind,
+            "metadata": {"name": "shop", "annotations": {"owner": "web"}},
+            "spec": {"parentRefs": [{"name": "web"}], "rules": list(rules)},
+        }
+    )
+
+
+def rules(item: manifest.Manifest) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = item.body["spec"]["rules"]
+    return found
+
+
+MAIN = {"name": "main", "backendRefs": [to()], "timeouts": {"request": "5s"}}
+THEIRS = {"matches": [{"path": {"value": "/x"}}], "backendRefs": [to("reports")]}
+
+
+def test_weights_are_written_and_the_rest_stays() -> None:
+    change = gateway_api.routed(route(THEIRS, MAIN), division.Division(80, 15, 5), app())
+
+    theirs, main = rules(change.item)
+    assert theirs == THEIRS
+    assert main["timeouts"] == MAIN["timeouts"]
+    assert main["backendRefs"] == [
+        to(weight=80),
+        to("shop-canary", weight=15),
+        to("shop-baseline", weight=5),
+    ]
+    assert change.lines == ('HTTPRoute shop, rule "main": primary 80 %, canary 15 %, baseline 5 %',)
+    assert gateway_api.fields(change.item.body) == {"spec": {"rules": rules(change.item)}}
+
+
+def test_filters_of_a_backend_are_canarys_too() -> None:
+    filters = [{"type": "URLRewrite", "urlRewrite": {"hostname": "shop"}}]
+
+    change = gateway_api.routed(
+        route({"backendRefs": [to(filters=filters)]}), division.Division(50, 50), app()
+    )
+
+    (rule,) = rules(change.item)
+    assert [each["filters"] for each in rule["backendRefs"]] == [filters, filters]
+
+
+@pytest.mark.parametrize(
+    ("editable", "changed"), [((), [0, 1]), (("main",), [1]), (("#1",), [0]), (("#2",), [1])]
+)
+def test_rules_that_may_be_changed(editable: tuple[str, ...], changed: list[int]) -> None:
+    first = {"backendRefs": [to()]}
+
+    change = gateway_api.routed(route(first, MAIN), division.Division(50, 50), app(*editable))
+
+    found = rules(change.item)
+    assert [i for i in (0, 1) if len(found[i]["backendRefs"]) == 2] == changed
+
+
+def test_a_name_that_no_rule_has_is_an_error() -> None:
+    with pytest.raises(errors.UserError, match="editableRoutes names other, which HTTPRoute shop"):
+        gateway_api.routed(route(MAIN), division.Division(50, 50), app("other"))
+
+
+EVERYTHING = division.Division(70, 30, match=(BETA,), mirror=20, affinity=STAY, token="abcdefghij")
+FURTHER = [
+    {**MAIN, "backendRefs": [to(weight=3), to("reports", weight=2)]},
+    {
+        "matches": [{"path": {"value": "/a"}}, {"method": "GET"}],
+        "filters": [{"type": "RequestMirror", "requestMirror": {"backendRef": to("audit")}}],
+        "backendRefs": [
+            to(
+                weight=1,
+                filters=[
+                    {
+                        "type": "ResponseHeaderModifier",
+                        "responseHeaderModifier": {"set": [{"name": "a", "value": "b"}]},
+                    }
+                ],
+            )
+        ],
+    },
+]
+
+
+@pytest.mark.parametrize("rule", [MAIN, *FURTHER])
+def test_what_was_added_goes_without_a_trace(rule: json.JsonObject) -> None:
+    before = route(THEIRS, rule)
+    added = gateway_api.routed(before, EVERYTHING, app()).item
+    assert len(rules(added)) == 5
+    plain = gateway_api.routed(before, division.PRIMARY, app()).item
+
+    assert gateway_api.routed(added, division.PRIMARY, app()).item.body == plain.body
+    assert gateway_api.drained(added, V.CANARY, app()).item.body == plain.body
+    assert gateway_api.routed(added, EVERYTHING, app()).item.body == added.body
+
+
+def test_added_rules_are_known_however_the_server_completes_them() -> None:
+    added = gateway_api.routed(route(MAIN), EVERYTHING, app()).item
+    completed = [
+        {
+            **rule,
+            "matches": [
+                {
+                    **match,
+                    "path": {"type": "PathPrefix", "value": "/"},
+                    "headers": [{"type": "Exact", **each} for each in match.get("headers", [])],
+                }
+                for match in rule.get("matches", [{}])
+            ],
+        }
+        for rule in rules(added)
+    ]
+    body = {**added.body, "spec": {**added.body["spec"], "rules": completed}}
+
+    assert [each.is_made for each in gateway_api.read(body, app())] == [True, True, True, False]
+
+
+def test_what_is_read_back() -> None:
+    added = gateway_api.routed(route(THEIRS, MAIN), EVERYTHING, app()).item
+
+    found = gateway_api.read(added.body, app())
+
+    assert [dict(each.shares) for each in found] == [
+        {},
+        {V.CANARY: 100},
+        {V.CANARY: 100},
+        {V.PRIMARY: 100},
+        {V.PRIMARY: 70, V.CANARY: 30},
+    ]
+    assert [each.is_editable for each in found] == [False, True, True, True, True]
+    assert found[-1].copies == 20
+
+
+def test_a_rule_that_may_not_be_changed_keeps_its_canary_from_going() -> None:
+    body = route({"name": "fixed", "backendRefs": [to("shop-canary")]}, MAIN)
+
+    with pytest.raises(errors.UserError, match='"fixed" still sends traffic to canary'):
+        gateway_api.drained(body, V.CANARY, app("main"))
+
+
+def test_users_rules_for_canary_become_primarys() -> None:
+    preview = {"name": "preview", "backendRefs": [to("shop-canary")]}
+
+    change = gateway_api.drained(route(preview, MAIN), V.CANARY, app())
+
+    assert rules(change.item)[0]["backendRefs"] == [to(weight=100)]
+    assert change.lines == ('HTTPRoute shop, rule "preview": 100 % moved from canary to primary',)
+
+
+def test_baseline_goes_alone() -> None:
+    added = gateway_api.routed(
+        route(MAIN), division.Division(80, 10, 10, match=(BETA,)), app()
+    ).item
+
+    change = gateway_api.drained(added, V.BASELINE, app())
+
+    assert [each["weight"] for each in rules(change.item)[1]["backendRefs"]] == [90, 10]
+    assert gateway_api.read(change.item.body, app())[0].is_made
+
+
+def test_a_rule_that_looks_at_the_header_itself_cannot_be_narrowed() -> None:
+    rule = {"matches": [{"headers": [{"name": "x-group", "value": "a"}]}], "backendRefs": [to()]}
+
+    with pytest.raises(errors.UserError, match="looks at X-Group itself"):
+        gateway_api.routed(route(rule), division.Division(match=(BETA,)), app())
+
+
+def test_a_route_has_at_most_sixteen_rules() -> None:
+    many = [{**MAIN, "name": f"r{i}"} for i in range(9)]
+
+    with pytest.raises(errors.UserError, match="would have 18 rules, 16 are possible"):
+        gateway_api.routed(route(*many), division.Division(match=(BETA,)), app())
+
+
+def test_a_grpc_rule_gets_no_path() -> None:
+    rule = {"matches": [{"method": {"service": "shop.Orders"}}], "backendRefs": [to()]}
+
+    change = gateway_api.routed(
+        route(rule, kind="GRPCRoute"), division.Division(match=(BETA,)), app()
+    )
+
+    assert rules(change.item)[0]["matches"] == [
+        {
+            "method": {"service": "shop.Orders"},
+            "headers": [{"name": "X-Group", "type": "Exact", "value": "beta"}],
+        }
+    ]
+
+
+def test_backends_of_another_kind_are_not_ours() -> None:
+    strange = {"name": "shop", "kind": "ServiceImport", "group": "multicluster.x-k8s.io"}
+
+    with pytest.raises(errors.UserError, match="no rule with a backend shop"):
+        gateway_api.routed(route({"backendRefs": [strange]}), division.Division(50, 50), app())
+
+
+def test_which_route_is_the_applications() -> None:
+    other = route({"backendRefs": [to("other")]})
+    assert gateway_api.find([other, route(MAIN)], app()).body == route(MAIN).body
+    with pytest.raises(errors.UserError, match="there is no HTTPRoute or GRPCRoute with a backend"):
+        gateway_api.find([other], app())
+    with pytest.raises(errors.UserError, match="2 objects could carry the routes"):
+        gateway_api.find([route(MAIN), route(MAIN, kind="GRPCRoute")], app())
+
+
+def test_a_cookie_of_the_users_own_is_not_overwritten() -> None:
+    filters = [
+        {
+            "type": "ResponseHeaderModifier",
+            "responseHeaderModifier": {"add": [{"name": "set-cookie", "value": "a=b"}]},
+        }
+    ]
+    with pytest.raises(errors.UserError, match="sets a cookie by a filter of its own"):
+        gateway_api.routed(route({"backendRefs": [to(filters=filters)]}), EVERYTHING, app())
+
+
+def test_digests_tell_rules_apart_by_their_matches_only() -> None:
+    one = {"matches": [{"path": {"value": "/a"}}], "backendRefs": [to()]}
+    assert gateway_rules.digest(one) == gateway_rules.digest({**one, "backendRefs": []})
+    assert gateway_rules.digest(one) != gateway_rules.digest({"matches": [{}]})

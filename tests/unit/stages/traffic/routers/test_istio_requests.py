@@ -1,0 +1,155 @@
+"""Routes of a VirtualService for some requests, mirrors and cookies: added, and taken out."""
+
+from typing import Any
+
+import pytest
+
+from volary.model import applications, errors, json
+from volary.model.objects import manifest
+from volary.model.pipeline import traffic, variant
+from volary.stages.traffic import division
+from volary.stages.traffic.routers import istio
+
+V = variant.Variant
+APP = applications.Application(
+    name="shop",
+    service=applications.ObjectReference(name="shop"),
+    traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod.ISTIO),
+)
+MATCHES = (
+    traffic.RequestMatch(
+        headers={"X-Group": traffic.TextMatch("a", traffic.MatchKind.SUFFIX)},
+        query_parameters={"beta": traffic.TextMatch("1")},
+    ),
+    traffic.RequestMatch(cookies={"team": traffic.TextMatch("w.b")}),
+)
+STAY = traffic.SessionAffinity("shop", primary_cookie_name="shop-primary")
+EVERYTHING = division.Division(
+    70, 20, 10, match=MATCHES, mirror=25, affinity=STAY, token="abcdefghij"
+)
+
+
+def to(subset: str, weight: int = 0, host: str = "shop", **more: Any) -> json.JsonObject:
+    return {"destination": {"host": host, "subset": subset}, "weight": weight, **more}
+
+
+def service(*routes: json.JsonObject) -> manifest.Manifest:
+    return manifest.Manifest(
+        {
+            "apiVersion": "networking.istio.io/v1",
+            "kind": "VirtualService",
+            "metadata": {"name": "shop", "namespace": "web"},
+            "spec": {"hosts": ["shop"], "http": list(routes)},
+        }
+    )
+
+
+def routes(item: manifest.Manifest) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = item.body["spec"]["http"]
+    return found
+
+
+REDIRECT = {"name": "old", "redirect": {"uri": "/new"}}
+MAIN = {"name": "main", "route": [to("primary", 100)], "retries": {"attempts": 2}}
+BUSY = {
+    "match": [{"uri": {"prefix": "/a"}, "headers": {"x-old": {"exact": "1"}}}],
+    "route": [
+        to("primary", 60, headers={"response": {"add": {"via": "mesh"}}}),
+        to("v1", 40, host="reports"),
+    ],
+}
+
+
+def test_routes_for_some_requests_stand_before_the_one_they_narrow() -> None:
+    change = istio.routed(service(REDIRECT, MAIN), EVERYTHING, APP)
+
+    found = routes(change.item)
+    assert [each.get("name") for each in found] == [
+        "old",
+        "volary-match-1-main",
+        "volary-match-2-main",
+        "volary-canary-cookie-main",
+        "volary-primary-cookie-main",
+        "main",
+    ]
+    assert found[1]["match"] == [
+        {"headers": {"x-group": {"regex": ".*a"}}, "queryParams": {"beta": {"exact": "1"}}}
+    ]
+    assert found[2]["match"] == [{"headers": {"cookie": {"regex": r"^(.*;\s*)?team=w\.b(;.*)?$"}}}]
+    assert found[1]["route"] == [to("canary", 100)]
+    assert found[1]["retries"] == MAIN["retries"]
+    assert found[5]["mirror"] == {"host": "shop", "subset": "canary"}
+    assert found[5]["mirrorPercentage"] == {"value": 25}
+
+
+def test_a_match_of_the_user_still_has_to_fit() -> None:
+    change = istio.routed(service(BUSY), division.Division(match=MATCHES), APP)
+
+    assert routes(change.item)[0]["match"] == [
+        {
+            "uri": {"prefix": "/a"},
+            "headers": {"x-old": {"exact": "1"}, "x-group": {"regex": ".*a"}},
+            "queryParams": {"beta": {"exact": "1"}},
+        }
+    ]
+
+
+@pytest.mark.parametrize("route", [MAIN, BUSY])
+def test_what_was_added_goes_without_a_trace(route: json.JsonObject) -> None:
+    before = service(REDIRECT, route)
+    added = istio.routed(before, EVERYTHING, APP).item
+    plain = istio.routed(before, division.PRIMARY, APP).item
+
+    assert istio.routed(added, division.PRIMARY, APP).item.body == plain.body
+    assert istio.routed(added, EVERYTHING, APP).item.body == added.body
+    drained = istio.drained(istio.drained(added, V.CANARY, APP).item, V.BASELINE, APP).item
+    assert drained.body == plain.body
+
+
+def test_what_is_read_back() -> None:
+    added = istio.routed(service(REDIRECT, MAIN), EVERYTHING, APP).item
+
+    found = istio.read(added.body, APP)
+
+    assert [each.is_made for each in found] == [True, True, True, True, False]
+    assert found[-1].copies == 25
+    assert dict(found[-1].shares) == {V.PRIMARY: 70, V.CANARY: 20, V.BASELINE: 10}
+
+
+def test_users_are_led_back_when_canary_gets_nothing() -> None:
+    back = division.Division(affinity=STAY, token="abcdefghij")
+
+    (cookie, main) = routes(istio.routed(service(MAIN), back, APP).item)
+
+    assert cookie["match"][0]["headers"]["cookie"]["regex"].endswith(
+        "shop=volary-abcdefghij(;.*)?$"
+    )
+    (entry,) = cookie["route"]
+    assert entry["destination"]["subset"] == "primary"
+    assert entry["headers"]["response"]["add"]["Set-Cookie"] == (
+        "shop=volary-abcdefghij; Max-Age=-1"
+    )
+    assert main == routes(istio.routed(service(MAIN), division.PRIMARY, APP).item)[0]
+
+
+def test_a_mirror_of_the_user_is_not_overwritten() -> None:
+    mirrored = {**MAIN, "mirror": {"host": "audit"}}
+
+    with pytest.raises(errors.UserError, match="has a mirror of its own"):
+        istio.routed(service(mirrored), division.Division(mirror=100), APP)
+    plain = istio.routed(service(mirrored), division.Division(50, 50), APP).item
+    assert routes(plain)[0]["mirror"] == {"host": "audit"}
+
+
+@pytest.mark.parametrize(
+    ("host", "found"), [("shop", "shop"), ("shop.web.svc.cluster.local", "shop"), ("shop.x", "")]
+)
+def test_the_service_of_the_host_is_looked_at_where_it_is_here(host: str, found: str) -> None:
+    routing = applications.TrafficRouting(
+        method=applications.RoutingMethod.ISTIO, istio=applications.IstioRouting(host=host)
+    )
+    described = applications.Application(name="shop", traffic_routing=routing)
+
+    names = istio.services(service(MAIN).body, described)
+
+    assert names.get(V.CANARY, "") == found

@@ -1,0 +1,273 @@
+"""Routers whose objects are lists of Services (SMI, Traefik), and the canary Ingress of NGINX."""
+
+from typing import Any
+
+import pytest
+
+from volary.manifests.routes import ingresses
+from volary.model import applications, errors, json
+from volary.model.objects import manifest
+from volary.model.pipeline import traffic, variant
+from volary.stages.traffic import division, weights
+from volary.stages.traffic.routers import interface, nginx, smi, traefik
+
+V = variant.Variant
+Method = applications.RoutingMethod
+PREFIX = "nginx.ingress.kubernetes.io"
+
+
+def app(method: Method, **routing: Any) -> applications.Application:
+    return applications.Application(
+        name="shop",
+        service=applications.ObjectReference(name="shop"),
+        traffic_routing=applications.TrafficRouting(method=method, **routing),
+    )
+
+
+def split(*backends: json.JsonObject, version: str = "v1alpha2") -> manifest.Manifest:
+    return manifest.Manifest(
+        {
+            "apiVersion": f"split.smi-spec.io/{version}",
+            "kind": "TrafficSplit",
+            "metadata": {"name": "shop"},
+            "spec": {"service": "shop", "matches": [{"name": "m"}], "backends": list(backends)},
+        }
+    )
+
+
+def traefik_service(*services: json.JsonObject, group: str = "traefik.io") -> manifest.Manifest:
+    weighted = {"services": list(services), "sticky": {"cookie": {"name": "s"}}}
+    return manifest.Manifest(
+        {
+            "apiVersion": f"{group}/v1alpha1",
+            "kind": "TraefikService",
+            "metadata": {"name": "shop"},
+            "spec": {"weighted": weighted},
+        }
+    )
+
+
+def test_a_split_keeps_what_else_it_says() -> None:
+    body = split({"service": "shop", "weight": 100})
+
+    change = smi.ROUTER.routed(body, division.Division(90, 10), app(Method.SMI))
+
+    assert change.item.body["spec"] == {
+        "service": "shop",
+        "matches": [{"name": "m"}],
+        "backends": [{"service": "shop", "weight": 90}, {"service": "shop-canary", "weight": 10}],
+    }
+    assert change.lines == ("TrafficSplit shop: primary 90 %, canary 10 %",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (["1"], ["90", "10"]),
+        (["500m", "500m"], ["450m", "50m", "500m"]),
+        ([1, "1"], ["900m", "100m", "1"]),
+    ],
+)
+def test_the_oldest_version_has_quantities(before: list[Any], after: list[str]) -> None:
+    names = ["shop", "other"]
+    entries = [
+        {"service": name, "weight": weight} for name, weight in zip(names, before, strict=False)
+    ]
+    body = split(*entries, version="v1alpha1")
+    described = app(Method.SMI)
+
+    change = smi.ROUTER.routed(body, division.Division(90, 10), described)
+
+    found = change.item.body["spec"]["backends"]
+    shares = smi.ROUTER.read(change.item.body, described)[0].shares
+    assert shares == {V.PRIMARY: 90, V.CANARY: 10}
+    assert all(isinstance(each["weight"], str) for each in found if each["service"] != "other")
+    assert [each["weight"] for each in found] == after
+
+
+def test_traefiks_entries_are_like_primarys_and_stickiness_stays() -> None:
+    body = traefik_service(
+        {"name": "shop", "port": 80, "scheme": "h2c"},
+        {"name": "api@internal", "kind": "TraefikService"},
+    )
+
+    change = traefik.ROUTER.routed(body, division.Division(80, 10, 10), app(Method.TRAEFIK))
+
+    weighted = change.item.body["spec"]["weighted"]
+    assert weighted["sticky"] == {"cookie": {"name": "s"}}
+    assert weighted["services"] == [
+        {"name": "shop", "port": 80, "scheme": "h2c", "weight": 80},
+        {"name": "shop-canary", "port": 80, "scheme": "h2c", "weight": 10},
+        {"name": "shop-baseline", "port": 80, "scheme": "h2c", "weight": 10},
+        {"name": "api@internal", "kind": "TraefikService", "weight": 100},
+    ]
+
+
+def test_the_group_of_older_versions_is_read() -> None:
+    body = traefik_service({"name": "shop", "port": 80}, group="traefik.containo.us")
+
+    assert traefik.ROUTER.find([body], app(Method.TRAEFIK)) is body
+
+
+@pytest.mark.parametrize(
+    ("router", "body", "method"),
+    [
+        (
+            smi.ROUTER,
+            split({"service": "shop", "weight": 70}, {"service": "shop-canary", "weight": 30}),
+            Method.SMI,
+        ),
+        (
+            traefik.ROUTER,
+            traefik_service({"name": "shop", "weight": 70}, {"name": "shop-canary", "weight": 30}),
+            Method.TRAEFIK,
+        ),
+    ],
+    ids=["smi", "traefik"],
+)
+def test_a_variant_leaves_to_primary(
+    router: interface.Router, body: manifest.Manifest, method: Method
+) -> None:
+    described = app(method)
+
+    change = router.drained(body, V.CANARY, described)
+
+    assert weights.observed(router.read(change.item.body, described)).shares == {V.PRIMARY: 100}
+    assert router.drained(change.item, V.CANARY, described).lines == ()
+    held = router.held(change.item, body.body, described)
+    assert router.fields(held.body) == router.fields(body.body)
+
+
+def ingress(*paths: tuple[str, str], **annotations: str) -> manifest.Manifest:
+    return manifest.Manifest(
+        {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "Ingress",
+            "metadata": {"name": "shop", "annotations": {"a": "b", **annotations}},
+            "spec": {
+                "ingressClassName": "nginx",
+                "tls": [{"hosts": ["shop.example"]}],
+                "rules": [
+                    {
+                        "host": "shop.example",
+                        "http": {
+                            "paths": [
+                                {
+                                    "path": path,
+                                    "pathType": "Prefix",
+                                    "backend": {"service": {"name": name, "port": {"number": 80}}},
+                                }
+                                for path, name in paths
+                            ]
+                        },
+                    }
+                ],
+            },
+        }
+    )
+
+
+def test_the_canary_ingress_has_our_paths_only_and_no_weight() -> None:
+    described = app(Method.NGINX)
+
+    found = ingresses.canary(ingress(("/", "shop"), ("/r", "reports")), described)
+
+    assert found.name == "shop-canary"
+    assert found.annotations == {f"{PREFIX}/canary": "true"}
+    assert "tls" not in found.body["spec"]
+    (path,) = list(ingresses.paths(found.body))
+    assert (path["path"], path["backend"]["service"]["name"]) == ("/", "shop-canary")
+    assert nginx.read(found.body, described)[0].shares == {V.PRIMARY: 100}
+
+
+@pytest.mark.parametrize(
+    ("match", "said"),
+    [
+        (
+            traffic.RequestMatch(headers={"x": traffic.TextMatch("1")}),
+            {"canary-by-header": "x", "canary-by-header-value": "1"},
+        ),
+        (
+            traffic.RequestMatch(headers={"x": traffic.TextMatch("a.", traffic.MatchKind.PREFIX)}),
+            {"canary-by-header": "x", "canary-by-header-pattern": r"^a\."},
+        ),
+        (
+            traffic.RequestMatch(headers={"x": traffic.TextMatch("z", traffic.MatchKind.SUFFIX)}),
+            {"canary-by-header": "x", "canary-by-header-pattern": "z$"},
+        ),
+        (
+            traffic.RequestMatch(headers={"x": traffic.TextMatch("^b+", traffic.MatchKind.REGEX)}),
+            {"canary-by-header": "x", "canary-by-header-pattern": "^b+"},
+        ),
+        (
+            traffic.RequestMatch(cookies={"c": traffic.TextMatch("always")}),
+            {"canary-by-cookie": "c"},
+        ),
+    ],
+)
+def test_annotations_for_some_requests_come_and_go(
+    match: traffic.RequestMatch, said: dict[str, str]
+) -> None:
+    described = app(Method.NGINX)
+    plain = nginx.find([ingress(("/", "shop"))], described)
+
+    added = nginx.routed(plain, division.Division(match=(match,)), described).item
+
+    expected = {"canary-weight": "0", **said}
+    assert nginx.fields(added.body) == {
+        "metadata": {"annotations": {f"{PREFIX}/{key}": value for key, value in expected.items()}}
+    }
+    assert weights.observed(nginx.read(added.body, described)).is_matched
+    drained = nginx.drained(added, V.CANARY, described).item
+    assert nginx.fields(drained.body) == {
+        "metadata": {"annotations": {f"{PREFIX}/canary-weight": "0"}}
+    }
+
+
+@pytest.mark.parametrize(
+    ("weight", "total", "share"), [("10", "", 10), ("1", "4", 25), ("x", "", 0), ("200", "", 100)]
+)
+def test_weights_as_people_write_them(weight: str, total: str, share: int) -> None:
+    described = app(Method.NGINX)
+    body = ingress(
+        ("/", "shop-canary"),
+        **{f"{PREFIX}/canary": "true", f"{PREFIX}/canary-weight": weight},
+        **({f"{PREFIX}/canary-weight-total": total} if total else {}),
+    ).body
+
+    assert nginx.read(body, described)[0].shares.get(V.CANARY, 0) == share
+
+
+def test_several_ingresses_need_a_name() -> None:
+    one, other = ingress(("/", "shop")), ingress(("/b", "shop"))
+    renamed = other.with_body({**other.body, "metadata": {"name": "b"}})
+
+    with pytest.raises(errors.UserError, match="2 Ingresses lead to the application"):
+        nginx.find([one, renamed], app(Method.NGINX))
+    named = applications.NginxRouting(ingress=applications.ObjectReference(name="b"))
+    found = nginx.find([one, renamed], app(Method.NGINX, nginx=named))
+    assert found.name == "b-canary"
+
+
+def test_what_routers_cannot_do_is_refused_where_they_are_asked() -> None:
+    with pytest.raises(errors.UserError) as raised:
+        nginx.check(division.Division(80, 10, 10, mirror=5), app(Method.NGINX))
+    assert len(raised.value.problems) == 2
+    match = traffic.RequestMatch(headers={"a": traffic.TextMatch("b")})
+    with pytest.raises(errors.UserError, match="smi cannot choose requests by headers"):
+        smi.ROUTER.check(division.Division(match=(match,)), app(Method.SMI))
+    with pytest.raises(errors.UserError, match="add up to 90"):
+        traefik.ROUTER.check(division.Division(90), app(Method.TRAEFIK))
+
+
+def test_another_prefix_of_annotations_is_the_only_one_that_is_written() -> None:
+    own = applications.NginxRouting(annotation_prefix="nginx.corp.example")
+    described = app(Method.NGINX, nginx=own)
+    plain = nginx.find([ingress(("/", "shop"))], described)
+
+    found = nginx.routed(plain, division.Division(75, 25), described).item
+
+    written = [each for each in found.annotations if "/canary" in each]
+    assert sorted(written) == ["nginx.corp.example/canary", "nginx.corp.example/canary-weight"]
+    assert nginx.read(found.body, described)[0].shares == {V.PRIMARY: 75, V.CANARY: 25}
+    assert nginx.read(found.body, app(Method.NGINX))[0].shares == {V.PRIMARY: 100}

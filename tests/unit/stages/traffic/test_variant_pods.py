@@ -1,0 +1,88 @@
+"""Which pods a variant's traffic ends at."""
+
+import pytest
+
+from volary.model import applications, errors
+from volary.model.objects import manifest
+from volary.model.pipeline import pipelines, variant
+from volary.stages.kinds import progressive_traffic, traffic_routing
+from volary.stages.traffic import variant_pods
+
+KEY = "pipecd.dev/variant"
+
+
+def service(**selector: str) -> manifest.Manifest:
+    return manifest.Manifest(
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "shop"},
+            "spec": {"selector": selector},
+        }
+    )
+
+
+def app(method: applications.RoutingMethod) -> applications.Application:
+    return applications.Application(
+        name="shop",
+        service=applications.ObjectReference(name="shop"),
+        traffic_routing=applications.TrafficRouting(method=method),
+    )
+
+
+RULE = manifest.Manifest(
+    {
+        "apiVersion": "networking.istio.io/v1",
+        "kind": "DestinationRule",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "host": "shop",
+            "subsets": [{"name": "canary", "labels": {"version": "next"}}],
+        },
+    }
+)
+ISTIO = app(applications.RoutingMethod.ISTIO)
+
+
+def test_a_selector_with_the_other_variant() -> None:
+    found = variant_pods.labels(
+        [service(app="shop", **{KEY: "primary"})],
+        app(applications.RoutingMethod.POD_SELECTOR),
+        variant.Variant.CANARY,
+    )
+
+    assert found == {"app": "shop", KEY: "canary"}
+
+
+def test_a_subset_says_which_pods_it_means() -> None:
+    found = variant_pods.labels([service(app="shop"), RULE], ISTIO, variant.Variant.CANARY)
+
+    assert found == {"app": "shop", "version": "next"}
+
+
+def test_without_a_subset_the_variant_label_chooses() -> None:
+    found = variant_pods.labels([service(app="shop"), RULE], ISTIO, variant.Variant.BASELINE)
+
+    assert found == {"app": "shop", KEY: "baseline"}
+
+
+def test_a_service_that_excludes_the_subset_is_an_error() -> None:
+    with pytest.raises(errors.UserError, match="has no pods"):
+        variant_pods.labels([service(**{KEY: "primary"})], ISTIO, variant.Variant.CANARY)
+
+
+def test_it_is_found_out_before_anything_is_written() -> None:
+    route = {"destination": {"host": "shop", "subset": "primary"}}
+    entry = {
+        "apiVersion": "networking.istio.io/v1",
+        "kind": "VirtualService",
+        "metadata": {"name": "shop"},
+        "spec": {"hosts": ["shop"], "http": [{"name": "main", "route": [route]}]},
+    }
+    source = [service(**{KEY: "primary"}), manifest.Manifest(entry)]
+
+    with pytest.raises(errors.UserError, match="has no pods"):
+        traffic_routing.plan(source, ISTIO, pipelines.TrafficOptions(primary=80, canary=20))
+    steps = pipelines.ProgressiveTrafficOptions(step_weight=20)
+    with pytest.raises(errors.UserError, match="has no pods"):
+        progressive_traffic.plan(source, ISTIO, steps)
