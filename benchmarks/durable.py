@@ -76,6 +76,7 @@ async def _carry_out(address: str, number: int, clusters: int) -> int:
     from volary.manifests import redaction
     from volary.model import statuses
     from volary.model.pipeline import pipelines
+    from volary.model.pipeline.stage_kinds import rollout_stages
     from volary.store import factory
 
     class Clock:
@@ -96,7 +97,8 @@ async def _carry_out(address: str, number: int, clusters: int) -> int:
     kept: list[int] = []
     clock = Clock()
     stages = tuple(
-        pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions()) for _ in range(STAGES)
+        pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
+        for _ in range(STAGES)
     )
     targets = [f"cluster-{each:03}" for each in range(clusters)]
     made = run_builder.RunSpec("bench", "new", run_builder.one_group(targets), stages)

@@ -48,6 +48,7 @@ async def _carry_out(number: int, clusters: int) -> None:
     from volary.engine.runs import run_builder
     from volary.model import statuses
     from volary.model.pipeline import pipelines
+    from volary.model.pipeline.stage_kinds import rollout_stages
 
     class Clock:
         def now(self) -> datetime:
@@ -61,7 +62,8 @@ async def _carry_out(number: int, clusters: int) -> None:
 
     clock = Clock()
     stages = tuple(
-        pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions()) for _ in range(STAGES)
+        pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
+        for _ in range(STAGES)
     )
     targets = [f"cluster-{each:03}" for each in range(clusters)]
     made = run_builder.RunSpec("bench", "new", run_builder.one_group(targets), stages)

@@ -76,6 +76,7 @@ def measure(clusters: int) -> Measured:
     from volary.model import applications
     from volary.model.fleet import fleets
     from volary.model.pipeline import pipelines
+    from volary.model.pipeline.stage_kinds import rollout_stages
     from volary.model.placement import rollouts as placement_rollouts
 
     members = [
@@ -87,9 +88,9 @@ def measure(clusters: int) -> Measured:
     )
     shop = applications.Application("shop", waves=moves)
     stages = (
-        pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions(), index=0),
+        pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions(), index=0),
         pipelines.Stage(
-            pipelines.StageName.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(), index=1
+            rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions(), index=1
         ),
     )
     planned = run_waves.plan_waves(shop, members, stages)

@@ -92,6 +92,7 @@ async def _fill(path: Path) -> None:
     from volary.engine.runs import run_builder
     from volary.model import statuses
     from volary.model.pipeline import pipelines
+    from volary.model.pipeline.stage_kinds import rollout_stages
     from volary.store import factory, records
 
     class Clock:
@@ -100,7 +101,7 @@ async def _fill(path: Path) -> None:
 
     clock = Clock()
     stages = tuple(
-        pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions()) for _ in range(4)
+        pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions()) for _ in range(4)
     )
     async with factory.open_store(f"sqlite:{path}", clock=clock) as store:
 

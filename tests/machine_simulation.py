@@ -10,6 +10,12 @@ from volary.engine.runs import policies, run_builder, state
 from volary.engine.state_machine import commands, deadlines, events, machine
 from volary.model import statuses
 from volary.model.pipeline import pipelines, webhook
+from volary.model.pipeline.stage_kinds import (
+    added_stages,
+    external_stages,
+    rollout_stages,
+    waiting_stages,
+)
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus, TaskStatus
 
@@ -17,37 +23,37 @@ BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("us", "eu", "asia", "africa")
 STAGES = (
     pipelines.Stage(
-        pipelines.StageName.CANARY_ROLLOUT,
-        pipelines.VariantRolloutOptions(),
+        rollout_stages.CANARY_ROLLOUT.name,
+        rollout_stages.VariantRolloutOptions(),
         timeout=timedelta(minutes=10),
     ),
     pipelines.Stage(
-        pipelines.StageName.WAIT,
-        pipelines.WaitOptions(timedelta(minutes=1)),
+        waiting_stages.WAIT.name,
+        waiting_stages.WaitOptions(timedelta(minutes=1)),
         timeout=timedelta(minutes=5),
         targets=("us", "eu"),
     ),
     pipelines.Stage(
-        pipelines.StageName.PRIMARY_ROLLOUT,
-        pipelines.PrimaryRolloutOptions(),
+        rollout_stages.PRIMARY_ROLLOUT.name,
+        rollout_stages.PrimaryRolloutOptions(),
         timeout=timedelta(minutes=20),
     ),
 )
 #: What a wave goes through at its end.
 GATES = (
     pipelines.Stage(
-        pipelines.StageName.WAVE_GATE,
-        pipelines.WaveGateOptions(timedelta(minutes=5)),
+        added_stages.WAVE_GATE.name,
+        added_stages.WaveGateOptions(timedelta(minutes=5)),
         timeout=timedelta(minutes=15),
     ),
     pipelines.Stage(
-        pipelines.StageName.WEBHOOK_GATE,
-        pipelines.WebhookGateOptions(webhook.Webhook("ask", "http://ask")),
+        external_stages.WEBHOOK_GATE.name,
+        external_stages.WebhookGateOptions(webhook.Webhook("ask", "http://ask")),
         timeout=timedelta(minutes=15),
     ),
     pipelines.Stage(
-        pipelines.StageName.WAIT_APPROVAL,
-        pipelines.ApprovalOptions(("ana", "bo", "cy"), 2),
+        waiting_stages.WAIT_APPROVAL.name,
+        waiting_stages.ApprovalOptions(("ana", "bo", "cy"), 2),
         timeout=timedelta(hours=1),
     ),
 )
@@ -72,7 +78,7 @@ REPORTS = (
     TaskStatus.ROLLED_BACK,
 )
 
-PROMOTING = (pipelines.StageName.PRIMARY_ROLLOUT,)
+PROMOTING = (rollout_stages.PRIMARY_ROLLOUT.name,)
 
 Key = tuple[str, str, int]
 #: Days on which the first clusters may be changed, and hours in which others may not.
@@ -302,7 +308,7 @@ class Play(RuleBasedStateMachine):
         step = self.send(events.PromoteWave(self.now, "ana", "hurry", wave))
         if not step.refusal:
             gates = ("WAVE_GATE", "ANALYSIS", "K8S_WEBHOOK_GATE")
-            assert before.current.stage.name.value in gates, "a rollout is not a gate"
+            assert before.current.stage.name in gates, "a rollout is not a gate"
 
     @rule()
     def unfreeze(self) -> None:

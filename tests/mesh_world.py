@@ -3,14 +3,14 @@
 import stage_world
 from volary.model import applications
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 
 #: What users of the gateway ask for.
 HOST = "shop.example"
 ISTIO = applications.Application(
     name="shop",
     service=applications.ObjectReference(name="shop"),
-    quick_sync=pipelines.SyncOptions(add_variant_label_to_selector=True),
+    quick_sync=rollout_stages.SyncOptions(add_variant_label_to_selector=True),
     traffic_routing=applications.TrafficRouting(
         method=applications.RoutingMethod.ISTIO,
         istio=applications.IstioRouting(host="shop"),

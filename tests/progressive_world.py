@@ -8,9 +8,9 @@ import release_world
 import stage_world
 from release_world import ISTIO, meshed
 from volary.model.pipeline import pipelines, webhook
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 
-Name = pipelines.StageName
-Options = pipelines.ProgressiveTrafficOptions
+Options = traffic_stages.ProgressiveTrafficOptions
 Hook = webhook.WebhookType
 FAST = timedelta(seconds=0.15)
 
@@ -28,13 +28,15 @@ async def given(*names: str) -> AsyncIterator[release_world.Releases]:
 
 
 def pipeline(options: Options, *, limit: float = 40, canaries: int = 1) -> list[pipelines.Stage]:
-    replicas = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(canaries))
+    replicas = rollout_stages.VariantRolloutOptions(replicas=rollout_stages.Replicas(canaries))
     return [
-        release_world.step(Name.CANARY_ROLLOUT, replicas),
-        release_world.step(Name.PROGRESSIVE_TRAFFIC, options, timeout=timedelta(seconds=limit)),
+        release_world.step(rollout_stages.CANARY_ROLLOUT.name, replicas),
         release_world.step(
-            Name.PRIMARY_ROLLOUT,
-            pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=True),
+            traffic_stages.PROGRESSIVE_TRAFFIC.name, options, timeout=timedelta(seconds=limit)
         ),
-        release_world.step(Name.CANARY_CLEAN, pipelines.CleanOptions()),
+        release_world.step(
+            rollout_stages.PRIMARY_ROLLOUT.name,
+            rollout_stages.PrimaryRolloutOptions(add_variant_label_to_selector=True),
+        ),
+        release_world.step(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions()),
     ]

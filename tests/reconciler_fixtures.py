@@ -32,6 +32,7 @@ from volary.manifests import redaction
 from volary.model import errors, server_settings, statuses
 from volary.model.fleet import cluster_health, fleets
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.notifying import delivery, notifier
 from volary.placement.failover import move_plans
 from volary.sources.git import repositories
@@ -40,7 +41,7 @@ from volary.store import factory, protocol, records
 
 AT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MEMBERS = fleets.Fleet((fleets.Cluster("us"), fleets.Cluster("eu")))
-SYNC = pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())
+SYNC = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
 Kind = run_requests.KindName
 
 

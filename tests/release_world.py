@@ -23,6 +23,7 @@ from volary.engine.observers import feed
 from volary.engine.runs import policies, run_builder, state
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, webhook
+from volary.model.pipeline.stage_kinds import stage_kind
 from volary.stages import executor as stage_executor
 from volary.stages.runtime import contexts, task_states
 
@@ -134,9 +135,7 @@ class Releases:
         yield contexts.Workspace(place / "home", place / "app")
 
 
-def step(
-    name: pipelines.StageName, options: pipelines.StageOptions, **more: object
-) -> pipelines.Stage:
+def step(name: str, options: stage_kind.StageOptions, **more: object) -> pipelines.Stage:
     return pipelines.Stage(name, options, **more)  # type: ignore[arg-type]
 
 

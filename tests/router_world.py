@@ -10,8 +10,7 @@ from kube_sandbox.crds import definitions
 from volary.model import applications, json
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
-
-Name = pipelines.StageName
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Router:
     application: applications.Application
     manifests: Callable[[str], list[manifest.Manifest]]
     kind: str
-    divisions: tuple[pipelines.TrafficOptions, pipelines.TrafficOptions]
+    divisions: tuple[traffic_stages.TrafficOptions, traffic_stages.TrafficOptions]
     definitions: tuple[json.JsonObject, ...] = ()
 
 
@@ -46,7 +45,7 @@ def application(method: applications.RoutingMethod) -> applications.Application:
     )
 
 
-STEPS = (pipelines.TrafficOptions(70, canary=30), pipelines.TrafficOptions(40, canary=60))
+STEPS = (traffic_stages.TrafficOptions(70, canary=30), traffic_stages.TrafficOptions(40, canary=60))
 ROUTERS = {
     "istio": Router(
         mesh_world.ISTIO, mesh_world.meshed, "VirtualService", STEPS, definitions.istio()
@@ -63,21 +62,23 @@ ROUTERS = {
         stage_world.shop,
         "Service",
         # It cannot divide: back and forth.
-        (pipelines.TrafficOptions(0, canary=100), pipelines.TrafficOptions(100)),
+        (traffic_stages.TrafficOptions(0, canary=100), traffic_stages.TrafficOptions(100)),
     ),
 }
 
 
 def stages(router: Router, limit: float = 20) -> tuple[pipelines.Stage, ...]:
     """Canary, two divisions, promotion, back to primary, and clean; each in `limit` seconds."""
-    one = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1), create_service=True)
+    one = rollout_stages.VariantRolloutOptions(
+        replicas=rollout_stages.Replicas(1), create_service=True
+    )
     selects = router.application.quick_sync.add_variant_label_to_selector
-    promotion = pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=selects)
-    steps: tuple[tuple[pipelines.StageName, pipelines.StageOptions], ...] = (
-        (Name.CANARY_ROLLOUT, one),
-        *((Name.TRAFFIC_ROUTING, each) for each in router.divisions),
-        (Name.PRIMARY_ROLLOUT, promotion),
-        (Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(100)),
-        (Name.CANARY_CLEAN, pipelines.CleanOptions()),
+    promotion = rollout_stages.PrimaryRolloutOptions(add_variant_label_to_selector=selects)
+    steps: tuple[tuple[str, stage_kind.StageOptions], ...] = (
+        (rollout_stages.CANARY_ROLLOUT.name, one),
+        *((traffic_stages.TRAFFIC_ROUTING.name, each) for each in router.divisions),
+        (rollout_stages.PRIMARY_ROLLOUT.name, promotion),
+        (traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(100)),
+        (rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions()),
     )
     return tuple(pipelines.Stage(*each, timeout=timedelta(seconds=limit)) for each in steps)

@@ -20,6 +20,7 @@ from volary.gitops import webhooks
 from volary.model import errors, server_settings, statuses
 from volary.model.fleet import fleets
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.runs import run_records
 from volary.server import app, server_state, serving
 from volary.server.authentication import tokens
@@ -81,7 +82,7 @@ class Served:
             application=application,
             commit="c0ffee",
             groups=run_builder.one_group(("us", "eu")),
-            stages=(pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions()),),
+            stages=(pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions()),),
         )
         run = run_builder.new_run(run_id, planned, moment)
         if ended:

@@ -22,6 +22,7 @@ from volary.model import applications, errors, json, statuses
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.stages import executor as stage_executor
 
 KEY = "pipecd.dev/variant"
@@ -84,8 +85,8 @@ class World:
 
     async def run(
         self,
-        name: pipelines.StageName,
-        options: pipelines.StageOptions,
+        name: str,
+        options: stage_kind.StageOptions,
         *,
         targets: Sequence[str] = (),
         commit: str = NEW,
@@ -105,7 +106,7 @@ class World:
                         application=self.application.name,
                         commit=commit,
                         running_commit=running,
-                        stage_id=name.value,
+                        stage_id=name,
                         stage=pipelines.Stage(name, options),
                         target=target,
                         attempt=1,
@@ -140,7 +141,7 @@ class World:
         """Given: a version runs everywhere."""
         options = replace(self.application.quick_sync, prune=False)
         found = await self.run(
-            pipelines.StageName.SYNC, options, commit=commit, running="", targets=targets
+            rollout_stages.SYNC.name, options, commit=commit, running="", targets=targets
         )
         for target, each in found.items():
             assert each.status == "succeeded", (target, each)

@@ -14,6 +14,7 @@ from volary.engine.runs import policies, run_builder, state
 from volary.engine.state_machine import events, machine
 from volary.model import statuses
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.statuses import RunStatus, TaskStatus
 from volary.store import factory, fencing, protocol
 
@@ -21,7 +22,7 @@ BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("us", "eu", "asia")
 STAGES = tuple(
     pipelines.Stage(
-        pipelines.StageName.SYNC, pipelines.SyncOptions(), timeout=timedelta(minutes=10)
+        rollout_stages.SYNC.name, rollout_stages.SyncOptions(), timeout=timedelta(minutes=10)
     )
     for _ in range(30)
 )

@@ -13,6 +13,7 @@ from volary.model import applications, clocks
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.placement import rollouts
 from volary.stages import executor as stage_executor
 
@@ -31,7 +32,7 @@ __all__ = [
 
 SYNC = (
     pipelines.Stage(
-        pipelines.StageName.SYNC, pipelines.SyncOptions(), timeout=timedelta(seconds=20)
+        rollout_stages.SYNC.name, rollout_stages.SyncOptions(), timeout=timedelta(seconds=20)
     ),
 )
 

@@ -6,11 +6,10 @@ from datetime import timedelta
 from stage_world import NEW, OLD, Clock, World, config, made, shop, world
 from volary.controller.fleet import surveys
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.statuses import HealthStatus
 
-Name = pipelines.StageName
-SYNC = pipelines.SyncOptions()
+SYNC = rollout_stages.SyncOptions()
 
 
 class Looking:

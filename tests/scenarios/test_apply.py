@@ -7,10 +7,9 @@ import pytest
 from kube_sandbox.apiserver.storage import storage, verbs
 from stage_world import NEW, OLD, config, deployment, made, service, shop, world
 from volary.model import applications, json
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 
-Name = pipelines.StageName
-SYNC = pipelines.SyncOptions()
+SYNC = rollout_stages.SyncOptions()
 USER = verbs.Options(manager="kubectl-edit", agent="kubectl")
 
 
@@ -69,7 +68,7 @@ async def test_nothing_is_touched_when_one_object_is_bad_and_all_problems_are_to
         ]
         await given.deployed(OLD)
 
-        outcomes = await given.run(Name.SYNC, SYNC)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert outcomes["us"].status == "failed"
         assert not outcomes["us"].touched
@@ -84,7 +83,7 @@ async def test_an_immutable_field_is_named_with_the_way_out() -> None:
         await given.deployed(OLD)
         given.sources[NEW] = [made(deployment("shop:v2", app="renamed")), made(service())]
 
-        outcomes = await given.run(Name.SYNC, SYNC)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert outcomes["us"].status == "failed"
         assert "spec.selector cannot be changed on a live object" in outcomes["us"].reason
@@ -100,7 +99,7 @@ async def test_force_replace_deletes_and_creates_anew() -> None:
         body["metadata"]["annotations"] = {"pipecd.dev/force-sync-by-replace": "enabled"}
         given.sources[NEW] = [made(body), made(config())]
 
-        outcomes = await given.run(Name.SYNC, SYNC)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.get("us", "Deployment", "shop")["metadata"]["uid"] != before
@@ -123,7 +122,7 @@ async def test_replace_takes_away_what_others_added_and_creates_what_is_missing(
             USER,
         )
 
-        outcomes = await given.run(Name.SYNC, SYNC, commit=OLD)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, commit=OLD)
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.get("us", "ConfigMap", "settings")["data"] == {"greeting": "hello"}
@@ -143,7 +142,7 @@ async def test_a_conflict_says_who_owns_which_field() -> None:
             USER,
         )
 
-        outcomes = await given.run(Name.SYNC, SYNC, commit=NEW)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, commit=NEW)
 
         assert outcomes["us"].status == "failed"
         assert "kubectl-edit owns .data.greeting" in outcomes["us"].reason
@@ -153,7 +152,7 @@ async def test_a_conflict_says_who_owns_which_field() -> None:
         taken = config()
         taken["metadata"]["annotations"] = {"volary.dev/force-conflicts": "enabled"}
         given.sources[NEW] = [made(taken)]
-        outcomes = await given.run(Name.SYNC, SYNC)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.get("us", "ConfigMap", "settings")["data"] == {"greeting": "hello"}
 
@@ -170,7 +169,7 @@ async def test_drift_is_mended_and_what_is_unchanged_is_not_written() -> None:
         assert labels
         registry.delete(registry.kind("v1", "ConfigMap"), "default", "settings", verbs.Deletion())
 
-        outcomes = await given.run(Name.SYNC, SYNC, commit=OLD)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, commit=OLD)
 
         assert outcomes["us"].reason.startswith("primary: 1 created, 2 unchanged")
         assert given.get("us", "Deployment", "shop")["metadata"]["resourceVersion"] == before
@@ -185,7 +184,7 @@ async def test_a_missing_namespace(create: bool) -> None:
         for each in given.sources[NEW]:
             each.body["metadata"]["namespace"] = "web"
 
-        outcomes = await given.run(Name.SYNC, SYNC, running="")
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
 
         if create:
             assert outcomes["us"].status == "succeeded", outcomes["us"]
@@ -203,7 +202,7 @@ async def test_a_namespace_in_the_set_comes_first() -> None:
             each.body["metadata"]["namespace"] = "web"
         given.sources[NEW].append(made(namespace))
 
-        outcomes = await given.run(Name.SYNC, SYNC, running="")
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.find("us", "Deployment", "shop", "web") is not None
@@ -213,7 +212,7 @@ async def test_a_missing_definition_names_the_kind() -> None:
     async with world("us") as given:
         given.sources[NEW] = [made(widget()), *shop("shop:v2")]
 
-        outcomes = await given.run(Name.SYNC, SYNC, running="")
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
 
         assert outcomes["us"].status == "failed"
         assert "does not know the kind Widget (example.com/v1)" in outcomes["us"].reason
@@ -224,7 +223,7 @@ async def test_a_definition_in_the_set_is_waited_for() -> None:
     async with world("us") as given:
         given.sources[NEW] = [made(widget()), made(DEFINITION)]
 
-        outcomes = await given.run(Name.SYNC, SYNC, running="")
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.find("us", "Widget.example.com", "gear") is not None
@@ -234,7 +233,7 @@ async def test_a_bad_object_of_a_new_kind_leaves_only_its_definition() -> None:
     async with world("us") as given:
         given.sources[NEW] = [made(widget(0)), made(DEFINITION), made(config())]
 
-        outcomes = await given.run(Name.SYNC, SYNC, running="")
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
 
         assert outcomes["us"].status == "failed"
         assert outcomes["us"].touched
@@ -247,7 +246,7 @@ async def test_a_missing_permission_names_verb_and_resource() -> None:
         await given.deployed(OLD)
         given.running.clusters["us"].faults.change({"denied": "patch deployments"})
 
-        outcomes = await given.run(Name.SYNC, SYNC)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert outcomes["us"].status == "failed"
         assert "patch deployments.apps" in outcomes["us"].reason
@@ -257,7 +256,7 @@ async def test_a_missing_permission_names_verb_and_resource() -> None:
 
 async def test_a_namespace_outside_the_fleets_limits_is_refused() -> None:
     async with world("us", "eu", namespaces={"us": ("web",)}) as given:
-        outcomes = await given.run(Name.SYNC, SYNC, running="")
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
 
         assert outcomes["us"].status == "failed"
         assert "only web may be used" in outcomes["us"].reason
@@ -289,7 +288,7 @@ async def test_a_workload_keeps_its_pods_when_git_leaves_them_to_a_new_autoscale
         others = [each for each in given.sources[NEW] if each.kind != "Deployment"]
         given.sources[NEW] = [*bare, *others, made(AUTOSCALER)]
 
-        outcomes = await given.run(Name.SYNC, SYNC)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.images("us") == "shop:v2 2/2"
@@ -314,11 +313,11 @@ async def test_an_autoscalers_replicas_are_left_to_it() -> None:
             verbs.Options(manager="kube-controller-manager", agent="kube-controller-manager"),
         )
 
-        outcomes = await given.run(Name.SYNC, SYNC)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.images("us") == "shop:v2 5/5"
-        again = await given.run(Name.SYNC, SYNC)
+        again = await given.run(rollout_stages.SYNC.name, SYNC)
         assert not again["us"].touched
 
 
@@ -326,7 +325,7 @@ async def test_no_manifests_is_an_error() -> None:
     async with world("us") as given:
         given.sources[NEW] = []
 
-        outcomes = await given.run(Name.SYNC, SYNC)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert outcomes["us"].status == "failed"
         assert "no Kubernetes manifests" in outcomes["us"].reason
@@ -344,7 +343,7 @@ async def test_a_cluster_lost_in_the_middle_says_what_was_done() -> None:
 
         kept.append(cluster.registry.subscribe(lose))
 
-        outcomes = await given.run(Name.SYNC, SYNC, running="")
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
 
         assert outcomes["us"].status == "unreachable"
         assert outcomes["us"].touched
@@ -362,7 +361,7 @@ async def test_what_pipecd_deployed_is_taken_over_without_replacing_it() -> None
         registry.create(registry.kind("apps/v1", "Deployment"), "default", body, kubectl)
         uid = given.get("us", "Deployment", "shop")["metadata"]["uid"]
 
-        outcomes = await given.run(Name.SYNC, SYNC, running="")
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.images("us") == "shop:v2 2/2"
@@ -377,7 +376,7 @@ async def test_a_new_commit_without_changes_restarts_nothing() -> None:
         view = given.running.clusters["us"].view
         pods = {pod["metadata"]["uid"] for pod in view.list("Pod", "default")}
 
-        outcomes = await given.run(Name.SYNC, SYNC)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert outcomes["us"].reason.startswith("primary: 3 unchanged")
         assert outcomes["us"].touched
@@ -392,7 +391,7 @@ async def test_a_cluster_with_hiccups_gets_there_all_the_same() -> None:
             {"throttleRate": 0.15, "retryAfter": "20ms", "errorRate": 0.1}
         )
 
-        outcomes = await given.run(Name.SYNC, SYNC, running="")
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.images("us") == "shop:v2 2/2"
@@ -404,7 +403,7 @@ async def test_a_misspelt_field_is_refused_by_name() -> None:
     async with world("us") as given:
         given.sources[NEW] = [made(body), made(config())]
 
-        outcomes = await given.run(Name.SYNC, SYNC, running="")
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
 
         assert outcomes["us"].status == "failed"
         assert "replcas" in outcomes["us"].reason
@@ -432,7 +431,7 @@ async def test_an_object_that_is_being_deleted_is_created_anew_when_it_has_gone(
 
         async with asyncio.TaskGroup() as group:
             group.create_task(let_go())
-            running = group.create_task(given.run(Name.SYNC, SYNC, commit=OLD))
+            running = group.create_task(given.run(rollout_stages.SYNC.name, SYNC, commit=OLD))
 
         assert running.result()["us"].status == "succeeded", running.result()
         assert given.get("us", "ConfigMap", "settings")["metadata"]["uid"] != before
@@ -448,7 +447,7 @@ async def test_an_object_that_cannot_go_is_named_with_what_holds_it() -> None:
         given.sources = {OLD: [made(body)], NEW: [made(body)]}
         await given.deployed(OLD)
 
-        outcomes = await given.run(Name.SYNC, SYNC, limit=1)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, limit=1)
 
         assert outcomes["us"].status == "failed"
         assert "held by example.com/hold" in outcomes["us"].reason
@@ -464,7 +463,7 @@ async def test_an_unmarked_object_can_be_replaced_by_force() -> None:
         body["metadata"]["annotations"] = {"pipecd.dev/force-sync-by-replace": "enabled"}
         given.sources[NEW] = [made(body)]
 
-        outcomes = await given.run(Name.SYNC, SYNC, running="")
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.get("us", "ConfigMap", "settings")["data"] == {"greeting": "hello"}

@@ -12,10 +12,10 @@ import stage_world
 from release_world import ISTIO, hook, live, meshed, reason_of
 from volary.model import applications
 from volary.model.pipeline import pipelines, webhook
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 from volary.model.statuses import RunStatus
 
-Name = pipelines.StageName
-Options = pipelines.BlueGreenOptions
+Options = traffic_stages.BlueGreenOptions
 Hook = webhook.WebhookType
 FAST = timedelta(seconds=0.15)
 AT_ONCE = timedelta(0)
@@ -38,13 +38,15 @@ async def given(
 
 
 def pipeline(options: Options, *, istio: bool = False) -> list[pipelines.Stage]:
-    replicas = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(100, is_percentage=True))
-    promotion = pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=istio)
+    replicas = rollout_stages.VariantRolloutOptions(
+        replicas=rollout_stages.Replicas(100, is_percentage=True)
+    )
+    promotion = rollout_stages.PrimaryRolloutOptions(add_variant_label_to_selector=istio)
     return [
-        release_world.step(Name.CANARY_ROLLOUT, replicas),
-        release_world.step(Name.BLUE_GREEN, options, timeout=timedelta(seconds=30)),
-        release_world.step(Name.PRIMARY_ROLLOUT, promotion),
-        release_world.step(Name.CANARY_CLEAN, pipelines.CleanOptions()),
+        release_world.step(rollout_stages.CANARY_ROLLOUT.name, replicas),
+        release_world.step(traffic_stages.BLUE_GREEN.name, options, timeout=timedelta(seconds=30)),
+        release_world.step(rollout_stages.PRIMARY_ROLLOUT.name, promotion),
+        release_world.step(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions()),
     ]
 
 
@@ -96,7 +98,7 @@ async def test_checks_that_fail_before_the_switch_keep_it_from_happening() -> No
     async with release_world.gate() as gate, given("us") as releases:
         gate.answers["/smoke"] = 500
         smoke = hook(f"{gate.url}/smoke", Hook.PRE_ROLLOUT)
-        options = Options(pre_promotion=pipelines.Checks(FAST, webhooks=(smoke,)))
+        options = Options(pre_promotion=traffic_stages.Checks(FAST, webhooks=(smoke,)))
         async with releases.world.watched_traffic("us") as lost:
             run = await releases.carry_out(releases.planned(pipeline(options)))
         assert run.status is RunStatus.ROLLED_BACK
@@ -112,7 +114,7 @@ async def test_checks_that_fail_after_the_switch_switch_back() -> None:
     async with release_world.gate() as gate, given("us", application=ISTIO) as releases:
         gate.answers["/load"] = 500
         load = hook(f"{gate.url}/load", Hook.ROLLOUT)
-        checks = pipelines.Checks(FAST, count=5, threshold=2, webhooks=(load,))
+        checks = traffic_stages.Checks(FAST, count=5, threshold=2, webhooks=(load,))
         options = Options(post_promotion=checks)
         async with releases.world.watched_traffic("us") as lost:
             run = await releases.carry_out(releases.planned(pipeline(options, istio=True)))
@@ -152,8 +154,8 @@ async def test_a_switch_that_was_killed_goes_on_behind_it() -> None:
         smoke = hook(f"{gate.url}/smoke", Hook.PRE_ROLLOUT)
         load = hook(f"{gate.url}/load", Hook.ROLLOUT)
         options = Options(
-            pre_promotion=pipelines.Checks(FAST, webhooks=(smoke,)),
-            post_promotion=pipelines.Checks(FAST, count=4, threshold=3, webhooks=(load,)),
+            pre_promotion=traffic_stages.Checks(FAST, webhooks=(smoke,)),
+            post_promotion=traffic_stages.Checks(FAST, count=4, threshold=3, webhooks=(load,)),
             scale_down_delay=AT_ONCE,
         )
         gate.answers["/load"] = 500

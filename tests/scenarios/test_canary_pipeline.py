@@ -3,11 +3,10 @@
 import asyncio
 
 from stage_world import KEY, NEW, OLD, world
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 
-ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
-CLEAN = pipelines.CleanOptions()
-Name = pipelines.StageName
+ONE_POD = rollout_stages.VariantRolloutOptions(replicas=rollout_stages.Replicas(1))
+CLEAN = stage_kind.NoOptions()
 
 
 async def test_the_new_version_goes_canary_first_over_three_clusters() -> None:
@@ -17,7 +16,7 @@ async def test_the_new_version_goes_canary_first_over_three_clusters() -> None:
         everywhere = given.names
 
         async with given.watched_traffic("eu") as lost:
-            for name in (Name.CANARY_ROLLOUT, Name.BASELINE_ROLLOUT):
+            for name in (rollout_stages.CANARY_ROLLOUT.name, rollout_stages.BASELINE_ROLLOUT.name):
                 outcomes = await given.run(name, ONE_POD)
                 assert {each.status for each in outcomes.values()} == {"succeeded"}, outcomes
             for target in everywhere:
@@ -26,19 +25,21 @@ async def test_the_new_version_goes_canary_first_over_three_clusters() -> None:
                 assert given.images(target, "shop-baseline") == "shop:v1 1/1"
 
             outcomes = await given.run(
-                Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(0, canary=100)
+                traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(0, canary=100)
             )
             assert outcomes["us"].reason == "traffic: canary 100 %"
             for target in everywhere:
                 assert given.traffic(target).by_label(KEY) == {"canary": 1.0}
 
-            outcomes = await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions())
+            outcomes = await given.run(
+                rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions()
+            )
             assert {each.status for each in outcomes.values()} == {"succeeded"}, outcomes
             for target in everywhere:
                 assert given.images(target) == "shop:v2 2/2"
                 assert given.traffic(target).by_label(KEY) == {"primary": 1.0}
 
-            for name in (Name.CANARY_CLEAN, Name.BASELINE_CLEAN):
+            for name in (rollout_stages.CANARY_CLEAN.name, rollout_stages.BASELINE_CLEAN.name):
                 outcomes = await given.run(name, CLEAN)
                 assert {each.status for each in outcomes.values()} == {"succeeded"}, outcomes
         assert lost == []
@@ -57,10 +58,10 @@ async def test_the_new_version_goes_canary_first_over_three_clusters() -> None:
 async def test_running_a_stage_again_changes_nothing() -> None:
     async with world("us") as given:
         await given.deployed(OLD)
-        await given.run(Name.CANARY_ROLLOUT, ONE_POD)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
         before = given.get("us", "Deployment", "shop-canary")["metadata"]["resourceVersion"]
 
-        outcomes = await given.run(Name.CANARY_ROLLOUT, ONE_POD)
+        outcomes = await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
 
         assert outcomes["us"].status == "succeeded"
         assert not outcomes["us"].touched
@@ -74,7 +75,7 @@ async def test_one_broken_cluster_leaves_the_others_alone() -> None:
         await given.deployed(OLD)
         given.running.clusters["eu"].faults.images.add("shop:v2", "bad")
 
-        outcomes = await given.run(Name.CANARY_ROLLOUT, ONE_POD)
+        outcomes = await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
 
         assert outcomes["eu"].status == "failed"
         assert "shop-canary" in outcomes["eu"].reason
@@ -92,7 +93,7 @@ async def test_an_unreachable_cluster_is_its_own_status() -> None:
         await given.deployed(OLD)
         given.running.clusters["eu"].faults.change({"lost": "refuse"})
 
-        outcomes = await given.run(Name.CANARY_ROLLOUT, ONE_POD)
+        outcomes = await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
 
         assert outcomes["eu"].status == "unreachable"
         assert outcomes["us"].status == "succeeded"
@@ -100,7 +101,7 @@ async def test_an_unreachable_cluster_is_its_own_status() -> None:
 
 async def test_the_baseline_needs_a_running_version() -> None:
     async with world("us") as given:
-        outcomes = await given.run(Name.BASELINE_ROLLOUT, ONE_POD, running="")
+        outcomes = await given.run(rollout_stages.BASELINE_ROLLOUT.name, ONE_POD, running="")
 
         assert outcomes["us"].status == "failed"
         assert "first deployment" in outcomes["us"].reason
@@ -122,7 +123,7 @@ async def test_a_stage_that_is_told_to_stop_says_what_it_left() -> None:
 
         async with asyncio.TaskGroup() as group:
             group.create_task(soon())
-            running = group.create_task(given.run(Name.CANARY_ROLLOUT, ONE_POD))
+            running = group.create_task(given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD))
         found = running.result()["us"]
 
         assert found.status == "cancelled"

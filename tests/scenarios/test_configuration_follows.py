@@ -6,10 +6,9 @@ from typing import Any
 from stage_world import NEW, OLD, World, deployment, made, service, world
 from volary.model import json
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import added_stages, rollout_stages, stage_kind
 
-Name = pipelines.StageName
-ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
+ONE_POD = rollout_stages.VariantRolloutOptions(replicas=rollout_stages.Replicas(1))
 #: What every way of reading says in the old version, and in the new one.
 BEFORE = {"greeting": "hello", "color": "blue", "token": "one", "flags": "off"}
 AFTER = {"greeting": "good day", "color": "green", "token": "two", "flags": "on"}
@@ -22,14 +21,14 @@ async def test_a_canary_reads_its_own_configuration_and_primary_goes_on_with_its
         before = pods(given, "shop")
         assert reads(given, "shop") == [BEFORE, BEFORE]
 
-        outcomes = await given.run(Name.CANARY_ROLLOUT, ONE_POD)
+        outcomes = await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
 
         assert outcomes["us"].status == "succeeded", outcomes
         assert reads(given, "shop-canary") == [AFTER]
         assert reads(given, "shop") == [BEFORE, BEFORE]
         assert pods(given, "shop") == before, "primary's pods were replaced"
 
-        await given.run(Name.BASELINE_ROLLOUT, ONE_POD)
+        await given.run(rollout_stages.BASELINE_ROLLOUT.name, ONE_POD)
         assert reads(given, "shop-baseline") == [BEFORE]
 
 
@@ -39,16 +38,18 @@ async def test_promotion_brings_it_to_new_pods_and_a_rollback_brings_the_old_one
         versions(given, image="shop:v1")
         await given.deployed(OLD)
         first = pods(given, "shop")
-        await given.run(Name.CANARY_ROLLOUT, ONE_POD)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
 
-        promoted = await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions())
+        promoted = await given.run(
+            rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions()
+        )
 
         assert promoted["us"].status == "succeeded", promoted
         assert reads(given, "shop") == [AFTER, AFTER]
         second = pods(given, "shop")
         assert not second & first
 
-        back = await given.run(Name.ROLLBACK, pipelines.RollbackOptions())
+        back = await given.run(added_stages.ROLLBACK.name, stage_kind.NoOptions())
 
         assert back["us"].status == "succeeded", back
         assert reads(given, "shop") == [BEFORE, BEFORE]
@@ -63,9 +64,9 @@ async def test_a_rollback_of_the_canary_alone_touches_no_pod_of_primary() -> Non
         versions(given)
         await given.deployed(OLD)
         before = pods(given, "shop")
-        await given.run(Name.CANARY_ROLLOUT, ONE_POD)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
 
-        await given.run(Name.ROLLBACK, pipelines.RollbackOptions())
+        await given.run(added_stages.ROLLBACK.name, stage_kind.NoOptions())
 
         assert reads(given, "shop") == [BEFORE, BEFORE]
         assert pods(given, "shop") == before
@@ -78,10 +79,12 @@ async def test_a_failed_promotion_ends_with_the_configuration_of_before() -> Non
     async with world("us") as given:
         versions(given, image="shop:bad")
         await given.deployed(OLD)
-        broken = await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions())
+        broken = await given.run(
+            rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions()
+        )
         assert broken["us"].status == "failed"
 
-        back = await given.run(Name.ROLLBACK, pipelines.RollbackOptions())
+        back = await given.run(added_stages.ROLLBACK.name, stage_kind.NoOptions())
 
         assert back["us"].status == "succeeded", back
         assert reads(given, "shop") == [BEFORE, BEFORE]
@@ -92,11 +95,11 @@ async def test_what_a_version_reads_for_the_first_time_goes_away_with_it() -> No
         versions(given)
         given.sources[NEW].append(made(config("extra", {"more": "yes"})))
         await given.deployed(OLD)
-        await given.run(Name.CANARY_ROLLOUT, ONE_POD)
-        await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions())
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
+        await given.run(rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions())
         assert given.find("us", "ConfigMap", "extra") is not None
 
-        await given.run(Name.ROLLBACK, pipelines.RollbackOptions())
+        await given.run(added_stages.ROLLBACK.name, stage_kind.NoOptions())
 
         assert given.find("us", "ConfigMap", "extra") is None
 

@@ -19,18 +19,23 @@ from stage_world import (
 from volary.controller.planning import fleet_shares
 from volary.model.fleet import fleets
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import (
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+    waiting_stages,
+)
 
-Name = pipelines.StageName
-SHARE = pipelines.VariantRolloutOptions(
-    pipelines.Replicas(25, is_percentage=True),
-    of=pipelines.Scope.FLEET,
+SHARE = rollout_stages.VariantRolloutOptions(
+    rollout_stages.Replicas(25, is_percentage=True),
+    of=stage_kind.Scope.FLEET,
     batch={"us": {"Deployment shop": 2}, "eu": {"Deployment shop": 0}},
 )
-TRAFFIC = pipelines.TrafficOptions(
-    80, 10, 10, of=pipelines.Scope.FLEET, shares={"us": (15, 15), "eu": (0, 0)}
+TRAFFIC = traffic_stages.TrafficOptions(
+    80, 10, 10, of=stage_kind.Scope.FLEET, shares={"us": (15, 15), "eu": (0, 0)}
 )
-PROMOTED = pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=True)
-MEASURED = pipelines.AnalysisOptions(timedelta(minutes=5), without_canary=("eu",))
+PROMOTED = rollout_stages.PrimaryRolloutOptions(add_variant_label_to_selector=True)
+MEASURED = waiting_stages.AnalysisOptions(timedelta(minutes=5), without_canary=("eu",))
 
 
 async def test_what_a_cluster_without_a_share_says_from_rollout_to_clean() -> None:
@@ -38,10 +43,10 @@ async def test_what_a_cluster_without_a_share_says_from_rollout_to_clean() -> No
         given.sources = {OLD: meshed("shop:v1", replicas=4), NEW: meshed("shop:v2", replicas=4)}
         await given.deployed(OLD)
 
-        canary = await given.run(Name.CANARY_ROLLOUT, SHARE)
-        baseline = await given.run(Name.BASELINE_ROLLOUT, SHARE)
-        traffic = await given.run(Name.TRAFFIC_ROUTING, TRAFFIC)
-        measured = await given.run(Name.ANALYSIS, MEASURED, targets=("eu",))
+        canary = await given.run(rollout_stages.CANARY_ROLLOUT.name, SHARE)
+        baseline = await given.run(rollout_stages.BASELINE_ROLLOUT.name, SHARE)
+        traffic = await given.run(traffic_stages.TRAFFIC_ROUTING.name, TRAFFIC)
+        measured = await given.run(waiting_stages.ANALYSIS.name, MEASURED, targets=("eu",))
 
         assert given.images("us", "shop-canary") == "shop:v2 2/2"
         assert given.images("us", "shop-baseline") == "shop:v1 2/2"
@@ -61,9 +66,9 @@ async def test_what_a_cluster_without_a_share_says_from_rollout_to_clean() -> No
         assert (round(found.by_label(KEY)["canary"], 2), found.lost) == (0.15, 0.0)
         assert given.traffic("eu").by_label(KEY) == {"primary": 1.0}
 
-        await given.run(Name.PRIMARY_ROLLOUT, PROMOTED)
-        for clean in (Name.CANARY_CLEAN, Name.BASELINE_CLEAN):
-            ended = await given.run(clean, pipelines.CleanOptions())
+        await given.run(rollout_stages.PRIMARY_ROLLOUT.name, PROMOTED)
+        for clean in (rollout_stages.CANARY_CLEAN.name, rollout_stages.BASELINE_CLEAN.name):
+            ended = await given.run(clean, stage_kind.NoOptions())
             assert {each.status for each in ended.values()} == {"succeeded"}
         assert [given.count(each, "Deployment") for each in given.names] == [1, 1]
 
@@ -71,15 +76,15 @@ async def test_what_a_cluster_without_a_share_says_from_rollout_to_clean() -> No
 async def test_a_tenth_of_all_requests_of_the_fleet_meets_canary_and_none_is_lost() -> None:
     """Three clusters with four pods each: two canaries carry a tenth of everything."""
     names = ("us", "eu", "asia")
-    tenth = pipelines.VariantRolloutOptions(
-        pipelines.Replicas(10, is_percentage=True), of=pipelines.Scope.FLEET
+    tenth = rollout_stages.VariantRolloutOptions(
+        rollout_stages.Replicas(10, is_percentage=True), of=stage_kind.Scope.FLEET
     )
-    wanted = pipelines.TrafficOptions(90, 10, of=pipelines.Scope.FLEET)
+    wanted = traffic_stages.TrafficOptions(90, 10, of=stage_kind.Scope.FLEET)
     rollout, traffic = fleet_shares.fix_shares(
         ISTIO,
         (
-            pipelines.Stage(Name.CANARY_ROLLOUT, tenth),
-            pipelines.Stage(Name.TRAFFIC_ROUTING, wanted),
+            pipelines.Stage(rollout_stages.CANARY_ROLLOUT.name, tenth),
+            pipelines.Stage(traffic_stages.TRAFFIC_ROUTING.name, wanted),
         ),
         [fleets.Cluster(each) for each in names],
         {each: {"Deployment shop": 4} for each in names},

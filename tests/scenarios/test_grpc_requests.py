@@ -12,17 +12,18 @@ from kube_sandbox.crds import definitions
 from stage_world import NEW, OLD, made
 from volary.model import applications
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
 
-Name = pipelines.StageName
 HOST = "shop.example"
 APPLICATION = applications.Application(
     name="shop",
     service=applications.ObjectReference(name="shop"),
     traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod.GATEWAY_API),
 )
-WITH_SERVICE = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1), create_service=True)
-SPLIT = pipelines.TrafficOptions(80, canary=10, baseline=10)
+WITH_SERVICE = rollout_stages.VariantRolloutOptions(
+    replicas=rollout_stages.Replicas(1), create_service=True
+)
+SPLIT = traffic_stages.TrafficOptions(80, canary=10, baseline=10)
 SHARES = {"primary": 0.8, "canary": 0.1, "baseline": 0.1}
 CALLS = 1500
 
@@ -64,17 +65,19 @@ async def test_80_10_10_is_what_1500_calls_meet_until_the_traffic_is_given_back(
     given, urls = given_and_urls
     address = urls["us"].removeprefix("http://")
     await given.deployed(OLD)
-    await given.run(Name.CANARY_ROLLOUT, WITH_SERVICE)
-    await given.run(Name.BASELINE_ROLLOUT, WITH_SERVICE)
+    await given.run(rollout_stages.CANARY_ROLLOUT.name, WITH_SERVICE)
+    await given.run(rollout_stages.BASELINE_ROLLOUT.name, WITH_SERVICE)
 
-    outcomes = await given.run(Name.TRAFFIC_ROUTING, SPLIT)
+    outcomes = await given.run(traffic_stages.TRAFFIC_ROUTING.name, SPLIT)
 
     assert outcomes["us"].status == "succeeded", outcomes["us"]
     calls = await grpc_client.call(address, CALLS, host=HOST)
     assert calls.codes == {"OK": CALLS}, calls.details
     traffic_world.assert_shares(calls.by_variant, SHARES)
 
-    outcomes = await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(100))
+    outcomes = await given.run(
+        traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(100)
+    )
 
     assert outcomes["us"].status == "succeeded", outcomes["us"]
     calls = await grpc_client.call(address, 100, host=HOST)

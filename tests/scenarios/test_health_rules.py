@@ -8,10 +8,9 @@ import pytest
 from stage_world import NEW, World, made, world
 from volary.model import applications, json
 from volary.model.objects import object_health
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 
-Name = pipelines.StageName
-SYNC = pipelines.SyncOptions()
+SYNC = rollout_stages.SyncOptions()
 RULE = object_health.Rule(
     "example.com",
     "Queue",
@@ -82,7 +81,9 @@ async def test_a_stage_waits_until_the_rule_holds(shop: applications.Application
             await asyncio.sleep(0.2)
             await say(given, "Ready")
 
-        outcomes, _ = await asyncio.gather(given.run(Name.SYNC, SYNC, running=""), controller())
+        outcomes, _ = await asyncio.gather(
+            given.run(rollout_stages.SYNC.name, SYNC, running=""), controller()
+        )
 
         assert outcomes["us"].status == "succeeded"
         said = [each.sentence for each in given.reports["us"].progress_said]
@@ -97,7 +98,7 @@ async def test_a_stage_fails_when_the_rule_says_that_it_is_broken(
         given.sources[NEW] = [made(queue())]
 
         outcomes, _ = await asyncio.gather(
-            given.run(Name.SYNC, SYNC, running=""), say(given, "Failed")
+            given.run(rollout_stages.SYNC.name, SYNC, running=""), say(given, "Failed")
         )
 
         assert outcomes["us"].status == "failed"
@@ -111,7 +112,7 @@ async def test_without_a_rule_a_stage_goes_on_and_says_that_nothing_is_known(
     async with world("us", application=unassessed, definitions=(DEFINITION,)) as given:
         given.sources[NEW] = [made(queue())]
 
-        outcomes = await given.run(Name.SYNC, SYNC, running="", limit=5)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="", limit=5)
 
         assert outcomes["us"].status == "succeeded"
         assert (

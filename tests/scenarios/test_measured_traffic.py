@@ -19,7 +19,8 @@ from volary.config.stages import query_placeholders
 from volary.controller import inputs
 from volary.model import analysis, applications, metric_providers
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
 
 Metrics = metric_providers.Metrics
 ERRORS = 0.2
@@ -42,10 +43,10 @@ async def test_a_bad_canary_is_seen_in_one_cluster_and_not_in_the_other() -> Non
         given.sources = {OLD: shop("shop:v1"), NEW: shop("shop:v2")}
         given.special = {(NEW, "eu"): shop("shop:v2", error_rate=str(ERRORS))}
         await given.deployed(OLD)
-        one = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
+        one = rollout_stages.VariantRolloutOptions(replicas=rollout_stages.Replicas(1))
         for name, options in (
-            (pipelines.StageName.CANARY_ROLLOUT, one),
-            (pipelines.StageName.TRAFFIC_ROUTING, pipelines.TrafficOptions(50, canary=50)),
+            (rollout_stages.CANARY_ROLLOUT.name, one),
+            (traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(50, canary=50)),
         ):
             outcomes = await given.run(name, options)
             assert {each.status for each in outcomes.values()} == {"succeeded"}, outcomes
@@ -109,13 +110,13 @@ async def test_real_traefik_names_its_numbers_as_the_built_in_queries_expect() -
         given.sources = {OLD: routed("shop:v1"), NEW: routed("shop:v2")}
         await given.deployed(OLD)
         await traffic_world.until_answered(urls, host=HOST)
-        variants = pipelines.VariantRolloutOptions(
-            replicas=pipelines.Replicas(1), create_service=True
+        variants = rollout_stages.VariantRolloutOptions(
+            replicas=rollout_stages.Replicas(1), create_service=True
         )
-        await given.run(pipelines.StageName.CANARY_ROLLOUT, variants)
-        await given.run(pipelines.StageName.BASELINE_ROLLOUT, variants)
-        split = pipelines.TrafficOptions(50, canary=25, baseline=25)
-        outcomes = await given.run(pipelines.StageName.TRAFFIC_ROUTING, split)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, variants)
+        await given.run(rollout_stages.BASELINE_ROLLOUT.name, variants)
+        split = traffic_stages.TrafficOptions(50, canary=25, baseline=25)
+        outcomes = await given.run(traffic_stages.TRAFFIC_ROUTING.name, split)
         assert outcomes["us"].status == "succeeded", outcomes
         tally = await traffic_world.ask(urls["us"], 400, host=HOST)
         assert tally.failed == 0

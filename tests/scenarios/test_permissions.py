@@ -12,9 +12,8 @@ from kube_sandbox.apiserver.access import kubeconfig, users
 from stage_world import NEW, OLD, Clock, World, config, deployment, made, service, world
 from volary.clusters.client import client_pool
 from volary.model.fleet import fleets
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 
-Name = pipelines.StageName
 TOKEN = "limited"
 HERE = users.User("limited", TOKEN, permissions=(users.Permission(namespaces=frozenset({"web"})),))
 
@@ -50,13 +49,13 @@ async def test_a_whole_pipeline_with_pruning(given: World) -> None:
     old["metadata"]["namespace"] = "web"
     given.sources[OLD].append(made(old))
     await given.deployed(OLD)
-    one = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
-    promotion = pipelines.PrimaryRolloutOptions(prune=True)
-    stages: list[tuple[Name, pipelines.StageOptions]] = [
-        (Name.CANARY_ROLLOUT, one),
-        (Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(0, canary=100)),
-        (Name.PRIMARY_ROLLOUT, promotion),
-        (Name.CANARY_CLEAN, pipelines.CleanOptions()),
+    one = rollout_stages.VariantRolloutOptions(replicas=rollout_stages.Replicas(1))
+    promotion = rollout_stages.PrimaryRolloutOptions(prune=True)
+    stages: list[tuple[str, stage_kind.StageOptions]] = [
+        (rollout_stages.CANARY_ROLLOUT.name, one),
+        (traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(0, canary=100)),
+        (rollout_stages.PRIMARY_ROLLOUT.name, promotion),
+        (rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions()),
     ]
 
     for name, options in stages:
@@ -73,7 +72,7 @@ async def test_another_namespace_is_refused_with_verb_and_resource(given: World)
     given.sources[NEW] = [*given.sources[NEW], made(body)]
     given.options = replace(given.options, allow_mass_deletion=True)
 
-    outcomes = await given.run(Name.SYNC, pipelines.SyncOptions(prune=True))
+    outcomes = await given.run(rollout_stages.SYNC.name, rollout_stages.SyncOptions(prune=True))
 
     assert outcomes["us"].status == "failed"
     assert "configmaps" in outcomes["us"].reason

@@ -2,10 +2,9 @@
 
 from kube_sandbox.apiserver.storage import verbs
 from stage_world import NEW, OLD, config, deployment, made, service, world
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import added_stages, stage_kind
 
-Name = pipelines.StageName
-MOVE = pipelines.PlacementOptions()
+MOVE = stage_kind.NoOptions()
 USER = verbs.Options(manager="kubectl", agent="kubectl")
 BASE = [made(deployment("shop:v1")), made(service()), made(config())]
 
@@ -32,8 +31,8 @@ async def test_what_leaves_a_cluster_is_its_own_and_what_holds_data_stays() -> N
         registry = given.running.clusters["us"].registry
         registry.create(registry.kind("v1", "ConfigMap"), "default", foreign, USER)
 
-        outcomes = await given.run(Name.PLACEMENT_REMOVE, MOVE)
-        again = await given.run(Name.PLACEMENT_REMOVE, MOVE)
+        outcomes = await given.run(added_stages.PLACEMENT_REMOVE.name, MOVE)
+        again = await given.run(added_stages.PLACEMENT_REMOVE.name, MOVE)
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert outcomes["us"].reason == "shop removed, 3 objects"
@@ -51,7 +50,7 @@ async def test_nothing_is_removed_where_nobody_answers() -> None:
         await given.deployed(OLD)
         given.running.clusters["us"].faults.change({"lost": "refuse"})
 
-        outcomes = await given.run(Name.PLACEMENT_REMOVE, MOVE)
+        outcomes = await given.run(added_stages.PLACEMENT_REMOVE.name, MOVE)
 
         given.running.clusters["us"].faults.change({"lost": ""})
         assert outcomes["us"].status == "unreachable"
@@ -65,7 +64,7 @@ async def test_each_cluster_gets_its_part_at_the_release_that_it_runs() -> None:
             OLD: [made(deployment("shop:v1", replicas=3)), made(service())],
             NEW: [made(deployment("shop:v2", replicas=3)), made(service())],
         }
-        outcomes = await given.run(Name.PLACEMENT_SYNC, MOVE, running=OLD)
+        outcomes = await given.run(added_stages.PLACEMENT_SYNC.name, MOVE, running=OLD)
 
         for name in ("us", "eu"):
             assert outcomes[name].status == "succeeded", outcomes[name]

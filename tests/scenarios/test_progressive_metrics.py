@@ -12,10 +12,10 @@ from release_world import ISTIO, live, meshed, reason_of, weights
 from volary.analysis.metering import meters
 from volary.model import analysis
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 from volary.model.statuses import RunStatus
 
-Name = pipelines.StageName
-Options = pipelines.ProgressiveTrafficOptions
+Options = traffic_stages.ProgressiveTrafficOptions
 FAST = timedelta(seconds=0.15)
 
 
@@ -54,15 +54,17 @@ async def given(
 
 
 def pipeline(options: Options) -> list[pipelines.Stage]:
-    one = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
+    one = rollout_stages.VariantRolloutOptions(replicas=rollout_stages.Replicas(1))
     return [
-        release_world.step(Name.CANARY_ROLLOUT, one),
-        release_world.step(Name.PROGRESSIVE_TRAFFIC, options, timeout=timedelta(seconds=40)),
+        release_world.step(rollout_stages.CANARY_ROLLOUT.name, one),
         release_world.step(
-            Name.PRIMARY_ROLLOUT,
-            pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=True),
+            traffic_stages.PROGRESSIVE_TRAFFIC.name, options, timeout=timedelta(seconds=40)
         ),
-        release_world.step(Name.CANARY_CLEAN, pipelines.CleanOptions()),
+        release_world.step(
+            rollout_stages.PRIMARY_ROLLOUT.name,
+            rollout_stages.PrimaryRolloutOptions(add_variant_label_to_selector=True),
+        ),
+        release_world.step(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions()),
     ]
 
 
@@ -152,7 +154,7 @@ async def test_one_bad_region_is_named_to_all_who_go_in_step() -> None:
             step_weight=10,
             threshold=2,
             metrics=(errors(),),
-            scope=pipelines.Scope.FLEET,
+            scope=stage_kind.Scope.FLEET,
         )
         run = await releases.carry_out(releases.planned(pipeline(options)))
         assert run.status is RunStatus.ROLLED_BACK

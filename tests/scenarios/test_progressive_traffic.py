@@ -10,10 +10,17 @@ from aiohttp import web
 import release_world
 import stage_world
 from kube_sandbox.faults import faults as sandbox_faults
-from progressive_world import FAST, Hook, Name, Options, given, pipeline
+from progressive_world import FAST, Hook, Options, given, pipeline
 from release_world import hook, live, reason_of, weights
 from volary.clusters.client import clients
-from volary.model.pipeline import pipelines, traffic, webhook
+from volary.model.pipeline import traffic, webhook
+from volary.model.pipeline.stage_kinds import (
+    external_stages,
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+    waiting_stages,
+)
 from volary.model.statuses import RunStatus, TaskStatus
 from volary.stages.traffic import readiness_watch
 
@@ -92,7 +99,7 @@ async def test_in_a_fleet_one_cluster_s_failed_check_holds_all() -> None:
             step_weight=20,
             threshold=3,
             webhooks=hooks,
-            scope=pipelines.Scope.FLEET,
+            scope=stage_kind.Scope.FLEET,
         )
         run = await releases.carry_out(releases.planned(pipeline(options)))
         assert run.status is RunStatus.ROLLED_BACK, run.reason
@@ -110,7 +117,7 @@ async def test_in_a_fleet_one_cluster_s_failed_check_holds_all() -> None:
 
 
 async def test_in_a_fleet_all_go_in_step() -> None:
-    options = Options(interval=FAST, step_weight=25, scope=pipelines.Scope.FLEET)
+    options = Options(interval=FAST, step_weight=25, scope=stage_kind.Scope.FLEET)
     async with given("us", "eu", "ap") as releases:
         run = await releases.carry_out(releases.planned(pipeline(options)))
         assert run.status is RunStatus.SUCCEEDED, run.reason
@@ -148,9 +155,9 @@ async def test_a_gate_behind_it_does_not_suspend_the_watch_over_canary(
     async with release_world.gate() as gate, given("us", "eu") as releases:
         gate.answers["/gate"] = 403
         asked = webhook.Webhook(f"{gate.url}/gate", "release manager")
-        options = pipelines.WebhookGateOptions(asked, timedelta(seconds=30))
+        options = external_stages.WebhookGateOptions(asked, timedelta(seconds=30))
         stages = pipeline(Options(interval=FAST, step_weight=100))
-        stages.insert(2, release_world.step(Name.WEBHOOK_GATE, options))
+        stages.insert(2, release_world.step(external_stages.WEBHOOK_GATE.name, options))
         async with asyncio.TaskGroup() as group:
             running = group.create_task(releases.carry_out(releases.planned(stages)))
             await gate.until("/gate")
@@ -170,9 +177,13 @@ async def test_a_wait_with_traffic_on_canary_ends_when_canary_goes_down(
 ) -> None:
     monkeypatch.setattr(readiness_watch, "_GRACE", timedelta(seconds=0.3))
     async with given("us") as releases:
-        wait = release_world.step(Name.WAIT, pipelines.WaitOptions(timedelta(minutes=5)))
+        wait = release_world.step(
+            waiting_stages.WAIT.name, waiting_stages.WaitOptions(timedelta(minutes=5))
+        )
         rollout, _, *rest = pipeline(Options(step_weight=100))
-        split = release_world.step(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(80, canary=20))
+        split = release_world.step(
+            traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(80, canary=20)
+        )
         async with asyncio.TaskGroup() as group:
             planned = releases.planned([rollout, split, wait, *rest])
             running = group.create_task(releases.carry_out(planned))
@@ -193,9 +204,9 @@ async def test_a_cluster_that_is_lost_for_a_moment_does_not_end_a_wait(
     async with release_world.gate() as gate, given("us") as releases:
         gate.answers["/gate"] = 403
         asked = webhook.Webhook(f"{gate.url}/gate", "release manager")
-        options = pipelines.WebhookGateOptions(asked, timedelta(seconds=0.2))
+        options = external_stages.WebhookGateOptions(asked, timedelta(seconds=0.2))
         stages = pipeline(Options(interval=FAST, step_weight=100))
-        stages.insert(2, release_world.step(Name.WEBHOOK_GATE, options))
+        stages.insert(2, release_world.step(external_stages.WEBHOOK_GATE.name, options))
         faults = releases.world.running.clusters["us"].faults
         async with asyncio.TaskGroup() as group:
             running = group.create_task(releases.carry_out(releases.planned(stages)))
@@ -228,8 +239,8 @@ async def test_too_few_canary_pods_hold_until_the_deadline() -> None:
     assert "there is no canary, for 0.6 seconds now" in reason_of(run, 0, "us")
 
 
-@pytest.mark.parametrize("scope", list(pipelines.Scope))
-async def test_a_run_that_was_killed_goes_on_from_its_weight(scope: pipelines.Scope) -> None:
+@pytest.mark.parametrize("scope", list(stage_kind.Scope))
+async def test_a_run_that_was_killed_goes_on_from_its_weight(scope: stage_kind.Scope) -> None:
     async with release_world.gate() as gate, given("us", "eu") as releases:
         gate.answers["/gate"] = 403
         asked = hook(f"{gate.url}/gate", Hook.CONFIRM_TRAFFIC_INCREASE)
@@ -273,7 +284,9 @@ async def test_a_weight_that_was_changed_by_hand_is_where_it_goes_on() -> None:
         async with asyncio.TaskGroup() as group:
             running = group.create_task(releases.carry_out(releases.planned(pipeline(options))))
             await gate.until("/gate", 1)
-            await releases.world.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(80, canary=20))
+            await releases.world.run(
+                traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(80, canary=20)
+            )
             gate.answers["/gate"] = 200
         assert running.result().status is RunStatus.SUCCEEDED
         assert weights(releases, "us") == [0, 50, 60]
@@ -285,7 +298,7 @@ async def test_blue_green_by_iterations_needs_no_weights() -> None:
         await world.deployed()
         releases = release_world.Releases(world)
         stages = pipeline(options)
-        stages[2] = replace(stages[2], options=pipelines.PrimaryRolloutOptions())
+        stages[2] = replace(stages[2], options=rollout_stages.PrimaryRolloutOptions())
         async with world.watched_traffic("us") as lost:
             run = await releases.carry_out(releases.planned(stages))
         assert run.status is RunStatus.SUCCEEDED, run.reason

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 from kube_sandbox.apiserver.storage import verbs
 from stage_world import KEY, NEW, OLD, config, deployment, made, service, world
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 
-Name = pipelines.StageName
-SYNC = pipelines.SyncOptions(prune=True)
+SYNC = rollout_stages.SyncOptions(prune=True)
 BASE = [made(deployment("shop:v1")), made(service()), made(config())]
 USER = verbs.Options(manager="kubectl", agent="kubectl")
 
@@ -26,7 +25,7 @@ async def test_what_git_no_longer_has_goes() -> None:
         given.sources = {OLD: [*BASE, made(account), made(claims)], NEW: BASE}
         await given.deployed(OLD)
 
-        outcomes = await given.run(Name.SYNC, SYNC)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.find("us", "ServiceAccount", "robot") is None
@@ -48,7 +47,7 @@ async def test_a_route_goes_some_time_before_the_service_that_it_leads_to() -> N
         given.sources = {OLD: [*BASE, made(front), made(route)], NEW: BASE}
         await given.deployed(OLD)
 
-        outcomes = await given.run(Name.SYNC, SYNC)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         told = [each for each in outcomes["us"].details if each.startswith("deleted")]
         assert told == ["deleted Ingress default/front", "deleted Service default/front"]
@@ -71,7 +70,7 @@ async def test_copies_and_owned_objects_of_others_stay() -> None:
         }
         registry.create(registry.kind("v1", "ConfigMap"), "default", copied, USER)
 
-        outcomes = await given.run(Name.SYNC, SYNC)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert outcomes["us"].status == "succeeded"
         assert given.find("us", "ConfigMap", "copied") is not None
@@ -83,9 +82,11 @@ async def test_a_primary_rollout_prunes_no_canary() -> None:
         await given.deployed(OLD)
         given.sources[OLD].append(made(config("old")))
         await given.deployed(OLD)
-        await given.run(Name.CANARY_ROLLOUT, pipelines.VariantRolloutOptions())
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, rollout_stages.VariantRolloutOptions())
 
-        await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(prune=True))
+        await given.run(
+            rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions(prune=True)
+        )
 
         assert given.find("us", "ConfigMap", "old") is None
         assert given.find("us", "Deployment", "shop-canary") is not None
@@ -97,14 +98,14 @@ async def test_most_of_an_application_does_not_go_by_accident() -> None:
         given.sources = {OLD: [*BASE, *many], NEW: BASE}
         await given.deployed(OLD)
 
-        outcomes = await given.run(Name.SYNC, SYNC)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert outcomes["us"].status == "succeeded"
         assert any("nothing is pruned" in line for line in outcomes["us"].details)
         assert given.count("us", "ConfigMap", **{KEY: "primary"}) == 21
 
         given.options = replace(given.options, allow_mass_deletion=True)
-        await given.run(Name.SYNC, SYNC)
+        await given.run(rollout_stages.SYNC.name, SYNC)
         assert given.count("us", "ConfigMap", **{KEY: "primary"}) == 1
 
 
@@ -115,7 +116,7 @@ async def test_a_kind_that_may_not_be_listed_is_left_alone() -> None:
         await given.deployed(OLD)
         given.running.clusters["us"].faults.change({"denied": "list serviceaccounts"})
 
-        outcomes = await given.run(Name.SYNC, SYNC)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.find("us", "ServiceAccount", "robot") is not None
@@ -137,7 +138,7 @@ async def test_volumes_with_data_are_never_pruned() -> None:
         given.sources = {OLD: [*BASE, made(claim)], NEW: BASE}
         await given.deployed(OLD)
 
-        outcomes = await given.run(Name.SYNC, SYNC)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert given.find("us", "PersistentVolumeClaim", "data") is not None
         assert any("its data would go with it" in line for line in outcomes["us"].details)
@@ -146,9 +147,9 @@ async def test_volumes_with_data_are_never_pruned() -> None:
 async def test_leftover_variants_go_with_a_sync() -> None:
     async with world("us") as given:
         await given.deployed(OLD)
-        await given.run(Name.CANARY_ROLLOUT, pipelines.VariantRolloutOptions())
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, rollout_stages.VariantRolloutOptions())
 
-        await given.run(Name.SYNC, SYNC)
+        await given.run(rollout_stages.SYNC.name, SYNC)
 
         assert given.find("us", "Deployment", "shop-canary") is None
         assert given.count("us", "Pod") == 2
@@ -158,13 +159,13 @@ async def test_a_clean_up_leaves_what_only_looks_like_the_canary() -> None:
     """Somebody put the labels on an object of their own."""
     async with world("us") as given:
         await given.deployed(OLD)
-        await given.run(Name.CANARY_ROLLOUT, pipelines.VariantRolloutOptions())
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, rollout_stages.VariantRolloutOptions())
         registry = given.running.clusters["us"].registry
         labels = given.get("us", "ConfigMap", "settings-canary")["metadata"]["labels"]
         theirs = {**config("theirs"), "metadata": {"name": "theirs", "labels": labels}}
         registry.create(registry.kind("v1", "ConfigMap"), "default", theirs, USER)
 
-        outcomes = await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
+        outcomes = await given.run(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.find("us", "ConfigMap", "theirs") is not None

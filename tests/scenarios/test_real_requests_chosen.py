@@ -15,10 +15,10 @@ from kube_sandbox.dataplane import load
 from stage_world import NEW, OLD, made
 from volary.model import applications
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, traffic
+from volary.model.pipeline import traffic
+from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
 from volary.stages.traffic import division
 
-Name = pipelines.StageName
 HOST = "shop"
 #: Seconds in which a proxy has followed.
 SETTLED = 0.7
@@ -33,7 +33,9 @@ ROUTE = {
         "rules": [{"backendRefs": [{"name": "shop", "port": 80}]}],
     },
 }
-ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1), create_service=True)
+ONE_POD = rollout_stages.VariantRolloutOptions(
+    replicas=rollout_stages.Replicas(1), create_service=True
+)
 MATCHES = (
     traffic.RequestMatch(headers={"X-Group": traffic.TextMatch("beta")}),
     traffic.RequestMatch(cookies={"team": traffic.TextMatch("web")}),
@@ -52,7 +54,7 @@ def application(method: Method) -> applications.Application:
     return applications.Application(
         name="shop",
         service=applications.ObjectReference(name="shop"),
-        quick_sync=pipelines.SyncOptions(add_variant_label_to_selector=method is Method.ISTIO),
+        quick_sync=rollout_stages.SyncOptions(add_variant_label_to_selector=method is Method.ISTIO),
         traffic_routing=applications.TrafficRouting(method=method),
     )
 
@@ -83,7 +85,7 @@ async def canary_beside(
             for commit, image in ((OLD, "shop:v1"), (NEW, "shop:v2"))
         }
         await given.deployed(OLD)
-        await given.run(Name.CANARY_ROLLOUT, ONE_POD)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
         await traffic_world.until_answered(urls, host=HOST)
         yield given, urls["us"]
 
@@ -100,7 +102,7 @@ async def versions(url: str, path: str = "/", **headers: str) -> set[str]:
 async def test_an_ab_test_over_a_real_proxy(method: Method, kind: proxies.Kind) -> None:
     async with canary_beside(method, kind) as (given, url):
         outcomes = await given.run(
-            Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(100, match=MATCHES)
+            traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(100, match=MATCHES)
         )
         assert outcomes["us"].status == "succeeded", outcomes
         await asyncio.sleep(SETTLED)
@@ -116,8 +118,8 @@ async def test_an_ab_test_over_a_real_proxy(method: Method, kind: proxies.Kind) 
 async def test_users_stay_over_a_real_proxy(method: Method, kind: proxies.Kind) -> None:
     async with canary_beside(method, kind) as (given, url):
         stay = traffic.SessionAffinity("shop", primary_cookie_name="shop-primary")
-        options = pipelines.TrafficOptions(50, canary=50, session_affinity=stay)
-        outcomes = await given.run(Name.TRAFFIC_ROUTING, options)
+        options = traffic_stages.TrafficOptions(50, canary=50, session_affinity=stay)
+        outcomes = await given.run(traffic_stages.TRAFFIC_ROUTING.name, options)
         assert outcomes["us"].status == "succeeded", outcomes
         await asyncio.sleep(SETTLED)
 

@@ -15,16 +15,22 @@ from kube_sandbox.crds import definitions
 from mesh_world import GATEWAY, HOST, ISTIO, meshed, routed
 from stage_world import KEY, NEW, OLD, made
 from volary.model import applications, json
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import (
+    added_stages,
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+)
 
-Name = pipelines.StageName
-WITH_SERVICE = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1), create_service=True)
-HALF = pipelines.TrafficOptions(50, canary=50)
+WITH_SERVICE = rollout_stages.VariantRolloutOptions(
+    replicas=rollout_stages.Replicas(1), create_service=True
+)
+HALF = traffic_stages.TrafficOptions(50, canary=50)
 #: Seconds in which a proxy has followed.
 SETTLED = 0.5
-ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
-PROMOTION = pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=True)
-SPLIT = pipelines.TrafficOptions(80, canary=10, baseline=10)
+ONE_POD = rollout_stages.VariantRolloutOptions(replicas=rollout_stages.Replicas(1))
+PROMOTION = rollout_stages.PrimaryRolloutOptions(add_variant_label_to_selector=True)
+SPLIT = traffic_stages.TrafficOptions(80, canary=10, baseline=10)
 SHARES = {"primary": 0.8, "canary": 0.1, "baseline": 0.1}
 
 
@@ -55,9 +61,9 @@ async def test_80_10_10_is_what_3000_requests_meet_and_none_is_lost_until_promot
     ):
         await given.deployed(OLD)
         async with traffic_world.users(given, urls) as users:
-            await given.run(Name.CANARY_ROLLOUT, ONE_POD)
-            await given.run(Name.BASELINE_ROLLOUT, ONE_POD)
-            outcomes = await given.run(Name.TRAFFIC_ROUTING, SPLIT)
+            await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
+            await given.run(rollout_stages.BASELINE_ROLLOUT.name, ONE_POD)
+            outcomes = await given.run(traffic_stages.TRAFFIC_ROUTING.name, SPLIT)
             assert {each.status for each in outcomes.values()} == {"succeeded"}
 
             gateways = [each.traffic.gateway for each in given.running.clusters.values()]
@@ -65,10 +71,10 @@ async def test_80_10_10_is_what_3000_requests_meet_and_none_is_lost_until_promot
                 assert tally.failed == 0, tally.failures
                 traffic_world.assert_split(tally, SHARES)
 
-            outcomes = await given.run(Name.PRIMARY_ROLLOUT, PROMOTION, limit=30)
+            outcomes = await given.run(rollout_stages.PRIMARY_ROLLOUT.name, PROMOTION, limit=30)
             assert outcomes["us"].status == "succeeded", outcomes["us"]
-            await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
-            await given.run(Name.BASELINE_CLEAN, pipelines.CleanOptions())
+            await given.run(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
+            await given.run(rollout_stages.BASELINE_CLEAN.name, stage_kind.NoOptions())
             await asyncio.sleep(0.3)
         users.assert_nothing_lost(at_least=80)
         for target in given.names:
@@ -85,11 +91,11 @@ async def test_rollback_from_a_split_loses_nothing(kind: proxies.Kind) -> None:
     ):
         await given.deployed(OLD)
         async with traffic_world.users(given, urls) as users:
-            await given.run(Name.CANARY_ROLLOUT, ONE_POD)
-            await given.run(Name.BASELINE_ROLLOUT, ONE_POD)
-            await given.run(Name.TRAFFIC_ROUTING, SPLIT)
-            await given.run(Name.PRIMARY_ROLLOUT, PROMOTION, limit=30)
-            outcomes = await given.run(Name.ROLLBACK, pipelines.RollbackOptions(), limit=30)
+            await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
+            await given.run(rollout_stages.BASELINE_ROLLOUT.name, ONE_POD)
+            await given.run(traffic_stages.TRAFFIC_ROUTING.name, SPLIT)
+            await given.run(rollout_stages.PRIMARY_ROLLOUT.name, PROMOTION, limit=30)
+            outcomes = await given.run(added_stages.ROLLBACK.name, stage_kind.NoOptions(), limit=30)
             assert outcomes["us"].status == "succeeded", outcomes["us"]
             await asyncio.sleep(0.3)
         users.assert_nothing_lost(at_least=80)
@@ -108,9 +114,9 @@ async def test_an_http_route_divides_and_loses_nothing_until_promotion(kind: pro
         await given.deployed(OLD)
         await traffic_world.until_answered(urls, host=HOST)
         async with traffic_world.users(given, urls, host=HOST) as users:
-            await given.run(Name.CANARY_ROLLOUT, WITH_SERVICE)
-            await given.run(Name.BASELINE_ROLLOUT, WITH_SERVICE)
-            outcomes = await given.run(Name.TRAFFIC_ROUTING, SPLIT)
+            await given.run(rollout_stages.CANARY_ROLLOUT.name, WITH_SERVICE)
+            await given.run(rollout_stages.BASELINE_ROLLOUT.name, WITH_SERVICE)
+            outcomes = await given.run(traffic_stages.TRAFFIC_ROUTING.name, SPLIT)
             assert {each.status for each in outcomes.values()} == {"succeeded"}, outcomes
             await asyncio.sleep(SETTLED)
 
@@ -121,11 +127,13 @@ async def test_an_http_route_divides_and_loses_nothing_until_promotion(kind: pro
                 traffic_world.assert_split(tally, SHARES)
 
             outcomes = await given.run(
-                Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(), limit=30
+                rollout_stages.PRIMARY_ROLLOUT.name,
+                rollout_stages.PrimaryRolloutOptions(),
+                limit=30,
             )
             assert outcomes["us"].status == "succeeded", outcomes["us"]
-            for name in (Name.CANARY_CLEAN, Name.BASELINE_CLEAN):
-                outcomes = await given.run(name, pipelines.CleanOptions())
+            for name in (rollout_stages.CANARY_CLEAN.name, rollout_stages.BASELINE_CLEAN.name):
+                outcomes = await given.run(name, stage_kind.NoOptions())
                 assert outcomes["us"].status == "succeeded", outcomes["us"]
             await asyncio.sleep(SETTLED)
         users.assert_nothing_lost(at_least=80)
@@ -144,10 +152,12 @@ async def test_rollback_from_an_http_route_loses_nothing(kind: proxies.Kind) -> 
         await given.deployed(OLD)
         await traffic_world.until_answered(urls, host=HOST)
         async with traffic_world.users(given, urls, host=HOST) as users:
-            await given.run(Name.CANARY_ROLLOUT, WITH_SERVICE)
-            await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(50, canary=50))
+            await given.run(rollout_stages.CANARY_ROLLOUT.name, WITH_SERVICE)
+            await given.run(
+                traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(50, canary=50)
+            )
             await asyncio.sleep(SETTLED)
-            outcomes = await given.run(Name.ROLLBACK, pipelines.RollbackOptions(), limit=30)
+            outcomes = await given.run(added_stages.ROLLBACK.name, stage_kind.NoOptions(), limit=30)
             assert outcomes["us"].status == "succeeded", outcomes["us"]
             await asyncio.sleep(SETTLED)
         users.assert_nothing_lost(at_least=80)
@@ -235,16 +245,16 @@ async def test_other_routers_divide_real_requests_and_lose_none(
         await given.deployed(OLD)
         url = given.running.clusters["us"].traffic.gateway
         async with traffic_world.users(given, host=host) as users, given.one_run():
-            await given.run(Name.CANARY_ROLLOUT, WITH_SERVICE)
-            outcomes = await given.run(Name.TRAFFIC_ROUTING, HALF)
+            await given.run(rollout_stages.CANARY_ROLLOUT.name, WITH_SERVICE)
+            outcomes = await given.run(traffic_stages.TRAFFIC_ROUTING.name, HALF)
             assert outcomes["us"].status == "succeeded", outcomes["us"]
             await asyncio.sleep(SETTLED)
             tally = await traffic_world.ask(url, 1000, host=host)
             traffic_world.assert_split(tally, {"primary": 0.5, "canary": 0.5})
             for name, options in (
-                (Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions()),
-                (Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(100)),
-                (Name.CANARY_CLEAN, pipelines.CleanOptions()),
+                (rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions()),
+                (traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(100)),
+                (rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions()),
             ):
                 outcomes = await given.run(name, options, limit=30)
                 assert outcomes["us"].status == "succeeded", outcomes["us"]
@@ -258,13 +268,17 @@ async def test_a_selector_moved_to_the_canary_and_back_loses_nothing() -> None:
     async with stage_world.world("us", "eu", settings=traffic_world.settings()) as given:
         await given.deployed(OLD)
         async with traffic_world.users(given) as users:
-            await given.run(Name.CANARY_ROLLOUT, ONE_POD)
-            await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(0, canary=100))
+            await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
+            await given.run(
+                traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(0, canary=100)
+            )
             outcomes = await given.run(
-                Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(), limit=30
+                rollout_stages.PRIMARY_ROLLOUT.name,
+                rollout_stages.PrimaryRolloutOptions(),
+                limit=30,
             )
             assert outcomes["us"].status == "succeeded", outcomes["us"]
-            await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
+            await given.run(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
             await asyncio.sleep(0.3)
         users.assert_nothing_lost(at_least=80)
         seen = users.tally("us").by_variant()
@@ -279,11 +293,11 @@ async def late(*, settle: float, lag: float) -> traffic_world.Users:
         await given.deployed(OLD)
         # One executor for all stages, as in a run: it knows when routes were changed.
         async with traffic_world.users(given) as users, given.one_run():
-            await given.run(Name.CANARY_ROLLOUT, ONE_POD)
-            await given.run(Name.TRAFFIC_ROUTING, HALF)
+            await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
+            await given.run(traffic_stages.TRAFFIC_ROUTING.name, HALF)
             await asyncio.sleep(lag + 0.2)
-            await given.run(Name.PRIMARY_ROLLOUT, PROMOTION, limit=30)
-            outcomes = await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
+            await given.run(rollout_stages.PRIMARY_ROLLOUT.name, PROMOTION, limit=30)
+            outcomes = await given.run(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
             assert outcomes["us"].status == "succeeded", outcomes["us"]
             await asyncio.sleep(lag + 0.2)
         assert users.tally("us").by_variant()["canary"] > 0

@@ -1,31 +1,39 @@
 """A rollback brings a touched cluster back, proven, and takes away only what the run brought."""
 
 from stage_world import KEY, NEW, OLD, config, deployment, made, service, world
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import (
+    added_stages,
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+)
 
-Name = pipelines.StageName
-ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
-BACK = pipelines.RollbackOptions()
+ONE_POD = rollout_stages.VariantRolloutOptions(replicas=rollout_stages.Replicas(1))
+BACK = stage_kind.NoOptions()
 
 
 async def test_everything_is_as_before() -> None:
     """Traffic on the canary, primary half-way to a broken version, a new object: all undone."""
     async with world("us", "eu") as given:
         await given.deployed(OLD)
-        await given.run(Name.CANARY_ROLLOUT, ONE_POD)
-        await given.run(Name.BASELINE_ROLLOUT, ONE_POD)
-        await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(0, canary=100))
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
+        await given.run(rollout_stages.BASELINE_ROLLOUT.name, ONE_POD)
+        await given.run(
+            traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(0, canary=100)
+        )
         given.sources[NEW] = [
             made(deployment("shop:bad")),
             made(service()),
             made(config(greeting="new")),
             made(config("extra")),
         ]
-        broken = await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions())
+        broken = await given.run(
+            rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions()
+        )
         assert {each.status for each in broken.values()} == {"failed"}
 
         async with given.watched_traffic("us") as lost:
-            outcomes = await given.run(Name.ROLLBACK, BACK)
+            outcomes = await given.run(added_stages.ROLLBACK.name, BACK)
 
         assert {each.status for each in outcomes.values()} == {"succeeded"}, outcomes
         assert lost == []
@@ -41,11 +49,11 @@ async def test_everything_is_as_before() -> None:
 async def test_a_rollback_that_cannot_be_proven_is_no_success() -> None:
     async with world("us") as given:
         await given.deployed(OLD)
-        await given.run(Name.CANARY_ROLLOUT, ONE_POD)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
         await given.deployed(NEW)
         given.running.clusters["us"].faults.images.add("shop:v1", "never-ready")
 
-        outcomes = await given.run(Name.ROLLBACK, BACK, limit=2)
+        outcomes = await given.run(added_stages.ROLLBACK.name, BACK, limit=2)
 
         assert outcomes["us"].status == "failed"
         assert "shop" in outcomes["us"].reason
@@ -59,7 +67,7 @@ async def test_objects_of_others_stay() -> None:
         given.sources[OLD].pop()
         await given.deployed(NEW)
 
-        outcomes = await given.run(Name.ROLLBACK, BACK)
+        outcomes = await given.run(added_stages.ROLLBACK.name, BACK)
 
         assert outcomes["us"].status == "succeeded"
         assert given.find("us", "ConfigMap", "left-over") is not None
@@ -68,9 +76,9 @@ async def test_objects_of_others_stay() -> None:
 async def test_a_first_deployment_is_taken_away_again() -> None:
     async with world("us") as given:
         given.sources[NEW] = [made(deployment("shop:bad")), made(service()), made(config())]
-        await given.run(Name.SYNC, pipelines.SyncOptions(), running="")
+        await given.run(rollout_stages.SYNC.name, rollout_stages.SyncOptions(), running="")
 
-        outcomes = await given.run(Name.ROLLBACK, BACK, running="")
+        outcomes = await given.run(added_stages.ROLLBACK.name, BACK, running="")
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert "first deployment" in outcomes["us"].reason
@@ -88,13 +96,15 @@ async def test_routes_stay_with_the_canary_until_primary_has_a_ready_pod() -> No
             given.sources[commit] = [made(body), made(service()), made(config())]
         await given.deployed(OLD)
         given.sources["canary"] = [made(deployment("shop:v2")), made(service()), made(config())]
-        await given.run(Name.CANARY_ROLLOUT, ONE_POD, commit="canary")
-        await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(0, canary=100))
-        await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions())
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD, commit="canary")
+        await given.run(
+            traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(0, canary=100)
+        )
+        await given.run(rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions())
         assert given.images("us") == "shop:bad 0/2"
 
         async with given.watched_traffic("us") as lost:
-            outcomes = await given.run(Name.ROLLBACK, BACK)
+            outcomes = await given.run(added_stages.ROLLBACK.name, BACK)
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert lost == []
@@ -107,9 +117,9 @@ async def test_a_rollback_is_safe_to_run_again() -> None:
     async with world("us") as given:
         await given.deployed(OLD)
         await given.deployed(NEW)
-        await given.run(Name.ROLLBACK, BACK)
+        await given.run(added_stages.ROLLBACK.name, BACK)
 
-        again = await given.run(Name.ROLLBACK, BACK)
+        again = await given.run(added_stages.ROLLBACK.name, BACK)
 
         assert again["us"].status == "succeeded"
         assert not again["us"].touched

@@ -12,14 +12,13 @@ from volary.clusters.client import clients
 from volary.manifests.routes import generated_services
 from volary.model import applications, json
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 
-Name = pipelines.StageName
 Method = applications.RoutingMethod
 GATEWAY = "gateway.networking.k8s.io"
 ROUTE = f"HTTPRoute.{GATEWAY}"
-ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
-HALF = pipelines.TrafficOptions(50, canary=50)
+ONE_POD = rollout_stages.VariantRolloutOptions(replicas=rollout_stages.Replicas(1))
+HALF = traffic_stages.TrafficOptions(50, canary=50)
 EVERY = (
     *definitions.istio(),
     *definitions.gateway_api(),
@@ -54,7 +53,7 @@ def described(
     }
 
 
-async def succeeded(given: World, name: Name, options: pipelines.StageOptions, **more: str) -> None:
+async def succeeded(given: World, name: str, options: stage_kind.StageOptions, **more: str) -> None:
     found = await given.run(name, options, **more)  # type: ignore[arg-type]
     for each in found.values():
         assert each.status == "succeeded", each
@@ -71,22 +70,24 @@ async def test_missing_routes_are_made_and_go_again(method: Method) -> None:
             assert body["metadata"]["annotations"]["volary.dev/application"] == "shop"
 
         async with given.watched_traffic("us") as lost:
-            await succeeded(given, Name.CANARY_ROLLOUT, ONE_POD)
+            await succeeded(given, rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
             assert given.traffic("us").by_label(KEY) == {"primary": 1.0}
-            await succeeded(given, Name.TRAFFIC_ROUTING, HALF)
+            await succeeded(given, traffic_stages.TRAFFIC_ROUTING.name, HALF)
             assert given.traffic("us").by_label(KEY) == {"primary": 0.5, "canary": 0.5}
             await succeeded(
-                given, Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(prune=True)
+                given,
+                rollout_stages.PRIMARY_ROLLOUT.name,
+                rollout_stages.PrimaryRolloutOptions(prune=True),
             )
             assert given.traffic("us").by_label(KEY) == {"primary": 1.0}
-            await succeeded(given, Name.CANARY_CLEAN, pipelines.CleanOptions())
+            await succeeded(given, rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
             assert given.find("us", "Service", "shop-canary") is None
         assert lost == []
 
         given.application = application(Method.POD_SELECTOR)
         plain = [made(each) for each in (deployment("shop:v2"), service(), config())]
         given.sources[NEW] = plain
-        await succeeded(given, Name.SYNC, pipelines.SyncOptions(prune=True))
+        await succeeded(given, rollout_stages.SYNC.name, rollout_stages.SyncOptions(prune=True))
 
         for kind in MADE[method]:
             assert given.find("us", kind, "shop") is None
@@ -100,7 +101,7 @@ async def test_a_route_is_made_when_primary_is_ready_and_not_before() -> None:
         given.running.clusters["us"].faults.images.add("shop:v1", "never-ready")
 
         outcomes = await given.run(
-            Name.SYNC, pipelines.SyncOptions(), commit=OLD, running="", limit=1
+            rollout_stages.SYNC.name, rollout_stages.SyncOptions(), commit=OLD, running="", limit=1
         )
 
         assert outcomes["us"].status == "failed"
@@ -120,10 +121,14 @@ async def test_what_users_add_to_a_made_route_outlives_the_release() -> None:
         }
         await edit(given, lambda body: body["spec"]["rules"].insert(0, theirs))
 
-        await succeeded(given, Name.CANARY_ROLLOUT, ONE_POD)
-        await succeeded(given, Name.TRAFFIC_ROUTING, HALF)
-        await succeeded(given, Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(prune=True))
-        await succeeded(given, Name.CANARY_CLEAN, pipelines.CleanOptions())
+        await succeeded(given, rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
+        await succeeded(given, traffic_stages.TRAFFIC_ROUTING.name, HALF)
+        await succeeded(
+            given,
+            rollout_stages.PRIMARY_ROLLOUT.name,
+            rollout_stages.PrimaryRolloutOptions(prune=True),
+        )
+        await succeeded(given, rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
 
         rules = given.get("us", ROUTE, "shop")["spec"]["rules"]
         assert rules[0] == theirs
@@ -187,9 +192,11 @@ async def test_backends_of_others_keep_their_part() -> None:
     async with world("us", application=app, definitions=EVERY) as given:
         given.sources = gateway_sources(reports, route(*backends))
         await given.deployed(OLD)
-        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+        await succeeded(given, rollout_stages.CANARY_ROLLOUT.name, WITH_SERVICE)
 
-        found = await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(90, canary=10))
+        found = await given.run(
+            traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(90, canary=10)
+        )
 
         assert found["us"].reason == "traffic: primary 90 %, canary 10 %"
         rules = given.get("us", ROUTE, "shop")["spec"]["rules"]
@@ -205,14 +212,14 @@ async def test_a_grpc_route_divides_traffic_too() -> None:
     async with world("us", application=app, definitions=EVERY) as given:
         given.sources = gateway_sources(route(kind="GRPCRoute"))
         await given.deployed(OLD)
-        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+        await succeeded(given, rollout_stages.CANARY_ROLLOUT.name, WITH_SERVICE)
 
-        await succeeded(given, Name.TRAFFIC_ROUTING, HALF)
+        await succeeded(given, traffic_stages.TRAFFIC_ROUTING.name, HALF)
 
         body = given.get("us", f"GRPCRoute.{GATEWAY}", "shop")
         weights = [each["weight"] for each in body["spec"]["rules"][0]["backendRefs"]]
         assert weights == [50, 50]
-        await succeeded(given, Name.CANARY_CLEAN, pipelines.CleanOptions())
+        await succeeded(given, rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
         body = given.get("us", f"GRPCRoute.{GATEWAY}", "shop")
         assert [each["name"] for each in body["spec"]["rules"][0]["backendRefs"]] == ["shop"]
 
@@ -224,9 +231,9 @@ async def test_a_route_that_no_gateway_accepts_is_no_success() -> None:
     async with world("us", application=app, definitions=EVERY) as given:
         given.sources = gateway_sources(body)
         await given.deployed(OLD)
-        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+        await succeeded(given, rollout_stages.CANARY_ROLLOUT.name, WITH_SERVICE)
 
-        outcomes = await given.run(Name.TRAFFIC_ROUTING, HALF, limit=1.5)
+        outcomes = await given.run(traffic_stages.TRAFFIC_ROUTING.name, HALF, limit=1.5)
 
         assert outcomes["us"].status == "failed"
         assert outcomes["us"].reason == (
@@ -239,7 +246,7 @@ async def test_who_edits_the_route_while_a_stage_waits_is_not_overwritten() -> N
     async with world("us", application=app, definitions=EVERY) as given:
         given.sources = gateway_sources(route())
         await given.deployed(OLD)
-        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+        await succeeded(given, rollout_stages.CANARY_ROLLOUT.name, WITH_SERVICE)
         await scale(given, 0)
         theirs = {
             "matches": [{"path": {"type": "PathPrefix", "value": "/hello"}}],
@@ -253,7 +260,9 @@ async def test_who_edits_the_route_while_a_stage_waits_is_not_overwritten() -> N
             await edit(given, lambda body: body["spec"]["rules"].insert(0, theirs))
             await scale(given, 1)
 
-        outcomes, _ = await asyncio.gather(given.run(Name.TRAFFIC_ROUTING, HALF), meanwhile())
+        outcomes, _ = await asyncio.gather(
+            given.run(traffic_stages.TRAFFIC_ROUTING.name, HALF), meanwhile()
+        )
 
         assert outcomes["us"].status == "succeeded", outcomes
         rules = given.get("us", ROUTE, "shop")["spec"]["rules"]
@@ -269,9 +278,9 @@ async def test_a_route_that_the_new_commit_brings_is_made_by_the_stage() -> None
         given.sources = gateway_sources(route())
         given.sources[OLD].pop()
         await given.deployed(OLD)
-        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+        await succeeded(given, rollout_stages.CANARY_ROLLOUT.name, WITH_SERVICE)
 
-        await succeeded(given, Name.TRAFFIC_ROUTING, HALF)
+        await succeeded(given, traffic_stages.TRAFFIC_ROUTING.name, HALF)
 
         assert given.traffic("us").by_label(KEY) == {"primary": 0.5, "canary": 0.5}
         body = given.get("us", ROUTE, "shop")
@@ -287,9 +296,9 @@ async def test_rules_that_only_git_has_are_written() -> None:
         other = route({"name": "reports", "port": 80})
         given.sources[OLD][-1:] = [made(reports), made(other)]
         await given.deployed(OLD)
-        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+        await succeeded(given, rollout_stages.CANARY_ROLLOUT.name, WITH_SERVICE)
 
-        await succeeded(given, Name.TRAFFIC_ROUTING, HALF)
+        await succeeded(given, traffic_stages.TRAFFIC_ROUTING.name, HALF)
 
         assert given.traffic("us").by_label(KEY) == {"primary": 0.5, "canary": 0.5}
 
@@ -306,18 +315,22 @@ async def test_a_release_may_change_the_port_of_the_service(create: bool, is_stu
             objects.append(route({"name": "shop", "port": 8888}))
         given.sources[NEW] = generated_services.add([made(each) for each in objects], app)
         await given.deployed(OLD)
-        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
-        await succeeded(given, Name.TRAFFIC_ROUTING, HALF)
+        await succeeded(given, rollout_stages.CANARY_ROLLOUT.name, WITH_SERVICE)
+        await succeeded(given, traffic_stages.TRAFFIC_ROUTING.name, HALF)
         primary = "shop-primary" if create else "shop"
 
         assert entries(given) == {primary: 80, "shop-canary": 8888}
 
         if is_stuck:
             given.running.clusters["us"].faults.images.add("shop:v2", "never-ready")
-            await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(), limit=1)
+            await given.run(
+                rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions(), limit=1
+            )
             assert entries(given) == {primary: 8888, "shop-canary": 8888}
         else:
-            await succeeded(given, Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions())
+            await succeeded(
+                given, rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions()
+            )
             assert entries(given) == {primary: 8888}
 
 
@@ -332,11 +345,11 @@ async def test_a_share_that_leads_to_nobody_is_no_success() -> None:
     async with world("us", application=app, definitions=EVERY) as given:
         given.sources = gateway_sources(route())
         await given.deployed(OLD)
-        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
-        await succeeded(given, Name.TRAFFIC_ROUTING, HALF)
+        await succeeded(given, rollout_stages.CANARY_ROLLOUT.name, WITH_SERVICE)
+        await succeeded(given, traffic_stages.TRAFFIC_ROUTING.name, HALF)
         await scale(given, 0)
 
-        outcomes = await given.run(Name.TRAFFIC_ROUTING, HALF, limit=1.5)
+        outcomes = await given.run(traffic_stages.TRAFFIC_ROUTING.name, HALF, limit=1.5)
 
         assert outcomes["us"].status == "failed"
         assert "the Service shop-canary has no ready endpoint" in outcomes["us"].reason
@@ -347,10 +360,10 @@ async def test_two_applications_cannot_move_one_route() -> None:
     async with world("us", application=app, definitions=EVERY) as given:
         given.sources = gateway_sources(route())
         await given.deployed(OLD)
-        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+        await succeeded(given, rollout_stages.CANARY_ROLLOUT.name, WITH_SERVICE)
 
         given.application = replace(app, name="billing")
-        outcomes = await given.run(Name.TRAFFIC_ROUTING, HALF)
+        outcomes = await given.run(traffic_stages.TRAFFIC_ROUTING.name, HALF)
 
         assert outcomes["us"].status == "failed"
         assert "is the application shop's" in outcomes["us"].reason
@@ -367,9 +380,9 @@ async def test_a_service_for_every_variant_cannot_stand_for_primary() -> None:
             for commit, image in ((OLD, "shop:v1"), (NEW, "shop:v2"))
         }
         await given.deployed(OLD)
-        await succeeded(given, Name.CANARY_ROLLOUT, WITH_SERVICE)
+        await succeeded(given, rollout_stages.CANARY_ROLLOUT.name, WITH_SERVICE)
 
-        outcomes = await given.run(Name.TRAFFIC_ROUTING, HALF)
+        outcomes = await given.run(traffic_stages.TRAFFIC_ROUTING.name, HALF)
 
         assert outcomes["us"].status == "failed"
         assert outcomes["us"].reason.startswith("Service shop leads to the pods of every variant")

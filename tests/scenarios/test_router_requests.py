@@ -19,14 +19,16 @@ from stage_world import (
     world,
 )
 from volary.model import applications, json
-from volary.model.pipeline import pipelines, traffic
+from volary.model.pipeline import traffic
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 from volary.stages.traffic import division
 
-Name = pipelines.StageName
 GATEWAY = "gateway.networking.k8s.io"
 ISTIO = "istio"
 GATEWAY_API = "gatewayapi"
-ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1), create_service=True)
+ONE_POD = rollout_stages.VariantRolloutOptions(
+    replicas=rollout_stages.Replicas(1), create_service=True
+)
 TOKEN = f"volary-{division.token('shop', NEW)}"
 BETA = traffic.RequestMatch(headers={"X-User": traffic.TextMatch("beta")})
 COOKIE = traffic.RequestMatch(cookies={"team": traffic.TextMatch("web", traffic.MatchKind.PREFIX)})
@@ -59,7 +61,7 @@ def application(method: str) -> applications.Application:
         name="shop",
         service=applications.ObjectReference(name="shop"),
         traffic_routing=applications.TrafficRouting(method=applications.RoutingMethod(method)),
-        quick_sync=pipelines.SyncOptions(add_variant_label_to_selector=method == ISTIO),
+        quick_sync=rollout_stages.SyncOptions(add_variant_label_to_selector=method == ISTIO),
     )
 
 
@@ -81,7 +83,7 @@ async def running_beside(given: World, method: str) -> None:
         for commit, image in ((OLD, "shop:v1"), (NEW, "shop:v2"))
     }
     await given.deployed(OLD)
-    found = await given.run(Name.CANARY_ROLLOUT, ONE_POD)
+    found = await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
     assert found["us"].status == "succeeded", found
 
 
@@ -120,9 +122,9 @@ async def test_an_ab_test_sends_some_users_to_canary(method: str) -> None:
     described, definitions = given_world(method)
     async with world("us", application=described, definitions=definitions) as given:
         await running_beside(given, method)
-        options = pipelines.TrafficOptions(100, match=(BETA, COOKIE, QUERY))
+        options = traffic_stages.TrafficOptions(100, match=(BETA, COOKIE, QUERY))
 
-        outcomes = await given.run(Name.TRAFFIC_ROUTING, options)
+        outcomes = await given.run(traffic_stages.TRAFFIC_ROUTING.name, options)
 
         assert outcomes["us"].reason == "traffic: primary 100 %, requests that match to canary"
         assert list(goes_to(given, X_User="beta")) == ["canary"]
@@ -130,7 +132,7 @@ async def test_an_ab_test_sends_some_users_to_canary(method: str) -> None:
         assert list(goes_to(given, "/?try=1")) == ["canary"]
         assert list(goes_to(given, "/?try=2", X_User="alpha", Cookie="steam=web")) == ["primary"]
 
-        outcomes = await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
+        outcomes = await given.run(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
 
         assert outcomes["us"].status == "succeeded"
         assert list(goes_to(given, X_User="beta")) == ["primary"]
@@ -143,7 +145,9 @@ async def test_canary_gets_copies_until_the_next_step(method: str) -> None:
     async with world("us", application=described, definitions=definitions) as given:
         await running_beside(given, method)
 
-        outcomes = await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(100, mirror=25))
+        outcomes = await given.run(
+            traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(100, mirror=25)
+        )
 
         assert outcomes["us"].reason == "traffic: primary 100 %, copies of 25 % to canary"
         found = rule(given)
@@ -152,7 +156,9 @@ async def test_canary_gets_copies_until_the_next_step(method: str) -> None:
         assert found.mirror_share == pytest.approx(0.25)
         assert list(goes_to(given)) == ["primary"]
 
-        await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(90, canary=10))
+        await given.run(
+            traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(90, canary=10)
+        )
 
         assert rule(given).mirror is None
         assert goes_to(given) == {"primary": 90, "canary": 10}
@@ -163,10 +169,12 @@ async def test_copies_end_before_canary_goes(method: str) -> None:
     described, definitions = given_world(method)
     async with world("us", application=described, definitions=definitions) as given:
         await running_beside(given, method)
-        await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(100, mirror=100))
+        await given.run(
+            traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(100, mirror=100)
+        )
         assert rule(given).mirror is not None
 
-        outcomes = await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
+        outcomes = await given.run(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
 
         assert outcomes["us"].status == "succeeded"
         assert rule(given).mirror is None
@@ -177,9 +185,9 @@ async def test_users_stay_with_their_variant_by_cookie(method: str) -> None:
     described, definitions = given_world(method)
     async with world("us", application=described, definitions=definitions) as given:
         await running_beside(given, method)
-        sticky = pipelines.TrafficOptions(80, canary=20, session_affinity=STAY)
+        sticky = traffic_stages.TrafficOptions(80, canary=20, session_affinity=STAY)
 
-        outcomes = await given.run(Name.TRAFFIC_ROUTING, sticky)
+        outcomes = await given.run(traffic_stages.TRAFFIC_ROUTING.name, sticky)
 
         assert outcomes["us"].status == "succeeded", outcomes
         assert goes_to(given) == {"primary": 80, "canary": 20}
@@ -190,16 +198,18 @@ async def test_users_stay_with_their_variant_by_cookie(method: str) -> None:
         assert list(goes_to(given, Cookie=f"shop-primary={TOKEN}")) == ["primary"]
         assert goes_to(given, Cookie="shop=volary-ofanearlierrelease") == goes_to(given)
 
-        back = pipelines.TrafficOptions(100, session_affinity=STAY)
-        await given.run(Name.TRAFFIC_ROUTING, back)
+        back = traffic_stages.TrafficOptions(100, session_affinity=STAY)
+        await given.run(traffic_stages.TRAFFIC_ROUTING.name, back)
 
         assert list(goes_to(given, Cookie=f"shop={TOKEN}")) == ["primary"]
         assert cookies(given, Cookie=f"shop={TOKEN}") == {
             "primary": f"shop={TOKEN}; Max-Age=-1; Secure"
         }
 
-        promotion = pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=method == ISTIO)
-        outcomes = await given.run(Name.PRIMARY_ROLLOUT, promotion)
+        promotion = rollout_stages.PrimaryRolloutOptions(
+            add_variant_label_to_selector=method == ISTIO
+        )
+        outcomes = await given.run(rollout_stages.PRIMARY_ROLLOUT.name, promotion)
 
         assert outcomes["us"].status == "succeeded", outcomes
         assert cookies(given, Cookie=f"shop={TOKEN}") == {}
@@ -214,8 +224,8 @@ async def test_rules_of_others_stay_word_for_word() -> None:
         theirs = given.get("us", kind, "shop")["spec"]["rules"][0]
         assert theirs["timeouts"] == {"request": "9s"}
 
-        options = pipelines.TrafficOptions(60, canary=40, match=(BETA,), session_affinity=STAY)
-        await given.run(Name.TRAFFIC_ROUTING, options)
+        options = traffic_stages.TrafficOptions(60, canary=40, match=(BETA,), session_affinity=STAY)
+        await given.run(traffic_stages.TRAFFIC_ROUTING.name, options)
 
         live = given.get("us", kind, "shop")
         assert live["spec"]["rules"][0] == theirs
@@ -226,7 +236,7 @@ async def test_rules_of_others_stay_word_for_word() -> None:
             "f:volary.dev/added-rules"
         ]
 
-        await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
+        await given.run(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
 
         live = given.get("us", kind, "shop")
         assert live["spec"]["rules"][0] == theirs

@@ -8,15 +8,21 @@ from kube_sandbox.crds import definitions
 from stage_world import KEY, NEW, OLD, World, config, deployment, made, service, world
 from volary.model import applications, json
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import (
+    added_stages,
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+)
 
-Name = pipelines.StageName
 Method = applications.RoutingMethod
 GATEWAY = "gateway.networking.k8s.io"
-SPLIT = pipelines.TrafficOptions(80, canary=10, baseline=10)
-HALF = pipelines.TrafficOptions(50, canary=50)
-ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1), create_service=True)
-TO_PRIMARY = pipelines.TrafficOptions(100)
+SPLIT = traffic_stages.TrafficOptions(80, canary=10, baseline=10)
+HALF = traffic_stages.TrafficOptions(50, canary=50)
+ONE_POD = rollout_stages.VariantRolloutOptions(
+    replicas=rollout_stages.Replicas(1), create_service=True
+)
+TO_PRIMARY = traffic_stages.TrafficOptions(100)
 
 
 def http_route(*rules: json.JsonObject, kind: str = "HTTPRoute") -> json.JsonObject:
@@ -73,7 +79,7 @@ class Setting:
     route: json.JsonObject
     kind: str
     definitions: tuple[json.JsonObject, ...] = ()
-    division: pipelines.TrafficOptions = SPLIT
+    division: traffic_stages.TrafficOptions = SPLIT
     options: dict[str, object] = field(default_factory=dict)
 
     @property
@@ -115,11 +121,11 @@ SETTINGS = {
 
 async def rolled_out(given: World) -> None:
     """Given: canary and baseline run beside primary."""
-    for name in (Name.CANARY_ROLLOUT, Name.BASELINE_ROLLOUT):
+    for name in (rollout_stages.CANARY_ROLLOUT.name, rollout_stages.BASELINE_ROLLOUT.name):
         await succeeded(given, name, ONE_POD)
 
 
-async def succeeded(given: World, name: Name, options: pipelines.StageOptions) -> str:
+async def succeeded(given: World, name: str, options: stage_kind.StageOptions) -> str:
     found = await given.run(name, options)
     for each in found.values():
         assert each.status == "succeeded", each
@@ -142,7 +148,7 @@ async def test_a_canary_pipeline_divides_traffic_and_gives_it_back(setting: Sett
             await rolled_out(given)
             assert shares(given, "us") == {"primary": 1.0}
 
-            said = await succeeded(given, Name.TRAFFIC_ROUTING, setting.division)
+            said = await succeeded(given, traffic_stages.TRAFFIC_ROUTING.name, setting.division)
 
             wanted = {
                 "primary": setting.division.primary / 100,
@@ -156,12 +162,14 @@ async def test_a_canary_pipeline_divides_traffic_and_gives_it_back(setting: Sett
             assert f"canary {setting.division.canary} %" in said
 
             await succeeded(
-                given, Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(prune=True)
+                given,
+                rollout_stages.PRIMARY_ROLLOUT.name,
+                rollout_stages.PrimaryRolloutOptions(prune=True),
             )
             assert shares(given, "us") == {"primary": 1.0}
             assert given.images("us") == "shop:v2 2/2"
-            await succeeded(given, Name.CANARY_CLEAN, pipelines.CleanOptions())
-            await succeeded(given, Name.BASELINE_CLEAN, pipelines.CleanOptions())
+            await succeeded(given, rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
+            await succeeded(given, rollout_stages.BASELINE_CLEAN.name, stage_kind.NoOptions())
         assert lost == []
         for target in names:
             assert given.count(target, "Deployment") == 1
@@ -177,10 +185,10 @@ async def test_a_rollback_gives_the_traffic_back_first(setting: Setting) -> None
         given.sources = setting.sources()
         await given.deployed(OLD)
         await rolled_out(given)
-        await succeeded(given, Name.TRAFFIC_ROUTING, setting.division)
+        await succeeded(given, traffic_stages.TRAFFIC_ROUTING.name, setting.division)
 
         async with given.watched_traffic("us") as lost:
-            await succeeded(given, Name.ROLLBACK, pipelines.RollbackOptions())
+            await succeeded(given, added_stages.ROLLBACK.name, stage_kind.NoOptions())
 
         assert lost == []
         assert shares(given, "us") == {"primary": 1.0}
@@ -196,10 +204,10 @@ async def test_a_canary_that_goes_is_drained_first(setting: Setting) -> None:
         given.sources = setting.sources()
         await given.deployed(OLD)
         await rolled_out(given)
-        await succeeded(given, Name.TRAFFIC_ROUTING, setting.division)
+        await succeeded(given, traffic_stages.TRAFFIC_ROUTING.name, setting.division)
 
         async with given.watched_traffic("us") as lost:
-            await succeeded(given, Name.CANARY_CLEAN, pipelines.CleanOptions())
+            await succeeded(given, rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
 
         assert lost == []
         assert "canary" not in shares(given, "us")
@@ -215,9 +223,9 @@ async def test_no_traffic_is_sent_to_a_service_without_endpoints(setting: Settin
         given.sources = setting.sources()
         await given.deployed(OLD)
         without = replace(ONE_POD, create_service=False)
-        await given.run(Name.CANARY_ROLLOUT, without)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, without)
 
-        outcomes = await given.run(Name.TRAFFIC_ROUTING, HALF, limit=1)
+        outcomes = await given.run(traffic_stages.TRAFFIC_ROUTING.name, HALF, limit=1)
 
         assert outcomes["us"].status == "failed"
         assert "no Service shop-canary" in outcomes["us"].reason

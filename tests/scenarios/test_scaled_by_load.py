@@ -10,11 +10,18 @@ from volary.clusters.client import clients
 from volary.model import json
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import (
+    added_stages,
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+)
 from volary.stages.rollouts import scaling
 from volary.stages.runtime import contexts, execution
 
-Name = pipelines.StageName
-TENTH = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(10, is_percentage=True))
+TENTH = rollout_stages.VariantRolloutOptions(
+    replicas=rollout_stages.Replicas(10, is_percentage=True)
+)
 SCALER: json.JsonObject = {
     "apiVersion": "autoscaling/v2",
     "kind": "HorizontalPodAutoscaler",
@@ -37,7 +44,7 @@ async def test_a_percentage_is_taken_of_the_pods_that_primary_has_now() -> None:
     async with world("us") as given:
         await scaled(given, to=20)
 
-        outcomes = await given.run(Name.CANARY_ROLLOUT, TENTH)
+        outcomes = await given.run(rollout_stages.CANARY_ROLLOUT.name, TENTH)
 
         assert outcomes["us"].status == "succeeded", outcomes
         assert given.images("us", "shop-canary") == "shop:v2 2/2"
@@ -48,7 +55,7 @@ async def test_a_number_in_git_counts_as_it_is() -> None:
     async with world("us") as given:
         await given.deployed(OLD)
 
-        await given.run(Name.CANARY_ROLLOUT, TENTH)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, TENTH)
 
         assert given.images("us", "shop-canary") == "shop:v2 1/1"
 
@@ -56,10 +63,12 @@ async def test_a_number_in_git_counts_as_it_is() -> None:
 async def test_promotion_and_clean_up_leave_the_scalers_number() -> None:
     async with world("us") as given:
         await scaled(given, to=7)
-        await given.run(Name.CANARY_ROLLOUT, TENTH)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, TENTH)
 
-        outcomes = await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions())
-        await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
+        outcomes = await given.run(
+            rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions()
+        )
+        await given.run(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
 
         assert outcomes["us"].status == "succeeded", outcomes
         assert given.images("us") == "shop:v2 7/7"
@@ -70,7 +79,7 @@ async def test_canary_grows_with_its_weight_and_never_shrinks_under_traffic() ->
     """What a progressive stage does before each step."""
     async with world("us") as given:
         await scaled(given, to=10)
-        await given.run(Name.CANARY_ROLLOUT, TENTH)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, TENTH)
         assert given.images("us", "shop-canary") == "shop:v2 1/1"
 
         for share, pods in ((30, 3), (50, 5), (20, 5)):
@@ -78,7 +87,7 @@ async def test_canary_grows_with_its_weight_and_never_shrinks_under_traffic() ->
             assert given.images("us", "shop-canary") == f"shop:v2 {pods}/{pods}"
 
         assert given.images("us") == "shop:v1 10/10"
-        await given.run(Name.ROLLBACK, pipelines.RollbackOptions())
+        await given.run(added_stages.ROLLBACK.name, stage_kind.NoOptions())
         assert given.images("us") == "shop:v1 10/10"
         assert given.find("us", "Deployment", "shop-canary") is None
 
@@ -103,7 +112,8 @@ async def followed(given: World, share: int) -> None:
         return await scaling.scale_canary(work, await load(), share)
 
     asked = pipelines.Stage(
-        Name.PROGRESSIVE_TRAFFIC, pipelines.ProgressiveTrafficOptions(step_weight=10)
+        traffic_stages.PROGRESSIVE_TRAFFIC.name,
+        traffic_stages.ProgressiveTrafficOptions(step_weight=10),
     )
     context = contexts.StageContext(
         given.application, asked, "us", client, NEW, load, Report(), timeout=timedelta(seconds=10)

@@ -13,17 +13,18 @@ import release_world
 import stage_world
 from volary.model import applications
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import external_stages, stage_kind
 from volary.model.statuses import RunStatus, TaskStatus
 from volary.stages.runtime import contexts
 
-SCRIPT = pipelines.StageName.SCRIPT_RUN
-FLEET, CLUSTER = pipelines.Scope.FLEET, pipelines.Scope.CLUSTER
+SCRIPT = external_stages.SCRIPT_RUN.name
+FLEET, CLUSTER = stage_kind.Scope.FLEET, stage_kind.Scope.CLUSTER
 
 
 def script(
-    run: str, on_rollback: str = "", scope: pipelines.Scope = FLEET, **env: str
+    run: str, on_rollback: str = "", scope: stage_kind.Scope = FLEET, **env: str
 ) -> pipelines.Stage:
-    options = pipelines.ScriptOptions(run, env, on_rollback, scope)
+    options = external_stages.ScriptOptions(run, env, on_rollback, scope)
     return release_world.step(SCRIPT, options, timeout=timedelta(seconds=30))
 
 

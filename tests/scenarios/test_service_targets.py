@@ -15,11 +15,16 @@ from stage_world import KEY, NEW, OLD
 from volary.manifests.routes import generated_services
 from volary.model import applications, json
 from volary.model.pipeline import pipelines, webhook
+from volary.model.pipeline.stage_kinds import (
+    added_stages,
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+)
 from volary.model.statuses import RunStatus
 from volary.stages import executor as stage_executor
 
-Name = pipelines.StageName
-Options = pipelines.ProgressiveTrafficOptions
+Options = traffic_stages.ProgressiveTrafficOptions
 FAST = timedelta(seconds=0.15)
 ISTIO, GATEWAY_API = applications.RoutingMethod.ISTIO, applications.RoutingMethod.GATEWAY_API
 V1, V2 = {"app": "shop", "version": "v1"}, {"app": "shop", "version": "v2"}
@@ -66,10 +71,16 @@ async def given(
 def pipeline(options: Options) -> list[pipelines.Stage]:
     limit = timedelta(seconds=20)
     return [
-        release_world.step(Name.CANARY_ROLLOUT, pipelines.VariantRolloutOptions(), timeout=limit),
-        release_world.step(Name.PROGRESSIVE_TRAFFIC, options, timeout=limit),
-        release_world.step(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(prune=True)),
-        release_world.step(Name.CANARY_CLEAN, pipelines.CleanOptions()),
+        release_world.step(
+            rollout_stages.CANARY_ROLLOUT.name,
+            rollout_stages.VariantRolloutOptions(),
+            timeout=limit,
+        ),
+        release_world.step(traffic_stages.PROGRESSIVE_TRAFFIC.name, options, timeout=limit),
+        release_world.step(
+            rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions(prune=True)
+        ),
+        release_world.step(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions()),
     ]
 
 
@@ -142,8 +153,8 @@ async def test_a_service_that_leads_nowhere_gets_no_traffic() -> None:
         releases.world.watched_traffic("us") as lost,
     ):
         world = releases.world
-        options = pipelines.VariantRolloutOptions()
-        found = (await world.run(Name.CANARY_ROLLOUT, options, limit=0.5))["us"]
+        options = rollout_stages.VariantRolloutOptions()
+        found = (await world.run(rollout_stages.CANARY_ROLLOUT.name, options, limit=0.5))["us"]
 
         assert found.status == "failed"
         assert (
@@ -160,15 +171,15 @@ async def test_a_promotion_that_fails_halfway_goes_back() -> None:
         world.options = stage_executor.Options(settle=timedelta(0))
         async with world.one_run():
             for name, options in (
-                (Name.CANARY_ROLLOUT, pipelines.VariantRolloutOptions()),
-                (Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(50, 50)),
-                (Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions()),
+                (rollout_stages.CANARY_ROLLOUT.name, rollout_stages.VariantRolloutOptions()),
+                (traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(50, 50)),
+                (rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions()),
             ):
                 found = (await world.run(name, options))["us"]
                 assert found.status == "succeeded", found
             assert leads_to(releases, "us", "shop-primary") == V2
 
-            found = (await world.run(Name.ROLLBACK, pipelines.RollbackOptions()))["us"]
+            found = (await world.run(added_stages.ROLLBACK.name, stage_kind.NoOptions()))["us"]
 
         assert found.status == "succeeded", found
         assert lost == []

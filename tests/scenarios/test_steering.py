@@ -19,6 +19,7 @@ from volary.controller.status import run_origins
 from volary.engine.persistence import transitions
 from volary.engine.runs import policies, run_builder, state
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
 from volary.store import factory, records
 
 V1, V2, V3 = "example/simple:v1", "example/simple:v2", "example/simple:v3"
@@ -52,7 +53,10 @@ def stored_run(world: command_world.World, commit: str, before: str, **more: obj
             application="simple",
             commit=commit,
             groups=(run_builder.Group(tuple(world.running.clusters), approval=rule),),
-            stages=(*stages, pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())),
+            stages=(
+                *stages,
+                pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions()),
+            ),
             running_commit=before,
             policy=policy,
         ),
@@ -170,7 +174,7 @@ async def test_a_failed_cluster_is_tried_again_or_left_out(tmp_path: Path) -> No
 
 async def test_a_stage_that_only_waits_or_measures_is_skipped(tmp_path: Path) -> None:
     hour = timedelta(hours=1)
-    waiting = pipelines.Stage(pipelines.StageName.WAIT, pipelines.WaitOptions(hour))
+    waiting = pipelines.Stage(waiting_stages.WAIT.name, waiting_stages.WaitOptions(hour))
     async with left_behind(tmp_path, stages=(waiting,)) as given:
         running = await given.until_run(
             "left", lambda each: all(task.status == "running" for task in each.stages[0].tasks)

@@ -14,23 +14,22 @@ from stage_world import (
     world,
 )
 from volary.model import applications
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 
-Name = pipelines.StageName
-ONE_POD = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1))
-TO_CANARY = pipelines.TrafficOptions(0, canary=100)
+ONE_POD = rollout_stages.VariantRolloutOptions(replicas=rollout_stages.Replicas(1))
+TO_CANARY = traffic_stages.TrafficOptions(0, canary=100)
 
 
 async def test_istio_splits_80_10_10_and_gives_back_after_primary_is_ready() -> None:
     async with world("us", "eu", application=ISTIO, istio=True) as given:
         given.sources = {OLD: meshed("shop:v1"), NEW: meshed("shop:v2")}
         await given.deployed(OLD)
-        await given.run(Name.CANARY_ROLLOUT, ONE_POD)
-        await given.run(Name.BASELINE_ROLLOUT, ONE_POD)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
+        await given.run(rollout_stages.BASELINE_ROLLOUT.name, ONE_POD)
 
         async with given.watched_traffic("us") as lost:
-            split = pipelines.TrafficOptions(80, canary=10, baseline=10)
-            outcomes = await given.run(Name.TRAFFIC_ROUTING, split)
+            split = traffic_stages.TrafficOptions(80, canary=10, baseline=10)
+            outcomes = await given.run(traffic_stages.TRAFFIC_ROUTING.name, split)
 
             assert outcomes["us"].reason == "traffic: primary 80 %, canary 10 %, baseline 10 %"
             assert 'Updated route "main": primary=80%, canary=10%, baseline=10%' in (
@@ -42,13 +41,13 @@ async def test_istio_splits_80_10_10_and_gives_back_after_primary_is_ready() -> 
             said = given.reports["us"].progress_said[-1]
             assert said.wanted_weights == said.observed_weights
 
-            promotion = pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=True)
-            outcomes = await given.run(Name.PRIMARY_ROLLOUT, promotion)
+            promotion = rollout_stages.PrimaryRolloutOptions(add_variant_label_to_selector=True)
+            outcomes = await given.run(rollout_stages.PRIMARY_ROLLOUT.name, promotion)
             assert outcomes["us"].status == "succeeded", outcomes["us"]
             assert given.traffic("us").by_label(KEY) == pytest.approx({"primary": 1.0})
             assert given.images("us") == "shop:v2 2/2"
-            await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
-            await given.run(Name.BASELINE_CLEAN, pipelines.CleanOptions())
+            await given.run(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
+            await given.run(rollout_stages.BASELINE_CLEAN.name, stage_kind.NoOptions())
         assert lost == []
         assert given.count("us", "Deployment") == 1
 
@@ -57,9 +56,11 @@ async def test_the_field_manager_of_routes_owns_the_routes_only() -> None:
     async with world("us", application=ISTIO, istio=True) as given:
         given.sources = {OLD: meshed("shop:v1"), NEW: meshed("shop:v2")}
         await given.deployed(OLD)
-        await given.run(Name.CANARY_ROLLOUT, ONE_POD)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
 
-        await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(90, canary=10))
+        await given.run(
+            traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(90, canary=10)
+        )
 
         live = given.get("us", "VirtualService.networking.istio.io", "shop")
         owned = {entry["manager"]: entry["fieldsV1"] for entry in live["metadata"]["managedFields"]}
@@ -78,9 +79,11 @@ async def test_a_route_that_is_not_editable_stays() -> None:
     async with world("us", application=described, istio=True) as given:
         given.sources = {OLD: meshed("shop:v1"), NEW: meshed("shop:v2")}
         await given.deployed(OLD)
-        await given.run(Name.CANARY_ROLLOUT, ONE_POD)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
 
-        outcomes = await given.run(Name.TRAFFIC_ROUTING, pipelines.TrafficOptions(50, canary=50))
+        outcomes = await given.run(
+            traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(50, canary=50)
+        )
 
         assert outcomes["us"].status == "failed"
         assert not outcomes["us"].touched
@@ -91,7 +94,7 @@ async def test_no_traffic_is_sent_to_a_canary_that_is_not_there() -> None:
     async with world("us") as given:
         await given.deployed(OLD)
 
-        outcomes = await given.run(Name.TRAFFIC_ROUTING, TO_CANARY, limit=1)
+        outcomes = await given.run(traffic_stages.TRAFFIC_ROUTING.name, TO_CANARY, limit=1)
 
         assert outcomes["us"].status == "failed"
         assert outcomes["us"].reason.startswith("no traffic is sent to canary")
@@ -106,18 +109,18 @@ async def test_no_traffic_is_sent_to_a_canary_that_is_not_there() -> None:
         ([service(), {**service(), "metadata": {"name": "b"}}], TO_CANARY, "2 Services"),
         ([service(app="shop")], TO_CANARY, f"lacks {KEY}"),
         ([service(**{KEY: "canary"})], TO_CANARY, "instead of primary"),
-        ([service()], pipelines.TrafficOptions(50, baseline=50), "baseline"),
-        ([service()], pipelines.TrafficOptions(50, canary=50), "either primary or canary"),
+        ([service()], traffic_stages.TrafficOptions(50, baseline=50), "baseline"),
+        ([service()], traffic_stages.TrafficOptions(50, canary=50), "either primary or canary"),
     ],
 )
 async def test_what_a_selector_cannot_do_changes_nothing(
-    manifests: list[dict[str, object]], options: pipelines.TrafficOptions, message: str
+    manifests: list[dict[str, object]], options: traffic_stages.TrafficOptions, message: str
 ) -> None:
     async with world("us") as given:
         await given.deployed(OLD)
         given.sources[NEW] = [made(deployment("shop:v2")), *(made(each) for each in manifests)]
 
-        outcomes = await given.run(Name.TRAFFIC_ROUTING, options)
+        outcomes = await given.run(traffic_stages.TRAFFIC_ROUTING.name, options)
 
         assert outcomes["us"].status == "failed"
         assert message in outcomes["us"].reason
@@ -130,8 +133,8 @@ async def test_promotion_waits_with_the_routes_until_primary_is_ready() -> None:
     """The new primary never gets ready: traffic stays with the canary that serves it."""
     async with world("us") as given:
         await given.deployed(OLD)
-        await given.run(Name.CANARY_ROLLOUT, ONE_POD)
-        await given.run(Name.TRAFFIC_ROUTING, TO_CANARY)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
+        await given.run(traffic_stages.TRAFFIC_ROUTING.name, TO_CANARY)
         given.sources[NEW] = [
             made(deployment("shop:never-ready")),
             made(service()),
@@ -139,7 +142,9 @@ async def test_promotion_waits_with_the_routes_until_primary_is_ready() -> None:
         ]
         given.running.clusters["us"].faults.images.add("shop:never-ready", "never-ready")
 
-        outcomes = await given.run(Name.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(), limit=1)
+        outcomes = await given.run(
+            rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions(), limit=1
+        )
 
         assert outcomes["us"].status == "failed"
         assert given.traffic("us").by_label(KEY) == {"canary": 1.0}
@@ -149,11 +154,11 @@ async def test_promotion_waits_with_the_routes_until_primary_is_ready() -> None:
 async def test_a_canary_that_still_gets_traffic_is_drained_before_it_goes() -> None:
     async with world("us") as given:
         await given.deployed(OLD)
-        await given.run(Name.CANARY_ROLLOUT, ONE_POD)
-        await given.run(Name.TRAFFIC_ROUTING, TO_CANARY)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
+        await given.run(traffic_stages.TRAFFIC_ROUTING.name, TO_CANARY)
 
         async with given.watched_traffic("us") as lost:
-            outcomes = await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions())
+            outcomes = await given.run(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
 
         assert outcomes["us"].status == "succeeded"
         assert lost == []
@@ -164,10 +169,10 @@ async def test_a_canary_that_still_gets_traffic_is_drained_before_it_goes() -> N
 async def test_a_canary_is_kept_while_primary_cannot_take_its_traffic() -> None:
     async with world("us") as given:
         await given.deployed(OLD)
-        await given.run(Name.CANARY_ROLLOUT, ONE_POD)
-        await given.run(Name.TRAFFIC_ROUTING, TO_CANARY)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
+        await given.run(traffic_stages.TRAFFIC_ROUTING.name, TO_CANARY)
         given.sources[OLD] = [made(deployment("shop:v1", replicas=0)), made(service())]
-        await given.run(Name.SYNC, pipelines.SyncOptions(), commit=OLD, limit=2)
+        await given.run(rollout_stages.SYNC.name, rollout_stages.SyncOptions(), commit=OLD, limit=2)
         await given.running.clusters["us"].until(
             lambda view: (
                 not [
@@ -178,7 +183,9 @@ async def test_a_canary_is_kept_while_primary_cannot_take_its_traffic() -> None:
             )
         )
 
-        outcomes = await given.run(Name.CANARY_CLEAN, pipelines.CleanOptions(), limit=1)
+        outcomes = await given.run(
+            rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions(), limit=1
+        )
 
         assert outcomes["us"].status == "failed"
         assert given.images("us", "shop-canary") == "shop:v2 1/1"

@@ -6,11 +6,10 @@ from stage_world import KEY, NEW, OLD, Clock, config, deployment, made, service,
 from volary.clusters.client import client_pool
 from volary.model import json
 from volary.model.fleet import fleets
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages import executor as stage_executor
 
-Name = pipelines.StageName
-SYNC = pipelines.SyncOptions()
+SYNC = rollout_stages.SyncOptions()
 
 
 def stateful(image: str) -> json.JsonObject:
@@ -55,7 +54,7 @@ async def test_workloads_of_every_kind_are_waited_for() -> None:
             made(service()),
         ]
 
-        outcomes = await given.run(Name.SYNC, SYNC, running="")
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.get("us", "StatefulSet", "shop")["status"]["readyReplicas"] == 2
@@ -73,7 +72,9 @@ async def test_a_statefulset_can_have_a_canary() -> None:
         }
         await given.deployed(OLD)
 
-        outcomes = await given.run(Name.CANARY_ROLLOUT, pipelines.VariantRolloutOptions())
+        outcomes = await given.run(
+            rollout_stages.CANARY_ROLLOUT.name, rollout_stages.VariantRolloutOptions()
+        )
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
         assert given.get("us", "StatefulSet", "shop-canary")["status"]["readyReplicas"] == 1
@@ -84,7 +85,7 @@ async def test_a_job_that_failed_is_not_waited_for_any_longer() -> None:
     async with world("us") as given:
         given.sources[NEW] = [made(job("migrate:crash"))]
 
-        outcomes = await given.run(Name.SYNC, SYNC, running="")
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
 
         assert outcomes["us"].status == "failed"
         assert outcomes["us"].reason.startswith("migrate: ")
@@ -97,7 +98,7 @@ async def test_a_passed_progress_deadline_ends_the_wait() -> None:
         given.running.clusters["us"].faults.images.add("shop:never-ready", "never-ready")
         given.sources[NEW] = [made(body), made(service())]
 
-        outcomes = await given.run(Name.SYNC, SYNC, running="")
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
 
         assert outcomes["us"].status == "failed"
         assert "shop: " in outcomes["us"].reason
@@ -108,7 +109,7 @@ async def test_time_that_is_up_is_said_with_what_is_missing() -> None:
     async with world("us") as given:
         given.running.clusters["us"].faults.images.add("shop:v2", "never-ready")
 
-        outcomes = await given.run(Name.SYNC, SYNC, running="", limit=1)
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="", limit=1)
 
         assert outcomes["us"].status == "failed"
         assert outcomes["us"].reason.startswith("not ready after ")
@@ -119,7 +120,7 @@ async def test_a_cut_watch_is_taken_up_again() -> None:
     async with world("us") as given:
         given.running.clusters["us"].faults.change({"cutWatches": "50ms", "expireWatches": True})
 
-        outcomes = await given.run(Name.SYNC, SYNC, running="")
+        outcomes = await given.run(rollout_stages.SYNC.name, SYNC, running="")
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]
 
@@ -136,7 +137,9 @@ async def test_a_cluster_without_credentials_fails_alone_and_untouched() -> None
             given.clients = clients
             given.options = stage_executor.Options(image_grace=timedelta(seconds=0.3))
 
-            outcomes = await given.run(Name.SYNC, SYNC, targets=("us", "eu"), running="")
+            outcomes = await given.run(
+                rollout_stages.SYNC.name, SYNC, targets=("us", "eu"), running=""
+            )
 
         assert outcomes["us"].status == "succeeded"
         assert outcomes["eu"].status == "failed"

@@ -11,6 +11,7 @@ from volary.engine.observers import feed
 from volary.engine.state_machine import events
 from volary.model import json
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus
 from wave_watch import Allowed, watched
@@ -21,7 +22,7 @@ SIX = ("us-1", "us-2", "eu-1", "eu-2", "asia-1", "asia-2")
 PAIRS = (SIX[:2], SIX[2:4], SIX[4:])
 QUICK = (
     pipelines.Stage(
-        pipelines.StageName.SYNC, pipelines.SyncOptions(), timeout=timedelta(seconds=8)
+        rollout_stages.SYNC.name, rollout_stages.SyncOptions(), timeout=timedelta(seconds=8)
     ),
 )
 ONE_UNREACHABLE = rollouts.Budget(unreachable=rollouts.Share(1))
@@ -154,7 +155,7 @@ async def test_a_cluster_that_answers_reads_but_not_writes_is_a_failure_of_its_o
 
 async def test_rejected_at_the_gate_of_a_wave() -> None:
     """The wave goes back; the one before it keeps the release, the one after it never starts."""
-    approval = rollouts.Gate(pipelines.ApprovalOptions(("ana", "bo"), 2))
+    approval = rollouts.Gate(waiting_stages.ApprovalOptions(("ana", "bo"), 2))
     waves = in_pairs(on_failure=rollouts.OnWaveFailure.ROLLBACK_WAVE)
     gated = rollouts.Waves(
         (

@@ -10,6 +10,7 @@ import stage_world
 from volary.clusters.transport import transports
 from volary.engine.observers import feed
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus
 from wave_watch import Allowed, watched
@@ -17,7 +18,7 @@ from wave_world import NEW, OLD, Reacting, Story, begins, moved, world
 
 QUICK = (
     pipelines.Stage(
-        pipelines.StageName.SYNC, pipelines.SyncOptions(), timeout=timedelta(seconds=20)
+        rollout_stages.SYNC.name, rollout_stages.SyncOptions(), timeout=timedelta(seconds=20)
     ),
 )
 DEADLINE = timedelta(seconds=1.5)

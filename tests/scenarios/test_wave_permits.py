@@ -7,6 +7,7 @@ import process_time
 from volary.engine.observers import feed
 from volary.engine.state_machine import events
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus
 from wave_watch import watched
@@ -15,7 +16,7 @@ from wave_world import OLD, Clock, Reacting, Story, moved, starts, world
 NAMES = ("us", "eu-1", "eu-2", "eu-3")
 PATIENT = (
     pipelines.Stage(
-        pipelines.StageName.SYNC, pipelines.SyncOptions(), timeout=timedelta(minutes=5)
+        rollout_stages.SYNC.name, rollout_stages.SyncOptions(), timeout=timedelta(minutes=5)
     ),
 )
 V1, V2 = "shop:v1 2/2", "shop:v2 2/2"
@@ -98,7 +99,7 @@ class Waiting(Story):
 
 async def test_an_approval_that_is_withdrawn_holds_the_next_wave_up_again() -> None:
     """Two of three have to agree: ana did and thought better of it, so bo alone opens nothing."""
-    approval = rollouts.Gate(pipelines.ApprovalOptions(("ana", "bo", "cy"), 2))
+    approval = rollouts.Gate(waiting_stages.ApprovalOptions(("ana", "bo", "cy"), 2))
     waves = rollouts.Waves(
         (
             rollouts.Wave("first", rollouts.ClusterSelector(names=("us",)), gate=approval),

@@ -7,13 +7,12 @@ import pytest
 from kube_sandbox.apiserver.storage import storage
 from router_world import ROUTERS, Router, stages
 from stage_world import KEY, World
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import added_stages, stage_kind
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus
 from wave_watch import Allowed, watched
 from wave_world import NEW, OLD, Reacting, moved, starts, world
 
-Name = pipelines.StageName
 GROUPS = (("us",), ("eu-1", "eu-2"), ("asia",))
 NAMES = tuple(name for each in GROUPS for name in each)
 ONE_LOST = rollouts.Budget(unreachable=rollouts.Share(1))
@@ -129,7 +128,9 @@ async def test_a_cluster_lost_for_good_in_mid_division_keeps_what_it_had(router:
         # Until it is known to be back.
         await asyncio.sleep(0.6)
         with watched(given):
-            back = await given.run(Name.ROLLBACK, pipelines.RollbackOptions(), targets=("eu-1",))
+            back = await given.run(
+                added_stages.ROLLBACK.name, stage_kind.NoOptions(), targets=("eu-1",)
+            )
         assert back["eu-1"].status == "succeeded", back
         assert shares(given, "eu-1") == {"primary": 1.0}
         assert given.count("eu-1", "Deployment") == 1

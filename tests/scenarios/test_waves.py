@@ -8,6 +8,7 @@ import pytest
 from volary.engine.observers import feed
 from volary.model import errors
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus, TaskStatus
 from wave_watch import Allowed, watched
@@ -190,18 +191,18 @@ async def test_a_skipped_lost_cluster_costs_the_others_no_time() -> None:
 async def test_canary_everywhere_first_then_promotion_in_waves() -> None:
     stages = (
         pipelines.Stage(
-            pipelines.StageName.CANARY_ROLLOUT,
-            pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(1)),
+            rollout_stages.CANARY_ROLLOUT.name,
+            rollout_stages.VariantRolloutOptions(replicas=rollout_stages.Replicas(1)),
             timeout=timedelta(seconds=20),
         ),
         pipelines.Stage(
-            pipelines.StageName.PRIMARY_ROLLOUT,
-            pipelines.PrimaryRolloutOptions(),
+            rollout_stages.PRIMARY_ROLLOUT.name,
+            rollout_stages.PrimaryRolloutOptions(),
             timeout=timedelta(seconds=20),
         ),
         pipelines.Stage(
-            pipelines.StageName.CANARY_CLEAN,
-            pipelines.CleanOptions(),
+            rollout_stages.CANARY_CLEAN.name,
+            stage_kind.NoOptions(),
             timeout=timedelta(seconds=20),
         ),
     )

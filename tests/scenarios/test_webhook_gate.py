@@ -10,12 +10,13 @@ import release_world
 import stage_world
 import wave_world
 from volary.model.pipeline import pipelines, webhook
+from volary.model.pipeline.stage_kinds import external_stages, stage_kind
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus, TaskStatus
 from volary.stages import webhooks
 from volary.stages.runtime import contexts
 
-GATE = pipelines.StageName.WEBHOOK_GATE
+GATE = external_stages.WEBHOOK_GATE.name
 SUBJECT = webhooks.Subject("shop", "default", "us", "6d8f9c4b7f", "Progressing")
 OPEN = webhooks.Reach(loopback=True)
 
@@ -127,9 +128,9 @@ async def test_nobody_there_is_a_refusal() -> None:
 
 
 def gated(
-    url: str, *, scope: pipelines.Scope = pipelines.Scope.FLEET, limit: float = 20
+    url: str, *, scope: stage_kind.Scope = stage_kind.Scope.FLEET, limit: float = 20
 ) -> pipelines.Stage:
-    options = pipelines.WebhookGateOptions(hook(url), timedelta(seconds=0.1), scope)
+    options = external_stages.WebhookGateOptions(hook(url), timedelta(seconds=0.1), scope)
     return release_world.step(GATE, options, timeout=timedelta(seconds=limit))
 
 
@@ -151,7 +152,7 @@ async def test_a_gate_holds_until_it_opens_and_is_asked_once_for_all() -> None:
 async def test_each_cluster_may_ask_for_itself() -> None:
     async with release_world.gate() as gate, stage_world.world("us", "eu") as world:
         releases = release_world.Releases(world)
-        run = releases.planned([gated(f"{gate.url}/gate", scope=pipelines.Scope.CLUSTER)])
+        run = releases.planned([gated(f"{gate.url}/gate", scope=stage_kind.Scope.CLUSTER)])
         ended = await releases.carry_out(run)
         assert ended.status is RunStatus.SUCCEEDED
         assert sorted(str(each["cluster"]) for each in gate.asked) == ["eu", "us"]

@@ -55,6 +55,8 @@ def node(number: int, *, region: str, stamp: str) -> json.JsonObject:
                 {"type": "InternalIP", "address": f"192.168.0.{9 + number}"},
                 {"type": "Hostname", "address": name},
             ],
+            # Where kubelets answer; clients read the port, nothing listens on it.
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
             "nodeInfo": _info(name),
         },
     }

@@ -33,11 +33,27 @@ CASES = (
     "authorization",
     "admission-policies",
     "quotas",
+    "ownership-migration",
+    "crd-changes",
+    "parameters",
 )
 #: Cases about who owns what.
-MANAGED = ("ssa-basics", "ssa-deployment", "ownership-upgrade")
+MANAGED = (
+    "ssa-basics",
+    "ssa-deployment",
+    "ownership-upgrade",
+    "ownership-migration",
+    "crd-changes",
+    "parameters",
+)
 #: Cases in which controllers race with the recorded requests.
-RACING = ("patches", "ssa-deployment", "deletion", "admission-policies")
+RACING = (
+    "patches",
+    "ssa-deployment",
+    "deletion",
+    "admission-policies",
+    "ownership-migration",
+)
 #: How much faster than recorded the sandbox runs.
 SPEED = 20.0
 #: Seconds to wait at most for a recorded state.

@@ -297,6 +297,49 @@ async def test_custom_resources(kubectl: Kubectl, cluster: fleet.Cluster) -> Non
     assert "could not find the requested resource" in gone.err
 
 
+async def test_a_definition_can_be_changed(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
+    await kubectl(cluster, "apply", "-f", "-", text=WIDGETS)
+    changed = yaml.safe_load(WIDGETS)
+    changed["spec"]["names"]["shortNames"] = ["wgt"]
+
+    await kubectl(cluster, "label", "crd", "widgets.example.com", "team=a")
+    await kubectl(cluster, "apply", "-f", "-", text=yaml.safe_dump(changed))
+    second = ("--server-side", "--force-conflicts", "--field-manager=second")
+    await kubectl(cluster, "apply", *second, "-f", "-", text=WIDGETS)
+
+    table = await kubectl(cluster, "get", "wd")
+    assert "No resources found" in table.err
+
+
+async def test_a_list_is_checked_and_a_kind_that_comes_later_is_named(
+    kubectl: Kubectl, cluster: fleet.Cluster
+) -> None:
+    """Both are what kubectl asks the document of OpenAPI v2 about."""
+    item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    listed = {"apiVersion": "v1", "kind": "List", "items": [{**item, "data": {"k": "v"}}]}
+    wrong = {**listed, "items": [{**item, "dta": {"k": "v"}}]}
+    widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 3}}"
+
+    applied = await kubectl(cluster, "apply", "-f", "-", text=yaml.safe_dump(listed))
+    refused = await kubectl(cluster, "apply", "-f", "-", text=yaml.safe_dump(wrong), check=False)
+    early = await kubectl(cluster, "apply", "-f", "-", text=widget, check=False)
+
+    assert applied.out == "configmap/a created\n"
+    assert 'unknown field "dta" in io.k8s.api.core.v1.ConfigMap' in refused.err
+    assert 'no matches for kind "Widget" in version "example.com/v1"' in early.err
+    assert "ensure CRDs are installed first" in early.err
+
+
+async def test_without_a_metrics_server_top_says_so(
+    kubectl: Kubectl, cluster: fleet.Cluster
+) -> None:
+    for kind in ("pods", "nodes"):
+        answer = await kubectl(cluster, "top", kind, check=False)
+
+        assert answer.code == 1
+        assert answer.err == "error: Metrics API not available\n"
+
+
 async def test_mistakes_are_told_as_a_real_server_does(
     kubectl: Kubectl, cluster: fleet.Cluster
 ) -> None:

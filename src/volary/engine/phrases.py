@@ -15,9 +15,11 @@ def join_names(several: Sequence[str]) -> str:
     return f"{', '.join(several[:-1])} and {several[-1]}"
 
 
-def awaiting_approval(count: int, approvers: Sequence[str]) -> str:
-    """Return that so many people have to agree, and who may."""
-    return f"waiting for approval ({count} of {join_names(approvers) or 'anybody'})"
+def awaiting_approval(given: int, count: int, approvers: Sequence[str]) -> str:
+    """Return how many have agreed, how many have to, and who may."""
+    return (
+        f"awaiting approval: {given} of {count} (approvers: {join_names(approvers) or 'anybody'})"
+    )
 
 
 def duration(length: timedelta) -> str:

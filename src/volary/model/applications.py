@@ -13,6 +13,7 @@ from volary.model import json
 from volary.model.fleet import taints
 from volary.model.objects import object_health
 from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.placement import failover_rules, overrides, rollouts, spread_constraints
 
 
@@ -288,7 +289,7 @@ class Application:
     description: str = ""
     targets: TargetSelector = field(default_factory=TargetSelector)
     input: Input = field(default_factory=Input)
-    quick_sync: pipelines.SyncOptions = field(default_factory=pipelines.SyncOptions)
+    quick_sync: rollout_stages.SyncOptions = field(default_factory=rollout_stages.SyncOptions)
     #: Clusters a quick sync is limited to; empty: all (PipeCD: ``quickSync.multiTargets``).
     quick_sync_targets: tuple[str, ...] = ()
     #: Empty: every Deployment; when there is none, every StatefulSet.

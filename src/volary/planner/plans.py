@@ -10,30 +10,11 @@ from typing import assert_never
 from volary.manifests.workloads import images
 from volary.model import applications, errors
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import (
+    rollout_stages,
+)
 from volary.model.runs import run_plans
 from volary.planner import comparison, strategy
-
-#: What a stage does, for stages without a description (PipeCD: canonical descriptions).
-DESCRIPTIONS = {
-    pipelines.StageName.SYNC: "Sync by applying all manifests",
-    pipelines.StageName.CANARY_ROLLOUT: "Rollout the new version as CANARY to all targets",
-    pipelines.StageName.CANARY_CLEAN: "Remove all canary resources",
-    pipelines.StageName.PRIMARY_ROLLOUT: "Rollout the new version as PRIMARY to all targets",
-    pipelines.StageName.BASELINE_ROLLOUT: "Rollout the current version as BASELINE to all targets",
-    pipelines.StageName.BASELINE_CLEAN: "Remove all baseline resources",
-    pipelines.StageName.TRAFFIC_ROUTING: "Update traffic routing percentages for all targets",
-    pipelines.StageName.WAIT: "Wait before the next stage",
-    pipelines.StageName.WAIT_APPROVAL: "Wait until people agree",
-    pipelines.StageName.ANALYSIS: "Measure the new version and judge it",
-    pipelines.StageName.PROGRESSIVE_TRAFFIC: "Move traffic to the new version step by step",
-    pipelines.StageName.BLUE_GREEN: "Switch all traffic to the new version",
-    pipelines.StageName.WEBHOOK_GATE: "Wait until a webhook agrees",
-    pipelines.StageName.SCRIPT_RUN: "Run a script",
-    pipelines.StageName.ROLLBACK: "Rollback the deployment",
-    pipelines.StageName.WAVE_GATE: "See the wave's clusters healthy on this release",
-    pipelines.StageName.PLACEMENT_SYNC: "Bring clusters what moves there, at the release they run",
-    pipelines.StageName.PLACEMENT_REMOVE: "Remove the application from clusters that it leaves",
-}
 
 
 def _stages_of_run(
@@ -60,7 +41,7 @@ def _stages_of_run(
         case run_plans.Strategy.QUICK_SYNC:
             chosen: tuple[pipelines.Stage, ...] = (
                 pipelines.Stage(
-                    pipelines.StageName.SYNC, app.quick_sync, targets=app.quick_sync_targets
+                    rollout_stages.SYNC.name, app.quick_sync, targets=app.quick_sync_targets
                 ),
             )
         case run_plans.Strategy.PIPELINE:
@@ -99,7 +80,7 @@ def _of_strategies(
 
 
 def _describe(each: pipelines.Stage) -> str:
-    text = each.description or DESCRIPTIONS[each.name]
+    text = each.description or each.kind.description
     return f"{each.strategy}: {text}" if each.strategy else text
 
 

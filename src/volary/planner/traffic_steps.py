@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import traffic_stages
 
 ALL = 100
 
-Options = pipelines.ProgressiveTrafficOptions
+Options = traffic_stages.ProgressiveTrafficOptions
 
 
 class Strategy(StrEnum):

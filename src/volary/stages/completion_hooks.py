@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from volary.model import errors, statuses
-from volary.model.pipeline import pipelines, webhook
+from volary.model.pipeline import webhook
+from volary.model.pipeline.stage_kinds import added_stages, external_stages
 from volary.stages.kinds import script_run
 from volary.stages.runtime import contexts, execution, stage_webhooks
 
@@ -19,7 +20,7 @@ _BROKEN = (statuses.TaskStatus.FAILED, statuses.TaskStatus.CANCELLED)
 
 async def complete(context: contexts.StageContext, ended: statuses.Outcome) -> statuses.Outcome:
     """Return how a stage ended, after all that follows it."""
-    if context.stage.name is pipelines.StageName.ROLLBACK:
+    if context.stage.kind is added_stages.ROLLBACK:
         after = await _undo_scripts(context, ended)
         await _report(context, "Failed")
         return after
@@ -42,7 +43,8 @@ async def _undo_scripts(
     """Run the scripts' way back; one that fails makes the rollback a failure."""
     options = [each.options for each in context.begun]
     if not any(
-        isinstance(option, pipelines.ScriptOptions) and option.on_rollback for option in options
+        isinstance(option, external_stages.ScriptOptions) and option.on_rollback
+        for option in options
     ):
         return ended
     problems: list[str] = []
@@ -63,14 +65,9 @@ async def _undo_scripts(
     return replace(ended, details=lines, touched=True)
 
 
-def hooks(options: pipelines.StageOptions) -> tuple[webhook.Webhook, ...]:
-    """Return the webhooks of a stage."""
-    return getattr(options, "webhooks", ())
-
-
 def _post_rollout_webhooks(context: contexts.StageContext) -> Iterator[webhook.Webhook]:
     for each in (*context.begun, context.stage):
-        for hook in hooks(each.options):
+        for hook in each.options.all_webhooks:
             if hook.type is webhook.WebhookType.POST_ROLLOUT:
                 yield hook
 

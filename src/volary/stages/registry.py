@@ -1,89 +1,63 @@
-"""Which function carries out which stage, and what its router must be able to do.
+"""Finds the runner of a stage: every `StageRunner` that a file in `kinds` defines.
 
-Add a stage: a file in `kinds`, its name, a line here.
+Add a stage: its descriptor in `volary.model.pipeline.stage_kinds`, a file in `kinds`.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from volary.model import applications, statuses
-from volary.model.objects import manifest
+from volary.model import statuses
 from volary.model.pipeline import pipelines
-from volary.stages import completion_hooks
+from volary.stages import completion_hooks, kinds
 from volary.stages.judgement import analysis_runs
-from volary.stages.kinds import (
-    analysis,
-    baseline_rollout,
-    blue_green,
-    canary_rollout,
-    clean,
-    placement,
-    primary_rollout,
-    progressive_traffic,
-    rollback,
-    script_run,
-    sync,
-    traffic_routing,
-    wait,
-    wait_approval,
-    wave_gate,
-    webhook_gate,
-)
-from volary.stages.runtime import contexts
+from volary.stages.runtime import contexts, execution, stage_runners
 
 
-def check_traffic(
-    source: Sequence[manifest.Manifest],
-    application: applications.Application,
-    options: pipelines.StageOptions,
-    target: str,
-) -> None:
+def _defined() -> Iterator[stage_runners.StageRunner[Any]]:
+    for found in pkgutil.iter_modules(kinds.__path__, f"{kinds.__name__}."):
+        for value in vars(importlib.import_module(found.name)).values():
+            if isinstance(value, stage_runners.StageRunner):
+                yield value
+
+
+RUNNERS: Mapping[str, stage_runners.StageRunner[Any]] = {
+    runner.kind.name: runner for runner in _defined()
+}
+
+
+def check_traffic(stage: pipelines.Stage, sources: stage_runners.Sources) -> None:
     """Refuse a stage that moves traffic, where its router cannot; any other stage is fine.
-
-    Args:
-        source: The manifests of the target source.
-        application: The application.
-        options: The stage's.
-        target: The cluster; empty: as for one that nothing is said of.
 
     Raises:
         UserError: The router cannot divide traffic like this, or the manifests lack what it
             needs: the object that carries the routes, a route that is named, a Service.
     """
-    if isinstance(options, pipelines.TrafficOptions):
-        traffic_routing.plan(source, application, options.on(target))
-    elif isinstance(options, pipelines.ProgressiveTrafficOptions | pipelines.BlueGreenOptions):
-        traffic_routing.plan(source, application, pipelines.TrafficOptions(100))
-    if isinstance(options, pipelines.ProgressiveTrafficOptions):
-        progressive_traffic.plan(source, application, options)
+    check = RUNNERS[stage.name].check
+    if check is not None:
+        check(sources, stage.options.on(sources.target))
 
 
-Run = Callable[[contexts.StageContext], Awaitable[statuses.Outcome]]
+def plan(stage: pipelines.Stage, sources: stage_runners.Sources) -> stage_runners.Rollout:
+    """Return what a stage is going to apply to a cluster; nothing for most.
 
-RUNS: Mapping[pipelines.StageName, Run] = {
-    pipelines.StageName.SYNC: sync.run,
-    pipelines.StageName.CANARY_ROLLOUT: canary_rollout.run,
-    pipelines.StageName.CANARY_CLEAN: clean.run_canary,
-    pipelines.StageName.BASELINE_ROLLOUT: baseline_rollout.run,
-    pipelines.StageName.BASELINE_CLEAN: clean.run_baseline,
-    pipelines.StageName.PRIMARY_ROLLOUT: primary_rollout.run,
-    pipelines.StageName.TRAFFIC_ROUTING: traffic_routing.run,
-    pipelines.StageName.ROLLBACK: rollback.run,
-    pipelines.StageName.WAIT: wait.run,
-    pipelines.StageName.WAIT_APPROVAL: wait_approval.run,
-    pipelines.StageName.ANALYSIS: analysis.run,
-    pipelines.StageName.PROGRESSIVE_TRAFFIC: progressive_traffic.run,
-    pipelines.StageName.BLUE_GREEN: blue_green.run,
-    pipelines.StageName.WEBHOOK_GATE: webhook_gate.run,
-    pipelines.StageName.SCRIPT_RUN: script_run.run,
-    pipelines.StageName.WAVE_GATE: wave_gate.run,
-    pipelines.StageName.PLACEMENT_SYNC: placement.run_sync,
-    pipelines.StageName.PLACEMENT_REMOVE: placement.run_remove,
-}
+    Raises:
+        UserError: It cannot be applied, or the router cannot do what the stage wants of it.
+    """
+    check_traffic(stage, sources)
+    made = RUNNERS[stage.name].plan
+    return made(sources, stage.options.on(sources.target)) if made else stage_runners.Rollout()
 
 
 async def run(context: contexts.StageContext) -> statuses.Outcome:
     """Carry out the context's stage on its cluster and say how it ended."""
-    beside, carry_out = context.stage.beside, RUNS[context.stage.name]
+    runner, options = RUNNERS[context.stage.name], context.stage.options.on(context.target)
+
+    async def carry_out(context: contexts.StageContext) -> statuses.Outcome:
+        return await execution.carry_out(context, lambda work: runner.run(work, options))
+
+    beside = context.stage.beside
     if beside is not None:
         ended = await analysis_runs.run_in_background(context, beside, carry_out)
     else:

@@ -14,18 +14,19 @@ from volary.engine.runs import policies, run_builder, state
 from volary.engine.state_machine import commands, events, machine
 from volary.model import statuses
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.statuses import TaskStatus
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 STAGES = (
     pipelines.Stage(
-        pipelines.StageName.CANARY_ROLLOUT,
-        pipelines.VariantRolloutOptions(),
+        rollout_stages.CANARY_ROLLOUT.name,
+        rollout_stages.VariantRolloutOptions(),
         timeout=timedelta(minutes=10),
     ),
     pipelines.Stage(
-        pipelines.StageName.PRIMARY_ROLLOUT,
-        pipelines.PrimaryRolloutOptions(),
+        rollout_stages.PRIMARY_ROLLOUT.name,
+        rollout_stages.PrimaryRolloutOptions(),
         timeout=timedelta(minutes=20),
     ),
 )

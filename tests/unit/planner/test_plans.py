@@ -8,6 +8,7 @@ from volary.model import applications, errors
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.model.runs import run_plans
 from volary.planner import plans, targets
 
@@ -30,8 +31,8 @@ def pods(*images: str) -> list[manifest.Manifest]:
 
 
 def canary(*names: str) -> pipelines.Stage:
-    options = pipelines.VariantRolloutOptions()
-    return pipelines.Stage(pipelines.StageName.CANARY_ROLLOUT, options, index=3, targets=names)
+    options = rollout_stages.VariantRolloutOptions()
+    return pipelines.Stage(rollout_stages.CANARY_ROLLOUT.name, options, index=3, targets=names)
 
 
 def app(**changes: Any) -> applications.Application:
@@ -95,14 +96,14 @@ def test_a_stage_visits_its_targets_in_the_order_of_the_run() -> None:
 
 
 def test_a_quick_sync_is_one_stage_with_the_options_of_quick_sync() -> None:
-    options = pipelines.SyncOptions(prune=True)
+    options = rollout_stages.SyncOptions(prune=True)
     built = plans._stages_of_run(
         app(quick_sync=options, quick_sync_targets=("us",)), run_plans.Strategy.QUICK_SYNC
     )
 
     assert built == (
         pipelines.Stage(
-            pipelines.StageName.SYNC,
+            rollout_stages.SYNC.name,
             options,
             description="Sync by applying all manifests",
             targets=("us",),
@@ -112,7 +113,7 @@ def test_a_quick_sync_is_one_stage_with_the_options_of_quick_sync() -> None:
 
 def test_a_pipeline_keeps_its_stages_and_describes_them() -> None:
     mine = pipelines.Stage(
-        pipelines.StageName.CANARY_CLEAN, pipelines.CleanOptions(), description="Mine"
+        rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions(), description="Mine"
     )
     built = plans._stages_of_run(app(pipeline=(canary(), mine)), run_plans.Strategy.PIPELINE)
 

@@ -1,4 +1,5 @@
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.model.runs import run_plans
 from volary.planner import skipping
 
@@ -30,9 +31,9 @@ def test_prefixes_of_the_commit_message_skip() -> None:
 def test_a_plan_loses_the_stages_that_are_skipped_and_says_why() -> None:
     docs = pipelines.SkipOn(paths=("docs",))
     wait = pipelines.Stage(
-        pipelines.StageName.CANARY_CLEAN, pipelines.CleanOptions(), 0, skip_on=docs
+        rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions(), 0, skip_on=docs
     )
-    kept = pipelines.Stage(pipelines.StageName.BASELINE_CLEAN, pipelines.CleanOptions(), 1)
+    kept = pipelines.Stage(rollout_stages.BASELINE_CLEAN.name, stage_kind.NoOptions(), 1)
     made = run_plans.Plan(run_plans.Strategy.PIPELINE, "", (wait, kept), ("us",))
 
     skipped = skipping.apply(made, subject="Fix it", changed=["docs/a.md"])

@@ -10,11 +10,14 @@ from volary.manifests.ownership import tracking
 from volary.model import applications, errors
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.runs import run_plans
 from volary.planner import comparison, strategy
 
 QUICK, PIPELINE = run_plans.Strategy.QUICK_SYNC, run_plans.Strategy.PIPELINE
-STAGES = (pipelines.Stage(pipelines.StageName.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions()),)
+STAGES = (
+    pipelines.Stage(rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions()),
+)
 
 
 def deployment(name: str = "web", *images: str, **spec: Any) -> manifest.Manifest:

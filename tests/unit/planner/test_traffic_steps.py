@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.config.stages import progressive_rules
-from volary.model.pipeline import pipelines, traffic
+from volary.model.pipeline import traffic
+from volary.model.pipeline.stage_kinds import traffic_stages
 from volary.planner import traffic_steps
 
-Options = pipelines.ProgressiveTrafficOptions
+Options = traffic_stages.ProgressiveTrafficOptions
 _LONG = 1000
 
 

@@ -13,6 +13,7 @@ from volary.engine.runs import state
 from volary.model import applications, json, statuses
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, webhook
+from volary.model.pipeline.stage_kinds import traffic_stages, waiting_stages
 from volary.stages import completion_hooks, webhooks
 from volary.stages.runtime import contexts
 
@@ -36,14 +37,14 @@ def after(url: str, planner: applications.Planner, *, is_last: bool) -> contexts
     """A stage after one that has a webhook for the end."""
     hook = webhook.Webhook(url, "told", webhook.WebhookType.POST_ROLLOUT)
     before = pipelines.Stage(
-        pipelines.StageName.PROGRESSIVE_TRAFFIC,
-        pipelines.ProgressiveTrafficOptions(webhooks=(hook,)),
+        traffic_stages.PROGRESSIVE_TRAFFIC.name,
+        traffic_stages.ProgressiveTrafficOptions(webhooks=(hook,)),
     )
     client = types.SimpleNamespace(namespace="default")
     return contexts.StageContext(
         application=applications.Application(name="shop", planner=planner),
         stage=pipelines.Stage(
-            pipelines.StageName.WAIT, pipelines.WaitOptions(timedelta(seconds=1))
+            waiting_stages.WAIT.name, waiting_stages.WaitOptions(timedelta(seconds=1))
         ),
         target="us",
         client=cast("clients.Client", client),

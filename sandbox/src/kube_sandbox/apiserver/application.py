@@ -3,7 +3,7 @@
 from aiohttp import web
 
 from kube_sandbox.apimachinery.meta import api_errors
-from kube_sandbox.apimachinery.scheme import openapi
+from kube_sandbox.apimachinery.scheme import openapi, openapi_v2
 from kube_sandbox.apiserver.access import (
     authentication,
     authorization,
@@ -19,6 +19,7 @@ from kube_sandbox.apiserver.storage import verbs
 
 _HEALTH = ("/healthz", "/livez", "/readyz")
 _OPENAPI = "/openapi/v3"
+_OPENAPI_V2 = "/openapi/v2"
 
 
 class Application:
@@ -43,7 +44,7 @@ class Application:
         try:
             return await self._route(request)
         except api_errors.StatusError as problem:
-            return refused(problem)
+            return encoding.refused(problem)
 
     async def _route(self, request: web.Request) -> web.StreamResponse:
         path = request.path
@@ -79,6 +80,8 @@ class Application:
             return _json(discovery.VERSION)
         if path.startswith(_HEALTH):
             return web.Response(text="ok")
+        if path == _OPENAPI_V2:
+            return self._openapi_v2(request)
         if path.startswith(_OPENAPI):
             return self._openapi(request, path)
         if not path:
@@ -108,6 +111,14 @@ class Application:
             found = discovery.resources(served, parts[1], parts[2])
         return missing_page() if found is None else _json(found)
 
+    def _openapi_v2(self, request: web.Request) -> web.Response:
+        found = self._library.whole()
+        if openapi_v2.MEDIA_TYPE not in request.headers.get("Accept", ""):
+            return _json(found)
+        answer = web.Response(body=openapi_v2.encode(found))
+        answer.headers["Content-Type"] = openapi_v2.ANSWERED
+        return answer
+
     def _openapi(self, request: web.Request, path: str) -> web.Response:
         found = self._library.all()
         if path == _OPENAPI:
@@ -128,14 +139,3 @@ def _json(body: object) -> web.Response:
 def missing_page() -> web.Response:
     """Answer for a path nobody serves, as the API's own mux does."""
     return web.Response(text="404 page not found\n", status=404)
-
-
-def refused(problem: api_errors.StatusError) -> web.Response:
-    """Turn a refusal into its Status."""
-    answer = encoding.response(encoding.encode(problem.body), encoding.PLAIN, code=problem.code)
-    wait = (problem.body.get("details") or {}).get("retryAfterSeconds")
-    if wait:
-        answer.headers["Retry-After"] = str(wait)
-    if problem.code == 401:
-        answer.headers["WWW-Authenticate"] = "Bearer"
-    return answer

@@ -7,12 +7,9 @@ from volary.manifests.services import backends, service_targets, services
 from volary.manifests.workloads import workloads
 from volary.model import applications
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import rollout_stages
 
-_ROLLOUTS = {
-    variant.Variant.CANARY: pipelines.StageName.CANARY_ROLLOUT,
-    variant.Variant.BASELINE: pipelines.StageName.BASELINE_ROLLOUT,
-}
 _ROUTES = ("HTTPRoute", "GRPCRoute", "VirtualService", "TrafficSplit", "TraefikService")
 
 
@@ -73,7 +70,10 @@ def find(
         service=found[0].name if found else application.service.name,
         ingress=_first(manifests, ("Ingress",)),
         route=_first(manifests, _ROUTES),
-        suffixes={which: _suffix(application, which) for which in _ROLLOUTS},
+        suffixes={
+            which: _suffix(application, which)
+            for which in (variant.Variant.CANARY, variant.Variant.BASELINE)
+        },
         workloads=own,
         services=_services(application),
     )
@@ -110,7 +110,7 @@ def _suffix(application: applications.Application, which: variant.Variant) -> st
     found = (
         each.options.suffix
         for each in application.pipeline
-        if each.name is _ROLLOUTS[which]
-        and isinstance(each.options, pipelines.VariantRolloutOptions)
+        if each.kind.applies is which
+        and isinstance(each.options, rollout_stages.VariantRolloutOptions)
     )
     return next(filter(None, found), "") or application.variant_label.value(which)

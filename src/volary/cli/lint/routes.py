@@ -22,6 +22,7 @@ from volary.model.objects import manifest
 from volary.sources.rendering import programs, renderers
 from volary.sources.trees import directories
 from volary.stages import registry
+from volary.stages.runtime import stage_runners
 
 
 def findings(root: str, files: Mapping[str, str]) -> Iterator[errors.Problem]:
@@ -50,7 +51,7 @@ def _of(
     manifests = _made(described, root, place)
     for each in described.pipeline if manifests else ():
         try:
-            registry.check_traffic(manifests, described, each.options, "")
+            registry.check_traffic(each, stage_runners.Sources(described, manifests))
         except errors.UserError as error:
             found += error.problems
     try:

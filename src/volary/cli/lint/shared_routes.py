@@ -16,17 +16,12 @@ from volary.manifests import objects
 from volary.model import applications, errors
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, traffic
+from volary.model.pipeline import traffic
 from volary.sources import application_discovery
 from volary.sources.rendering import kustomizations, programs, renderers
 from volary.sources.trees import directories, trees
 from volary.stages.traffic.routers import interface
 
-_MOVES = (
-    pipelines.TrafficOptions,
-    pipelines.ProgressiveTrafficOptions,
-    pipelines.BlueGreenOptions,
-)
 #: More applications than this are not compared.
 _MOST = 2000
 
@@ -84,7 +79,7 @@ def _application(
     except (errors.UserError, UnicodeDecodeError):
         return None
     app = loaded.application
-    if app is None or not any(isinstance(each.options, _MOVES) for each in app.pipeline):
+    if app is None or not any(each.kind.routes_traffic for each in app.pipeline):
         return None
     if app.input.helm_chart is not None or kustomizations.find(files, file.directory):
         return None

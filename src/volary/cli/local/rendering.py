@@ -11,6 +11,7 @@ from volary.model import errors
 from volary.model.fleet import fleets
 from volary.model.pipeline import pipelines
 from volary.model.pipeline import variant as variants
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.sources.rendering import renderers
 from volary.stages.rollouts import rendering
 
@@ -47,7 +48,7 @@ async def run(request: RenderRequest) -> int:
     numbers, pipeline = await _decided(project, members)
     console.show_problems(messages, numbers.warnings)
     wanted, options = _choose(request, pipeline)
-    if isinstance(options, pipelines.VariantRolloutOptions):
+    if isinstance(options, rollout_stages.VariantRolloutOptions):
         options = options.on(request.target)
     files, commit = project.files, project.commit
     if wanted is variants.Variant.BASELINE and request.running:
@@ -90,32 +91,32 @@ def _check_target(target: str, names: tuple[str, ...]) -> None:
 
 def _choose(
     request: RenderRequest, pipeline: tuple[pipelines.Stage, ...]
-) -> tuple[variants.Variant, pipelines.StageOptions | None]:
+) -> tuple[variants.Variant, stage_kind.StageOptions | None]:
     """Return variant and options: of the stage that is named, else of the first that fits."""
     wanted = variants.Variant(request.variant) if request.variant else None
     if request.stage:
         return _of_stage(request.stage, wanted, pipeline)
     chosen = wanted or variants.Variant.PRIMARY
     for each in pipeline:
-        if rendering.variant_of(each.name) is chosen:
+        if each.kind.applies is chosen:
             return chosen, each.options
     return chosen, None
 
 
 def _of_stage(
     number: int, wanted: variants.Variant | None, pipeline: tuple[pipelines.Stage, ...]
-) -> tuple[variants.Variant, pipelines.StageOptions]:
+) -> tuple[variants.Variant, stage_kind.StageOptions]:
     if not 1 <= number <= len(pipeline):
         raise errors.user_error(
             f"the pipeline has no stage {number}", hint=f"it has {len(pipeline)}, counted from 1"
         )
     chosen = pipeline[number - 1]
-    found = rendering.variant_of(chosen.name)
+    found = chosen.kind.applies
     if found is None:
-        raise errors.user_error(f"stage {number}, {chosen.name.value}, applies no manifests")
+        raise errors.user_error(f"stage {number}, {chosen.name}, applies no manifests")
     if wanted not in (None, found):
         raise errors.user_error(
-            f"stage {number}, {chosen.name.value}, applies {found.value}, not {wanted}",
+            f"stage {number}, {chosen.name}, applies {found.value}, not {wanted}",
             hint="leave --variant out, or name another --stage",
         )
     return found, chosen.options

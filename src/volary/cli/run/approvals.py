@@ -9,6 +9,7 @@ from volary.engine.observers import feed
 from volary.engine.state_machine import events
 from volary.model import clocks, errors
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import waiting_stages
 
 
 def check(stages: Sequence[pipelines.Stage], approver: str) -> None:
@@ -20,7 +21,8 @@ def check(stages: Sequence[pipelines.Stage], approver: str) -> None:
     found = [
         errors.Problem(_needs(stage.options, approver), hint=_HINT)
         for stage in stages
-        if isinstance(stage.options, pipelines.ApprovalOptions) and _needs(stage.options, approver)
+        if isinstance(stage.options, waiting_stages.ApprovalOptions)
+        and _needs(stage.options, approver)
     ]
     if found:
         raise errors.UserError(*dict.fromkeys(found))
@@ -32,7 +34,7 @@ _HINT = (
 )
 
 
-def _needs(options: pipelines.ApprovalOptions, approver: str) -> str:
+def _needs(options: waiting_stages.ApprovalOptions, approver: str) -> str:
     names = ", ".join(options.approvers)
     if not approver:
         return f"the pipeline waits for the approval of {options.count} of {names}"

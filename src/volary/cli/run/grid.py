@@ -6,6 +6,7 @@ from rich import box, console, table, text
 
 from volary.cli.run import cells, matrix
 from volary.model import statuses
+from volary.model.pipeline.stage_kinds import stage_kind
 
 #: Up to this many clusters stand side by side, where the terminal is wide enough.
 SIDE_BY_SIDE = 6
@@ -56,7 +57,7 @@ def _clusters_down(
     if shown.waves:
         grid.add_column("wave", no_wrap=True)
     grid.add_column("cluster", no_wrap=True, min_width=min(longest, width // 3))
-    heads = [_short(shown.names.get(stage, stage)) for stage in shown.stages]
+    heads = [stage_kind.title(shown.names.get(stage, stage)) for stage in shown.stages]
     numbered = [f"{number} {head}" for number, head in enumerate(heads, start=1)]
     used = longest + (max(map(len, shown.waves.values())) + _GAP if shown.waves else 0)
     fits = used + sum(max(len(head), _CELL_WIDTH) + _GAP for head in numbered) <= width
@@ -107,7 +108,3 @@ def _is_quiet(shown: matrix.Matrix, target: str) -> bool:
         cell is None or cell.status in _QUIET
         for cell in (shown.cell(stage, target) for stage in shown.stages)
     )
-
-
-def _short(name: str) -> str:
-    return name.removeprefix("K8S_").replace("_", " ").lower()

@@ -10,10 +10,17 @@ from volary.controller.preview import json_format
 from volary.engine.runs import policies
 from volary.model import json
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import (
+    external_stages,
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+    waiting_stages,
+)
 from volary.model.runs import run_plans
 from volary.placement.replicas import assignment_formats
 
-_SCOPE_SUFFIX = {pipelines.Scope.CLUSTER: "", pipelines.Scope.FLEET: " of the fleet"}
+_SCOPE_SUFFIX = {stage_kind.Scope.CLUSTER: "", stage_kind.Scope.FLEET: " of the fleet"}
 #: So many clusters are named in full.
 _MOST_NAMED = 8
 
@@ -41,12 +48,12 @@ def show(console: rich_console.Console, prepared: preparation.PreparedRun) -> No
         console.print(f"  replicas {markup.escape(line)}")
     for number, each in enumerate(decided.stages, start=1):
         limit = f" on {_names(each.targets)}" if each.targets else ""
-        text = f"{each.name.value}{limit}{_options(each)}"
+        text = f"{each.name}{limit}{_options(each)}"
         console.print(f"  stage {number}  {text}  [dim]{markup.escape(each.description)}[/]")
 
     for skipped in decided.skipped:
         reason = markup.escape(skipped.reason)
-        console.print(f"  [dim]skipped  {skipped.name.value}: {reason}[/]")
+        console.print(f"  [dim]skipped  {skipped.name}: {reason}[/]")
 
 
 def to_json(prepared: preparation.PreparedRun) -> json.JsonObject:
@@ -78,10 +85,10 @@ def to_json(prepared: preparation.PreparedRun) -> json.JsonObject:
         ],
         "images": [version.image for version in decided.versions],
         "stages": [
-            {"name": stage.name.value, "targets": list(stage.targets or decided.targets)}
+            {"name": stage.name, "targets": list(stage.targets or decided.targets)}
             for stage in decided.stages
         ],
-        "skipped": [{"name": each.name.value, "reason": each.reason} for each in decided.skipped],
+        "skipped": [{"name": each.name, "reason": each.reason} for each in decided.skipped],
     }
 
 
@@ -109,7 +116,7 @@ def _strategy(strategy: run_plans.Strategy) -> str:
     return strategy.value.replace("_", " ")
 
 
-def _steps(options: pipelines.ProgressiveTrafficOptions) -> str:
+def _steps(options: traffic_stages.ProgressiveTrafficOptions) -> str:
     """Return the steps of progressive traffic, such as ``by 10% to 50% every 60s``."""
     every = f"every {options.interval.total_seconds():g}s"
     if options.iterations:
@@ -121,15 +128,17 @@ def _steps(options: pipelines.ProgressiveTrafficOptions) -> str:
 
 def _options(each: pipelines.Stage) -> str:
     match each.options:
-        case pipelines.TrafficOptions(primary=primary, canary=canary, baseline=baseline, of=of):
+        case traffic_stages.TrafficOptions(
+            primary=primary, canary=canary, baseline=baseline, of=of
+        ):
             return f" {primary}/{canary}/{baseline}{_SCOPE_SUFFIX[of]}"
-        case pipelines.VariantRolloutOptions(replicas=replicas, of=of) if replicas:
+        case rollout_stages.VariantRolloutOptions(replicas=replicas, of=of) if replicas:
             return f" {replicas}{_SCOPE_SUFFIX[of]}"
-        case pipelines.WaitOptions(duration=duration):
+        case waiting_stages.WaitOptions(duration=duration):
             return f" {duration.total_seconds():g}s"
-        case pipelines.ProgressiveTrafficOptions():
+        case traffic_stages.ProgressiveTrafficOptions():
             return f" {_steps(each.options)}"
-        case pipelines.WebhookGateOptions(webhook=webhook):
+        case external_stages.WebhookGateOptions(webhook=webhook):
             return f" {webhook.name}"
         case _:
             return ""

@@ -41,7 +41,7 @@ def _show_task(
     console: rich_console.Console, stage: state.StageState, task: state.TaskState
 ) -> None:
     sign, colour = cells.SIGNS[task.status]
-    name = stage.stage.name.value
+    name = stage.stage.name
     reason = markup.escape(task.reason)
     console.print(f"[{colour}]{sign} {task.target}[/] {name} {task.status.value}: {reason}")
     for line in task.details:
@@ -65,7 +65,7 @@ def _left(run: state.Run, name: str) -> str:
     tasks = [(stage, task) for stage in run.stages if (task := stage.task(name))]
     if tasks and all(task.status is statuses.TaskStatus.SUCCEEDED for _, task in tasks):
         return f"{name} (done)"
-    begun = [stage.stage.name.value for stage, task in tasks if task.attempt]
+    begun = [stage.stage.name for stage, task in tasks if task.attempt]
     return f"{name} (up to {begun[-1]})" if begun else name
 
 

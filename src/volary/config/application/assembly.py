@@ -23,6 +23,7 @@ from volary.config.stages import pipelines as stage_pipelines
 from volary.model import applications
 from volary.model.objects import object_health
 from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.placement import overrides, rollouts
 
 
@@ -61,9 +62,9 @@ def _target_input(read: input_sections.TargetInput) -> applications.TargetInput:
     )
 
 
-def _quick_sync(read: input_sections.QuickSync) -> pipelines.SyncOptions:
+def _quick_sync(read: input_sections.QuickSync) -> rollout_stages.SyncOptions:
     """Return the options of a quick sync."""
-    return pipelines.SyncOptions(read.add_variant_label_to_selector, read.prune)
+    return rollout_stages.SyncOptions(read.add_variant_label_to_selector, read.prune)
 
 
 def _reference(
@@ -201,7 +202,7 @@ def _waves(reading: readings.Reading, spec: application_sections.Spec) -> rollou
 def _stages(
     reading: readings.Reading,
     spec: application_sections.Spec,
-    quick_sync: pipelines.SyncOptions,
+    quick_sync: rollout_stages.SyncOptions,
     method: applications.RoutingMethod,
 ) -> tuple[tuple[applications.Strategy, ...], tuple[pipelines.Stage, ...]]:
     if isinstance(spec, application_sections.VolarySpec) and spec.strategies:

@@ -17,6 +17,7 @@ from volary.config.text import yaml
 from volary.model import applications
 from volary.model.fleet import fleets, selectors
 from volary.model.pipeline import pipelines as pipeline_pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 
 PATH: yaml.Path = ("spec", "strategies")
 #: Of the stages of an application without strategies.
@@ -26,7 +27,7 @@ STAGES: yaml.Path = ("spec", "pipeline", "stages")
 def convert(
     reading: readings.Reading,
     entries: Sequence[application_sections.Strategy],
-    quick_sync: pipeline_pipelines.SyncOptions,
+    quick_sync: rollout_stages.SyncOptions,
     method: applications.RoutingMethod,
 ) -> tuple[tuple[applications.Strategy, ...], tuple[pipeline_pipelines.Stage, ...]]:
     """Return the strategies and the stages of all, one strategy after another."""
@@ -49,12 +50,12 @@ def convert(
 def _stages(
     reading: readings.Reading,
     entry: application_sections.Strategy,
-    quick_sync: pipeline_pipelines.SyncOptions,
+    quick_sync: rollout_stages.SyncOptions,
     method: applications.RoutingMethod,
     index: int,
 ) -> tuple[pipeline_pipelines.Stage, ...]:
     if not entry.pipeline.stages:
-        return (pipeline_pipelines.Stage(pipeline_pipelines.StageName.SYNC, quick_sync),)
+        return (pipeline_pipelines.Stage(rollout_stages.SYNC.name, quick_sync),)
     return pipelines.convert(reading, entry.pipeline.stages, method, _list(index))
 
 

@@ -16,6 +16,7 @@ from volary.config.stages import stage_order
 from volary.config.text import yaml
 from volary.model import applications
 from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline.stage_kinds import catalog, rollout_stages, stage_kind, traffic_stages
 
 
 def _check_additions(
@@ -51,7 +52,6 @@ def _check_object(reading: readings.Reading, item: dict[str, object], path: yaml
 
 _KIND = "Service"
 _NO_PODS = "has no effect where a Service is rolled out: it has no pods of its own"
-_BASELINE = (pipelines.StageName.BASELINE_ROLLOUT, pipelines.StageName.BASELINE_CLEAN)
 
 
 def _check_service_rollout(
@@ -87,31 +87,31 @@ def _check_service_rollout(
 
 
 def _check_service_stage(reading: readings.Reading, each: pipelines.Stage, path: yaml.Path) -> None:
-    if each.name in _BASELINE:
+    if variant.Variant.BASELINE in (each.kind.applies, each.kind.removes):
         message = "a Service has no baseline: it would lead to the pods that primary leads to"
         reading.error((*path, "name"), message, "compare with primary")
     for option in _check_unused_options(each.options):
         reading.error((*path, "with", option), _NO_PODS, "remove it")
 
 
-def _check_unused_options(options: pipelines.StageOptions) -> Iterator[str]:
+def _check_unused_options(options: stage_kind.StageOptions) -> Iterator[str]:
     """Yield the options that are about copies of workloads."""
     match options:
-        case pipelines.VariantRolloutOptions():
+        case rollout_stages.VariantRolloutOptions():
             if options.replicas is not None:
                 yield "replicas"
-            if options.of is pipelines.Scope.FLEET:
+            if options.of is stage_kind.Scope.FLEET:
                 yield "of"
             if options.at_most is not None:
                 yield "atMost"
             if options.suffix:
                 yield "suffix"
-        case pipelines.PrimaryRolloutOptions():
+        case rollout_stages.PrimaryRolloutOptions():
             if options.suffix:
                 yield "suffix"
             if options.add_variant_label_to_selector:
                 yield "addVariantLabelToSelector"
-        case pipelines.ProgressiveTrafficOptions() if options.scale_canary:
+        case traffic_stages.ProgressiveTrafficOptions() if options.scale_canary:
             yield "scaleCanary"
 
 
@@ -217,10 +217,11 @@ def _check_variant_label(
         if len(owners) > 1:
             both = " and ".join(owners)
             reading.error(path, f"{both} have the same label value {value!r}")
-    for each, rollout in stage_order.ROLLOUTS.items():
+    for each in stage_order.EXTRA_VARIANTS:
+        rollout = catalog.rollout_of(each)
         uses_default = any(
-            isinstance(step.options, pipelines.VariantRolloutOptions)
-            and step.name is rollout
+            isinstance(step.options, rollout_stages.VariantRolloutOptions)
+            and step.kind is rollout
             and not step.options.suffix
             for step in app.pipeline
         )
@@ -228,7 +229,7 @@ def _check_variant_label(
             reading.error(
                 (*path, f"{each.value}Value"),
                 f"{label.value(each)!r} cannot be a part of names",
-                f"set the suffix of {rollout}",
+                f"set the suffix of {rollout.name}",
             )
 
 
@@ -243,7 +244,7 @@ def _is_suffix(text: str) -> bool:
 def _check_workloads(
     reading: readings.Reading, app: applications.Application, path: yaml.Path
 ) -> None:
-    if not any(step.name in stage_order.ROLLOUTS.values() for step in app.pipeline):
+    if not any(step.kind.applies in stage_order.EXTRA_VARIANTS for step in app.pipeline):
         return
     for i, each in enumerate(app.workloads):
         if each.kind not in _VARIANT_KINDS:

@@ -7,7 +7,8 @@ from volary.config.application import cluster_strategies, router_capabilities, r
 from volary.config.decoding import readings
 from volary.config.text import yaml
 from volary.model import applications
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 
 _Method = applications.RoutingMethod
 #: The options of each method, as written and as in the model.
@@ -20,10 +21,6 @@ _OPTIONS = {
 }
 #: Methods whose routes name a Service for each variant.
 _BY_SERVICE = (_Method.GATEWAY_API, _Method.SMI, _Method.NGINX, _Method.TRAEFIK)
-_ROLLOUTS = {
-    variant.Variant.CANARY: pipelines.StageName.CANARY_ROLLOUT,
-    variant.Variant.BASELINE: pipelines.StageName.BASELINE_ROLLOUT,
-}
 
 
 class _Reference(Protocol):
@@ -84,7 +81,7 @@ def check(reading: readings.Reading, app: applications.Application, base: yaml.P
     """Note options without effect, and what the pipeline wants that the router cannot do."""
     path, routing = (*base, "trafficRouting"), app.traffic_routing
     _check_options(reading, routing, path)
-    moving = [each for each in app.pipeline if _moves(each)]
+    moving = [each for each in app.pipeline if each.kind.routes_traffic]
     if moving:
         _check_host(reading, app, path)
     for each in moving:
@@ -92,7 +89,7 @@ def check(reading: readings.Reading, app: applications.Application, base: yaml.P
         _check_cookies(reading, each.options, at)
         # What a selector cannot do in steps is said where the steps are read.
         if routing.method is _Method.POD_SELECTOR and not isinstance(
-            each.options, pipelines.TrafficOptions
+            each.options, traffic_stages.TrafficOptions
         ):
             continue
         for refusal in router_capabilities.unsupported_features(
@@ -118,13 +115,6 @@ def _check_options(
         reading.lenient((*path, "services"), message)
 
 
-def _moves(each: pipelines.Stage) -> bool:
-    return isinstance(
-        each.options,
-        pipelines.TrafficOptions | pipelines.ProgressiveTrafficOptions | pipelines.BlueGreenOptions,
-    )
-
-
 def _check_host(reading: readings.Reading, app: applications.Application, path: yaml.Path) -> None:
     routing, named = app.traffic_routing, app.service.name
     if routing.method is _Method.ISTIO and not (routing.istio.host or named):
@@ -136,10 +126,10 @@ def _check_host(reading: readings.Reading, app: applications.Application, path: 
         reading.error(path, "the Service whose traffic is divided is not known", hint)
 
 
-def requested_features(options: pipelines.StageOptions) -> router_capabilities.RequestedFeatures:
+def requested_features(options: stage_kind.StageOptions) -> router_capabilities.RequestedFeatures:
     """Return what a stage that moves traffic wants of the router."""
     match options:
-        case pipelines.TrafficOptions():
+        case traffic_stages.TrafficOptions():
             return router_capabilities.RequestedFeatures(
                 options.canary,
                 options.baseline,
@@ -147,7 +137,7 @@ def requested_features(options: pipelines.StageOptions) -> router_capabilities.R
                 options.mirror,
                 has_affinity=options.session_affinity is not None,
             )
-        case pipelines.ProgressiveTrafficOptions():
+        case traffic_stages.ProgressiveTrafficOptions():
             return router_capabilities.RequestedFeatures(
                 match=options.match,
                 mirror=options.mirror_weight if options.mirror else 0,
@@ -158,10 +148,12 @@ def requested_features(options: pipelines.StageOptions) -> router_capabilities.R
 
 
 def _check_cookies(
-    reading: readings.Reading, options: pipelines.StageOptions, path: yaml.Path
+    reading: readings.Reading, options: stage_kind.StageOptions, path: yaml.Path
 ) -> None:
     """Note cookies that are both the user's, to choose requests by, and Volary's own."""
-    if not isinstance(options, pipelines.TrafficOptions | pipelines.ProgressiveTrafficOptions):
+    if not isinstance(
+        options, traffic_stages.TrafficOptions | traffic_stages.ProgressiveTrafficOptions
+    ):
         return
     if options.session_affinity is None:
         return
@@ -181,10 +173,10 @@ def _check_services(reading: readings.Reading, app: applications.Application) ->
         variant.Variant.BASELINE: routing.services.baseline,
     }
     for which in _used(app):
-        rollouts = [each for each in app.pipeline if each.name is _ROLLOUTS[which]]
+        rollouts = [each for each in app.pipeline if each.kind.applies is which]
         for each in rollouts:
             options = each.options
-            if given[which] or not isinstance(options, pipelines.VariantRolloutOptions):
+            if given[which] or not isinstance(options, rollout_stages.VariantRolloutOptions):
                 continue
             if not options.create_service:
                 reading.error(
@@ -196,12 +188,14 @@ def _check_services(reading: readings.Reading, app: applications.Application) ->
 
 
 def _used(app: applications.Application) -> Iterator[variant.Variant]:
-    moving = [each.options for each in app.pipeline if _moves(each)]
-    if any(not isinstance(each, pipelines.TrafficOptions) or _to_canary(each) for each in moving):
+    moving = [each.options for each in app.pipeline if each.kind.routes_traffic]
+    if any(
+        not isinstance(each, traffic_stages.TrafficOptions) or _to_canary(each) for each in moving
+    ):
         yield variant.Variant.CANARY
-    if any(isinstance(each, pipelines.TrafficOptions) and each.baseline for each in moving):
+    if any(isinstance(each, traffic_stages.TrafficOptions) and each.baseline for each in moving):
         yield variant.Variant.BASELINE
 
 
-def _to_canary(options: pipelines.TrafficOptions) -> bool:
+def _to_canary(options: traffic_stages.TrafficOptions) -> bool:
     return bool(options.canary or options.match or options.mirror)

@@ -11,6 +11,7 @@ from volary.config.text import yaml
 from volary.model import analysis, applications, errors, metric_providers
 from volary.model.fleet import fleets
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import traffic_stages, waiting_stages
 
 Finding = tuple[yaml.Path, str, str, errors.Severity]
 _ERROR, _WARNING = errors.Severity.ERROR, errors.Severity.WARNING
@@ -120,9 +121,11 @@ def _rules(each: pipelines.Stage) -> Iterator[tuple[yaml.Path, analysis.Rule]]:
     """Yield the metrics of a stage with the path of each."""
     options = each.options
     lists: dict[yaml.Path, tuple[analysis.Rule, ...]] = {}
-    if isinstance(options, pipelines.AnalysisOptions | pipelines.ProgressiveTrafficOptions):
+    if isinstance(
+        options, waiting_stages.AnalysisOptions | traffic_stages.ProgressiveTrafficOptions
+    ):
         lists[("with", "metrics")] = options.metrics
-    elif isinstance(options, pipelines.BlueGreenOptions):
+    elif isinstance(options, traffic_stages.BlueGreenOptions):
         for name, checks in (
             ("prePromotion", options.pre_promotion),
             ("postPromotion", options.post_promotion),

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import pydantic
 
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 
 #: A canary of ten times the primary is a typo.
 MAXIMUM_REPLICAS_PERCENTAGE = 1000
@@ -63,14 +63,14 @@ def _nanoseconds(text: str) -> Decimal:
     return -total if match.group(1) == "-" else total
 
 
-def replicas(value: object) -> pipelines.Replicas:
+def replicas(value: object) -> rollout_stages.Replicas:
     """Read ``2``, ``"2"`` or ``"10%"``.
 
     Above 100% is allowed, as in PipeCD: a canary may be larger than primary to be
     tested under load. Fractions are cut off, as in PipeCD; our own dialect
     refuses them before they get here.
     """
-    if isinstance(value, pipelines.Replicas):
+    if isinstance(value, rollout_stages.Replicas):
         return value
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError("must be a number of pods or a percentage such as 10%")
@@ -88,7 +88,7 @@ def replicas(value: object) -> pipelines.Replicas:
         raise ValueError(f"must not be above {MAXIMUM_REPLICAS_PERCENTAGE}%")
     if number > _MAXIMUM_REPLICAS:
         raise ValueError(f"must not be above {_MAXIMUM_REPLICAS}")
-    return pipelines.Replicas(number, is_percentage)
+    return rollout_stages.Replicas(number, is_percentage)
 
 
 def percentage(value: object) -> int:
@@ -179,7 +179,7 @@ Duration = Annotated[
     ),
 ]
 Replicas = Annotated[
-    pipelines.Replicas,
+    rollout_stages.Replicas,
     pydantic.PlainValidator(replicas),
     pydantic.WithJsonSchema(
         {

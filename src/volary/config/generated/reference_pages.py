@@ -18,7 +18,7 @@ from volary.config.decoding import base_sections, readings, values
 from volary.config.fleet import fleet_files, provider_sections
 from volary.config.server import notification_routes, settings_sections
 from volary.config.stages import query_placeholders, stage_sections
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.placement import rollouts
 
 _APPLICATION = """\
@@ -183,7 +183,7 @@ def _events(group: str) -> str:
     )
 
 
-def _stage(name: pipelines.StageName, model: type[base_sections.Section]) -> str:
+def _stage(name: str, model: type[base_sections.Section]) -> str:
     intro = f"### {name}\n\n{(model.__doc__ or '').strip()}\n"
     return f"{intro}\n{_table('', model)}" if model.model_fields else intro
 
@@ -259,7 +259,7 @@ def _simple(annotation: object, info: fields.FieldInfo) -> str:
         float: "number",
         object: "any value",
         timedelta: "duration",
-        pipelines.Replicas: "replicas",
+        rollout_stages.Replicas: "replicas",
         rollouts.Share: "number or share",
     }
     return names[annotation]

@@ -10,7 +10,7 @@ from volary.config.fleet import fleet_files, provider_sections
 from volary.config.server import settings_sections
 from volary.config.stages import stage_sections
 from volary.model import json
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import catalog
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -75,12 +75,12 @@ def _with_providers(model: type[base_sections.Section], title: str) -> json.Json
 
 
 def _names() -> list[str]:
-    return [form for name in stage_sections.BY_NAME for form in stage_sections.forms(name)]
+    return [form for kind in catalog.listed() for form in kind.forms]
 
 
-def _options_of(name: pipelines.StageName) -> json.JsonObject:
+def _options_of(name: str) -> json.JsonObject:
     reference = {"$ref": f"#/$defs/{stage_sections.BY_NAME[name].__name__}"}
     return {
-        "if": {"properties": {"name": {"enum": stage_sections.forms(name)}}},
+        "if": {"properties": {"name": {"enum": list(catalog.of(name).forms)}}},
         "then": {"properties": {"with": reference}},
     }

@@ -8,7 +8,7 @@ from volary.config.stages import analysis_rules, metric_sections, webhooks
 from volary.config.text import yaml
 from volary.model import analysis as model_analysis
 from volary.model.fleet import selectors
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import external_stages, waiting_stages
 from volary.model.placement import rollouts
 
 PATH: yaml.Path = ("spec", "waves")
@@ -123,13 +123,13 @@ def _gate(reading: readings.Reading, read: wave_sections.Gate, path: yaml.Path) 
         reading.error((*path, "approval", "count"), message, "name more approvers")
     if not read.approval.timeout:
         reading.error((*path, "approval", "timeout"), "must be more than 0")
-    options = pipelines.ApprovalOptions(names, read.approval.count)
+    options = waiting_stages.ApprovalOptions(names, read.approval.count)
     return rollouts.Gate(options, read.approval.timeout, webhook, judged)
 
 
 def _webhook(
     reading: readings.Reading, read: wave_sections.Gate, path: yaml.Path
-) -> pipelines.WebhookGateOptions | None:
+) -> external_stages.WebhookGateOptions | None:
     if read.webhook is None:
         return None
     written = reading.read(webhooks.WebhookGate, read.webhook, path)
@@ -138,7 +138,7 @@ def _webhook(
 
 def _analysis(
     reading: readings.Reading, read: wave_sections.Gate, path: yaml.Path
-) -> pipelines.AnalysisOptions | None:
+) -> waiting_stages.AnalysisOptions | None:
     if read.analysis is None:
         return None
     written = reading.read(metric_sections.Analysis, read.analysis, path)

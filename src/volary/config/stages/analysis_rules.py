@@ -15,7 +15,7 @@ from volary.config.decoding import readings
 from volary.config.stages import http_queries, metric_sections, query_placeholders
 from volary.config.text import yaml
 from volary.model import analysis
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import waiting_stages
 
 #: Queries that Volary brings along; the last one counts failed requests among all.
 COUNTED = "request-errors"
@@ -46,7 +46,7 @@ class _Place(Generic[Entry]):
 
 def convert(
     reading: readings.Reading, read: metric_sections.Analysis, path: yaml.Path
-) -> pipelines.AnalysisOptions:
+) -> waiting_stages.AnalysisOptions:
     """Return the options of ``ANALYSIS``; what is wrong with them is noted."""
     options = replace(
         convert_stage_analysis(reading, read, path), duration=read.duration, hold_for=read.hold_for
@@ -80,14 +80,14 @@ def _check_false_alarms(
 
 def convert_stage_analysis(
     reading: readings.Reading, read: metric_sections.StageAnalysis, path: yaml.Path
-) -> pipelines.AnalysisOptions:
+) -> waiting_stages.AnalysisOptions:
     """Return what is measured beside another stage; what is wrong with it is noted."""
     if read.logs:
         hint = "remove it, or ask the system that keeps the logs by a metric or a request"
         reading.error((*path, "logs"), "no provider of logs is carried out", hint)
     elif not read.metrics and not read.https:
         reading.error(path, "nothing is measured", "add metrics or https")
-    return pipelines.AnalysisOptions(
+    return waiting_stages.AnalysisOptions(
         duration=timedelta(0),
         metrics=rules(reading, read.metrics, (*path, _METRICS)),
         http=http_checks(reading, read.https, (*path, _HTTPS)),

@@ -6,14 +6,15 @@ from volary.config.decoding import readings
 from volary.config.stages import stage_sections
 from volary.config.text import yaml
 from volary.model import applications
-from volary.model.pipeline import pipelines
+from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 
 
 def check_rollout(
     reading: readings.Reading, read: stage_sections.BaselineRollout, path: yaml.Path
 ) -> None:
     """Note a share of the fleet that is none, and what has no effect without one."""
-    if read.of is pipelines.Scope.FLEET:
+    if read.of is stage_kind.Scope.FLEET:
         if read.replicas is None or not read.replicas.number:
             message = "a share of the fleet has to be said"
             reading.error((*path, "replicas"), message, "write replicas: 10%")
@@ -28,12 +29,12 @@ def check_rollout(
 
 def may_divide(
     reading: readings.Reading,
-    weights: pipelines.TrafficOptions,
+    weights: traffic_stages.TrafficOptions,
     method: applications.RoutingMethod,
     path: yaml.Path,
 ) -> bool:
     """Say whether the traffic of the fleet can be divided like this; note why not."""
-    if weights.of is pipelines.Scope.CLUSTER:
+    if weights.of is stage_kind.Scope.CLUSTER:
         return True
     at = (*path, "of")
     if method is applications.RoutingMethod.POD_SELECTOR:
@@ -54,10 +55,10 @@ def check_order(
     shared = False
     for each in pipeline:
         options = each.options
-        if each.name is pipelines.StageName.CANARY_ROLLOUT:
-            of = options.of if isinstance(options, pipelines.VariantRolloutOptions) else None
-            shared = of is pipelines.Scope.FLEET
-        elif each.name is pipelines.StageName.CANARY_CLEAN:
+        if each.kind.applies is variant.Variant.CANARY:
+            of = options.of if isinstance(options, rollout_stages.VariantRolloutOptions) else None
+            shared = of is stage_kind.Scope.FLEET
+        elif each.kind.removes is variant.Variant.CANARY:
             shared = False
         elif shared and _is_for_every_cluster(options):
             message = "a cluster without its share of canary cannot send traffic there"
@@ -65,7 +66,7 @@ def check_order(
             reading.warn((*path, each.index), message, hint)
 
 
-def _is_for_every_cluster(options: pipelines.StageOptions) -> bool:
-    if isinstance(options, pipelines.TrafficOptions):
-        return options.canary > 0 and options.of is pipelines.Scope.CLUSTER
-    return isinstance(options, pipelines.ProgressiveTrafficOptions)
+def _is_for_every_cluster(options: stage_kind.StageOptions) -> bool:
+    if isinstance(options, traffic_stages.TrafficOptions):
+        return options.canary > 0 and options.of is stage_kind.Scope.CLUSTER
+    return isinstance(options, traffic_stages.ProgressiveTrafficOptions)

@@ -24,24 +24,14 @@ from volary.config.stages import (
 from volary.config.text import yaml
 from volary.model import applications
 from volary.model.pipeline import pipelines, webhook
-
-#: Stages that nothing is measured beside, with what to do instead.
-_JUDGING = {
-    pipelines.StageName.ANALYSIS: "write the metrics under with",
-    pipelines.StageName.PROGRESSIVE_TRAFFIC: "write the metrics under with",
-    pipelines.StageName.BLUE_GREEN: "write prePromotion or postPromotion under with",
-    pipelines.StageName.WAIT_APPROVAL: "while people are asked no cluster is worked on: put an"
-    " ANALYSIS before it, or use K8S_WEBHOOK_GATE",
-}
-
-#: Stages after which no version runs that did not run before.
-_BEFORE = (
-    pipelines.StageName.WEBHOOK_GATE,
-    pipelines.StageName.WAIT,
-    pipelines.StageName.WAIT_APPROVAL,
-    pipelines.StageName.SCRIPT_RUN,
+from volary.model.pipeline.stage_kinds import (
+    added_stages,
+    catalog,
+    external_stages,
+    rollout_stages,
+    stage_kind,
+    waiting_stages,
 )
-_NAMES = tuple(name.value for name in stage_sections.BY_NAME)
 
 
 def convert(
@@ -57,12 +47,12 @@ def convert(
 
 def _opened(stages: tuple[pipelines.Stage, ...]) -> tuple[pipelines.Stage, ...]:
     """Let the gates before anything runs ask what Flagger calls ``confirm-rollout``."""
-    before = tuple(itertools.takewhile(lambda each: each.name in _BEFORE, stages))
+    before = tuple(itertools.takewhile(lambda each: not each.kind.may_start_version, stages))
     return (*map(_opening, before), *stages[len(before) :])
 
 
 def _opening(each: pipelines.Stage) -> pipelines.Stage:
-    if not isinstance(each.options, pipelines.WebhookGateOptions):
+    if not isinstance(each.options, external_stages.WebhookGateOptions):
         return each
     asked = replace(each.options.webhook, type=webhook.WebhookType.CONFIRM_ROLLOUT)
     return replace(each, options=replace(each.options, webhook=asked))
@@ -101,16 +91,17 @@ def convert_one(
 
 def _stage_analysis(
     reading: readings.Reading,
-    name: pipelines.StageName,
+    name: str,
     entry: stage_sections.StageEntry,
     path: yaml.Path,
-) -> pipelines.AnalysisOptions | None:
+) -> waiting_stages.AnalysisOptions | None:
     """Return what is measured while the stage is carried out; None: nothing."""
     at = (*path, "analysis")
     if entry.analysis is None:
         return None
-    if name in _JUDGING:
-        reading.error(at, f"nothing is measured beside {name.value} this way", _JUDGING[name])
+    instead = catalog.of(name).instead_of_analysis
+    if instead:
+        reading.error(at, f"nothing is measured beside {name} this way", instead)
         return None
     read = reading.read(metric_sections.StageAnalysis, entry.analysis, at)
     return None if read is None else analysis_rules.convert_stage_analysis(reading, read, at)
@@ -123,15 +114,16 @@ def _skip_on(
     return pipelines.SkipOn(tuple(read.commit_message_prefixes), tuple(read.paths))
 
 
-def _name(reading: readings.Reading, name: str, path: yaml.Path) -> pipelines.StageName | None:
-    canonical = stage_sections.canonical(name)
-    if canonical == pipelines.StageName.ROLLBACK:
+def _name(reading: readings.Reading, name: str, path: yaml.Path) -> str | None:
+    canonical = stage_kind.canonical(name)
+    names = tuple(kind.name for kind in catalog.listed())
+    if canonical == added_stages.ROLLBACK.name:
         hint = "remove it; planner.autoRollback decides whether failed runs are rolled back"
         reading.error(path, f"{name} must not be listed: Volary adds it when it is needed", hint)
-    elif canonical not in _NAMES:
-        reading.error(path, f"unknown stage {name}", readings.did_you_mean(canonical, _NAMES))
+    elif canonical not in names:
+        reading.error(path, f"unknown stage {name}", readings.did_you_mean(canonical, names))
     else:
-        return pipelines.StageName(canonical)
+        return canonical
     return None
 
 
@@ -147,23 +139,23 @@ def check_duration(reading: readings.Reading, read: timedelta, path: yaml.Path) 
 
 def _options(
     reading: readings.Reading,
-    name: pipelines.StageName,
+    name: str,
     read: base_sections.Section,
     method: applications.RoutingMethod,
     path: yaml.Path,
-) -> pipelines.StageOptions | None:
+) -> stage_kind.StageOptions | None:
     match read:
         case stage_sections.Traffic():
             return traffic_weights.convert(reading, read, method, path)
         case stage_sections.PrimaryRollout():
-            return pipelines.PrimaryRolloutOptions(
+            return rollout_stages.PrimaryRolloutOptions(
                 suffix=read.suffix,
                 create_service=read.create_service,
                 add_variant_label_to_selector=read.add_variant_label_to_selector,
                 prune=read.prune,
             )
         case stage_sections.Sync():
-            return pipelines.SyncOptions(read.add_variant_label_to_selector, read.prune)
+            return rollout_stages.SyncOptions(read.add_variant_label_to_selector, read.prune)
         case stage_sections.BaselineRollout():
             return _variant(reading, read, path)
         case stage_sections.Wait() | stage_sections.WaitApproval():
@@ -174,14 +166,14 @@ def _options(
 
 def _others(
     reading: readings.Reading,
-    name: pipelines.StageName,
+    name: str,
     read: base_sections.Section,
     method: applications.RoutingMethod,
     path: yaml.Path,
-) -> pipelines.StageOptions | None:
+) -> stage_kind.StageOptions | None:
     match read:
         case stage_sections.Clean():
-            return pipelines.CleanOptions()
+            return stage_kind.NoOptions()
         case progressive_sections.ProgressiveTraffic():
             return progressive_rules.convert(reading, read, method, path)
         case progressive_sections.BlueGreen():
@@ -197,11 +189,11 @@ def _others(
 
 def _variant(
     reading: readings.Reading, read: stage_sections.BaselineRollout, path: yaml.Path
-) -> pipelines.VariantRolloutOptions:
+) -> rollout_stages.VariantRolloutOptions:
     _check_replicas(reading, read.replicas, (*path, "replicas"))
     replicas = read.replicas if read.replicas and read.replicas.number else None
     fleet_shares.check_rollout(reading, read, path)
-    return pipelines.VariantRolloutOptions(
+    return rollout_stages.VariantRolloutOptions(
         replicas=replicas,
         suffix=read.suffix,
         create_service=read.create_service,
@@ -212,7 +204,7 @@ def _variant(
 
 
 def _check_replicas(
-    reading: readings.Reading, replicas: pipelines.Replicas | None, path: yaml.Path
+    reading: readings.Reading, replicas: rollout_stages.Replicas | None, path: yaml.Path
 ) -> None:
     written = reading.written(path)
     if isinstance(written, float):
@@ -224,12 +216,12 @@ def _check_replicas(
         reading.warn(path, f"{replicas} is more pods than primary has")
 
 
-def _patches(read: list[stage_sections.Patch]) -> tuple[pipelines.Patch, ...]:
+def _patches(read: list[stage_sections.Patch]) -> tuple[rollout_stages.Patch, ...]:
     return tuple(
-        pipelines.Patch(
+        rollout_stages.Patch(
             kind=each.target.kind,
             name=each.target.name,
-            operations=tuple(pipelines.PatchOperation(op.path, op.value) for op in each.ops),
+            operations=tuple(rollout_stages.PatchOperation(op.path, op.value) for op in each.ops),
             document_root=each.target.document_root,
         )
         for each in read
@@ -240,13 +232,13 @@ def _waiting(
     reading: readings.Reading,
     read: stage_sections.Wait | stage_sections.WaitApproval,
     path: yaml.Path,
-) -> pipelines.StageOptions | None:
+) -> stage_kind.StageOptions | None:
     if isinstance(read, stage_sections.Wait):
         check_duration(reading, read.duration, (*path, "duration"))
-        return pipelines.WaitOptions(read.duration)
+        return waiting_stages.WaitOptions(read.duration)
     names = tuple(dict.fromkeys(read.approvers))
     if read.min_approver_num > len(names):
         message = f"{read.min_approver_num} people have to approve, but {len(names)} may"
         reading.error((*path, "minApproverNum"), message, "name more approvers")
         return None
-    return pipelines.ApprovalOptions(names, read.min_approver_num)
+    return waiting_stages.ApprovalOptions(names, read.min_approver_num)

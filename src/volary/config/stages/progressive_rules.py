@@ -8,7 +8,8 @@ from volary.config.stages import analysis_rules, progressive_sections, query_pla
 from volary.config.text import yaml
 from volary.model import analysis as models
 from volary.model import applications, errors
-from volary.model.pipeline import pipelines, traffic, webhook
+from volary.model.pipeline import traffic, webhook
+from volary.model.pipeline.stage_kinds import stage_kind, traffic_stages
 
 _ALL = 100
 _SHORTEST = timedelta(seconds=1)
@@ -34,11 +35,11 @@ def convert(
     read: progressive_sections.ProgressiveTraffic,
     method: applications.RoutingMethod,
     path: yaml.Path,
-) -> pipelines.ProgressiveTrafficOptions | None:
+) -> traffic_stages.ProgressiveTrafficOptions | None:
     """Return the options; None when they cannot be used, which is noted then."""
     before = len(reading.problems)
     check_interval(reading, read.interval, (*path, "interval"))
-    found = pipelines.ProgressiveTrafficOptions(
+    found = traffic_stages.ProgressiveTrafficOptions(
         interval=read.interval,
         threshold=read.threshold,
         step_weight=read.step_weight,
@@ -76,13 +77,13 @@ def convert(
 
 def convert_blue_green(
     reading: readings.Reading, read: progressive_sections.BlueGreen, path: yaml.Path
-) -> pipelines.BlueGreenOptions:
+) -> traffic_stages.BlueGreenOptions:
     """Return the options; what is wrong with them is noted."""
     if read.preview_service and not read.preview:
         reading.lenient((*path, "previewService"), "previewService has no effect: preview is false")
     if read.scale_down_delay > timedelta(hours=24):
         reading.error((*path, "scaleDownDelay"), "must be at most 24h")
-    return pipelines.BlueGreenOptions(
+    return traffic_stages.BlueGreenOptions(
         preview_service=read.preview_service,
         preview=read.preview,
         pre_promotion=_checks(reading, read.pre_promotion, (*path, "prePromotion")),
@@ -95,7 +96,7 @@ def convert_blue_green(
 
 def _checks(
     reading: readings.Reading, read: progressive_sections.Checks | None, path: yaml.Path
-) -> pipelines.Checks | None:
+) -> traffic_stages.Checks | None:
     if read is None:
         return None
     check_interval(reading, read.interval, (*path, "interval"))
@@ -108,7 +109,7 @@ def _checks(
     measured = _metrics(reading, read, path)
     if not asked and not read.metrics:
         reading.error(path, "nothing is checked", "add metrics or webhooks")
-    return pipelines.Checks(read.interval, read.count, read.threshold, measured, asked)
+    return traffic_stages.Checks(read.interval, read.count, read.threshold, measured, asked)
 
 
 def _metrics(
@@ -126,12 +127,12 @@ def _metrics(
     return analysis_rules.rules(reading, read.metrics, at, interval=read.interval)
 
 
-def least_time(options: pipelines.StageOptions) -> timedelta:
+def least_time(options: stage_kind.StageOptions) -> timedelta:
     """Return how long a stage takes at least when every check passes."""
     match options:
-        case pipelines.ProgressiveTrafficOptions():
+        case traffic_stages.ProgressiveTrafficOptions():
             return options.interval * (_rounds(options) - 1)
-        case pipelines.BlueGreenOptions():
+        case traffic_stages.BlueGreenOptions():
             both = (options.pre_promotion, options.post_promotion)
             checks = (
                 each.interval * (each.count - (0 if each.metrics else 1))
@@ -142,7 +143,7 @@ def least_time(options: pipelines.StageOptions) -> timedelta:
     return timedelta(0)
 
 
-def _rounds(options: pipelines.ProgressiveTrafficOptions) -> int:
+def _rounds(options: traffic_stages.ProgressiveTrafficOptions) -> int:
     """Return the number of rounds; the first one is at once."""
     if options.iterations:
         return options.iterations + (1 if options.match else 2)
@@ -153,7 +154,7 @@ def _rounds(options: pipelines.ProgressiveTrafficOptions) -> int:
 
 
 def check_time(
-    reading: readings.Reading, options: pipelines.StageOptions, timeout: timedelta, path: yaml.Path
+    reading: readings.Reading, options: stage_kind.StageOptions, timeout: timedelta, path: yaml.Path
 ) -> None:
     """Note a stage that cannot end before its timeout."""
     least = least_time(options)
@@ -247,7 +248,7 @@ def affinity(
 
 
 def _check_selector(
-    reading: readings.Reading, found: pipelines.ProgressiveTrafficOptions, path: yaml.Path
+    reading: readings.Reading, found: traffic_stages.ProgressiveTrafficOptions, path: yaml.Path
 ) -> None:
     """Note what a Service's selector cannot do: it moves everything or nothing."""
     hint = "use a trafficRouting.method that divides traffic, or iterations alone"
@@ -263,7 +264,7 @@ def _check_selector(
             reading.error((*path, option), f"podselector cannot do {option}", hint)
 
 
-def problems(options: pipelines.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
+def problems(options: traffic_stages.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
     """Return why a plan can never end or contradicts itself, by option; empty when it is good."""
     found: list[tuple[str, str]] = []
     ways = [
@@ -287,7 +288,7 @@ def problems(options: pipelines.ProgressiveTrafficOptions) -> list[tuple[str, st
     return found
 
 
-def idle(options: pipelines.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
+def idle(options: traffic_stages.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
     """Return options that mean nothing beside the others, each with the reason."""
     found: list[tuple[str, str]] = []
     if not options.mirror:
@@ -300,7 +301,7 @@ def idle(options: pipelines.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
     return found
 
 
-def _weight_problems(options: pipelines.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
+def _weight_problems(options: traffic_stages.ProgressiveTrafficOptions) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if options.step_weights:
         pairs = zip(options.step_weights, options.step_weights[1:], strict=False)

@@ -10,7 +10,8 @@ from pydantic import Field
 
 from volary.config.decoding import base_sections, values
 from volary.config.stages import metric_sections, webhooks
-from volary.model.pipeline import pipelines, traffic
+from volary.model.pipeline import traffic
+from volary.model.pipeline.stage_kinds import stage_kind
 
 Count = Annotated[int, Field(ge=0, strict=True)]
 #: Fields are called `webhooks` and `metrics`, like the modules.
@@ -107,8 +108,8 @@ class ProgressiveTraffic(base_sections.Section):
         default=None, description="Keep users with their variant."
     )
     webhooks: list[Webhook] = Field(default_factory=list, description="Who is asked, and when.")
-    scope: pipelines.Scope = Field(
-        default=pipelines.Scope.CLUSTER,
+    scope: stage_kind.Scope = Field(
+        default=stage_kind.Scope.CLUSTER,
         description="`cluster`: each cluster goes at its own pace; `fleet`: all go in step, and a "
         "failed check of one counts for all.",
     )

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from volary.config.decoding import base_sections, readings, values
 from volary.config.text import yaml
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import external_stages, stage_kind
 
 #: A script that is longer belongs into a file of the repository.
 _LARGEST = 64 * 1024
@@ -26,13 +26,15 @@ class Script(base_sections.Section):
     on_rollback: str = Field(
         default="", description="Script that is run by a rollback, if the stage had begun."
     )
-    scope: pipelines.Scope = Field(
-        default=pipelines.Scope.FLEET,
+    scope: stage_kind.Scope = Field(
+        default=stage_kind.Scope.FLEET,
         description="`fleet`: once for all clusters (PipeCD); `cluster`: once for each of them.",
     )
 
 
-def convert(reading: readings.Reading, read: Script, path: yaml.Path) -> pipelines.ScriptOptions:
+def convert(
+    reading: readings.Reading, read: Script, path: yaml.Path
+) -> external_stages.ScriptOptions:
     """Return the options; what is wrong with them is noted."""
     for name, script in (("run", read.run), ("onRollback", read.on_rollback)):
         if "\x00" in script:
@@ -51,4 +53,4 @@ def convert(reading: readings.Reading, read: Script, path: yaml.Path) -> pipelin
             reading.lenient(here, message, "choose another name")
         if "\x00" in value:
             reading.error(here, "must not contain NUL")
-    return pipelines.ScriptOptions(read.run, read.env, read.on_rollback, read.scope)
+    return external_stages.ScriptOptions(read.run, read.env, read.on_rollback, read.scope)

@@ -11,10 +11,13 @@ from pydantic import Field
 
 from volary.config.decoding import base_sections, values
 from volary.config.stages import metric_sections, progressive_sections, scripts, webhooks
-from volary.model.pipeline import pipelines
-
-#: Prefix of the same names in PipeCD's multi-cluster plugin.
-_MULTI = "K8S_MULTI_"
+from volary.model.pipeline.stage_kinds import (
+    external_stages,
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+    waiting_stages,
+)
 
 
 class SkipOn(base_sections.Section):
@@ -106,8 +109,8 @@ class BaselineRollout(_OnTargets):
     create_service: pydantic.StrictBool = Field(
         default=False, description="Generate a Service that selects this variant only."
     )
-    of: pipelines.Scope = Field(
-        default=pipelines.Scope.CLUSTER,
+    of: stage_kind.Scope = Field(
+        default=stage_kind.Scope.CLUSTER,
         description="What `replicas` is a share of. `cluster`: of the workload on each cluster; "
         "`fleet`: of all clusters that carry the stage out together, over which the pods are "
         "divided by what primary has there. A cluster may get none.",
@@ -184,8 +187,8 @@ class Traffic(_OnTargets):
     session_affinity: progressive_sections.SessionAffinity | None = Field(
         default=None, description="Keep users with their variant by cookie."
     )
-    of: pipelines.Scope = Field(
-        default=pipelines.Scope.CLUSTER,
+    of: stage_kind.Scope = Field(
+        default=stage_kind.Scope.CLUSTER,
         description="What the percentages are of. `cluster`: of each cluster's own traffic; "
         "`fleet`: of the traffic of all clusters that carry the stage out together, of which each "
         "is taken to have as much as it has of primary's pods. `primary` may be left out then.",
@@ -211,30 +214,19 @@ class WaitApproval(base_sections.Section):
     )
 
 
-BY_NAME: Mapping[pipelines.StageName, type[base_sections.Section]] = {
-    pipelines.StageName.SYNC: Sync,
-    pipelines.StageName.PRIMARY_ROLLOUT: PrimaryRollout,
-    pipelines.StageName.CANARY_ROLLOUT: CanaryRollout,
-    pipelines.StageName.CANARY_CLEAN: Clean,
-    pipelines.StageName.BASELINE_ROLLOUT: BaselineRollout,
-    pipelines.StageName.BASELINE_CLEAN: Clean,
-    pipelines.StageName.TRAFFIC_ROUTING: Traffic,
-    pipelines.StageName.PROGRESSIVE_TRAFFIC: progressive_sections.ProgressiveTraffic,
-    pipelines.StageName.BLUE_GREEN: progressive_sections.BlueGreen,
-    pipelines.StageName.WEBHOOK_GATE: webhooks.WebhookGate,
-    pipelines.StageName.SCRIPT_RUN: scripts.Script,
-    pipelines.StageName.WAIT: Wait,
-    pipelines.StageName.WAIT_APPROVAL: WaitApproval,
-    pipelines.StageName.ANALYSIS: metric_sections.Analysis,
+BY_NAME: Mapping[str, type[base_sections.Section]] = {
+    rollout_stages.SYNC.name: Sync,
+    rollout_stages.PRIMARY_ROLLOUT.name: PrimaryRollout,
+    rollout_stages.CANARY_ROLLOUT.name: CanaryRollout,
+    rollout_stages.CANARY_CLEAN.name: Clean,
+    rollout_stages.BASELINE_ROLLOUT.name: BaselineRollout,
+    rollout_stages.BASELINE_CLEAN.name: Clean,
+    traffic_stages.TRAFFIC_ROUTING.name: Traffic,
+    traffic_stages.PROGRESSIVE_TRAFFIC.name: progressive_sections.ProgressiveTraffic,
+    traffic_stages.BLUE_GREEN.name: progressive_sections.BlueGreen,
+    external_stages.WEBHOOK_GATE.name: webhooks.WebhookGate,
+    external_stages.SCRIPT_RUN.name: scripts.Script,
+    waiting_stages.WAIT.name: Wait,
+    waiting_stages.WAIT_APPROVAL.name: WaitApproval,
+    waiting_stages.ANALYSIS.name: metric_sections.Analysis,
 }
-
-
-def canonical(name: str) -> str:
-    """Return our word for a stage name: ``K8S_MULTI_X`` is ``K8S_X``."""
-    return f"K8S_{name.removeprefix(_MULTI)}" if name.startswith(_MULTI) else name
-
-
-def forms(name: pipelines.StageName) -> list[str]:
-    """Return the names a stage may be written with."""
-    kubernetes = name.value.startswith("K8S_")
-    return [name.value, _MULTI + name.value.removeprefix("K8S_")] if kubernetes else [name.value]

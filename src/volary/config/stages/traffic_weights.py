@@ -7,7 +7,8 @@ from volary.config.decoding import readings
 from volary.config.stages import fleet_shares, progressive_rules, stage_sections
 from volary.config.text import yaml
 from volary.model import applications
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import stage_kind, traffic_stages
 
 _DIVIDING = "use trafficRouting.method istio, gatewayapi, smi, nginx or traefik to divide traffic"
 
@@ -17,7 +18,7 @@ def convert(
     read: stage_sections.Traffic,
     method: applications.RoutingMethod,
     path: yaml.Path,
-) -> pipelines.TrafficOptions | None:
+) -> traffic_stages.TrafficOptions | None:
     """Return the weights; None when they cannot be used, which is noted then.
 
     Weights that do not add up to 100 are an error in both dialects (PipeCD sends
@@ -46,7 +47,7 @@ def convert(
     return weights
 
 
-def unsupported_by_pod_selector(weights: pipelines.TrafficOptions) -> str:
+def unsupported_by_pod_selector(weights: traffic_stages.TrafficOptions) -> str:
     """Return why a Service's selector cannot do this, in PipeCD's words; empty when it can."""
     if weights.baseline > 0:
         return "PodSelector method does not support baseline variant"
@@ -63,19 +64,19 @@ def _weights(
     read: stage_sections.Traffic,
     method: applications.RoutingMethod,
     path: yaml.Path,
-) -> pipelines.TrafficOptions | None:
+) -> traffic_stages.TrafficOptions | None:
     others = read.canary + read.baseline
     if read.all:
         if read.primary or others:
             message = "all and single percentages are both given"
             reading.lenient(path, message, "keep one of them", then="all wins")
         primary, canary, baseline = (100 * (read.all == each.value) for each in variant.Variant)
-        return pipelines.TrafficOptions(primary, canary, baseline)
+        return traffic_stages.TrafficOptions(primary, canary, baseline)
     primary = read.primary or 0
     if read.primary is None and not others and read.match:
         primary = 100
     is_implied = reading.is_pipecd and _rest_is_implied(method, others)
-    if read.primary is None and (is_implied or read.of is pipelines.Scope.FLEET):
+    if read.primary is None and (is_implied or read.of is stage_kind.Scope.FLEET):
         primary = max(0, 100 - others)
     total = primary + others
     if total != 100:
@@ -87,14 +88,14 @@ def _weights(
             hint,
         )
         return None
-    return pipelines.TrafficOptions(primary, read.canary, read.baseline)
+    return traffic_stages.TrafficOptions(primary, read.canary, read.baseline)
 
 
 def _rest_is_implied(method: applications.RoutingMethod, others: int) -> bool:
     return method is applications.RoutingMethod.ISTIO and 0 < others <= 100
 
 
-def share(weights: pipelines.TrafficOptions, which: variant.Variant) -> int:
+def share(weights: traffic_stages.TrafficOptions, which: variant.Variant) -> int:
     """Return the percentage of one variant."""
     match which:
         case variant.Variant.PRIMARY:

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from volary.config.decoding import base_sections, readings, values
 from volary.config.text import yaml
-from volary.model.pipeline import pipelines, webhook
+from volary.model.pipeline import webhook
+from volary.model.pipeline.stage_kinds import external_stages, stage_kind
 
 _LONGEST = timedelta(minutes=5)
 _MOST_RETRIES = 10
@@ -73,8 +74,8 @@ class WebhookGate(base_sections.Section):
     metadata: dict[str, str] = Field(
         default_factory=dict, description="Sent along; `${CLUSTER}` stands for the cluster's name."
     )
-    scope: pipelines.Scope = Field(
-        default=pipelines.Scope.FLEET,
+    scope: stage_kind.Scope = Field(
+        default=stage_kind.Scope.FLEET,
         description="`fleet`: asked once for all clusters; `cluster`: once for each of them.",
     )
 
@@ -114,7 +115,7 @@ def convert(
 
 def convert_gate(
     reading: readings.Reading, read: WebhookGate, path: yaml.Path
-) -> pipelines.WebhookGateOptions:
+) -> external_stages.WebhookGateOptions:
     """Return the options of a gate; what is wrong with them is noted."""
     _check(reading, read, path)
     if read.interval < timedelta(seconds=1):
@@ -128,7 +129,7 @@ def convert_gate(
         disable_tls=read.disable_tls,
         metadata=read.metadata,
     )
-    return pipelines.WebhookGateOptions(asked, read.interval, read.scope)
+    return external_stages.WebhookGateOptions(asked, read.interval, read.scope)
 
 
 def _check(reading: readings.Reading, read: Webhook | WebhookGate, path: yaml.Path) -> None:

@@ -136,7 +136,7 @@ def of_run(
 def _stage(stage: state.StageState) -> representations.StageView:
     return representations.StageView(
         id=stage.id,
-        name=stage.stage.name.value,
+        name=stage.stage.name,
         status=stage.status.value,
         reason=stage.reason,
         started=stage.started,

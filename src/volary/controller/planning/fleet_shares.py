@@ -13,22 +13,20 @@ from typing import TypeVar
 from volary.model import applications, errors
 from volary.model.fleet import fleets
 from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline.stage_kinds import (
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+    waiting_stages,
+)
 from volary.model.placement import rollouts
 from volary.placement.waves import fleet_batches, planned_waves
 from volary.planner import targets as target_choice
 
 #: Pods of primary by cluster, then by workload as ``Deployment web``.
 Counts = Mapping[str, Mapping[str, int]]
-Options = TypeVar("Options", pipelines.VariantRolloutOptions, pipelines.TrafficOptions)
+Options = TypeVar("Options", rollout_stages.VariantRolloutOptions, traffic_stages.TrafficOptions)
 
-_ROLLOUTS = {
-    pipelines.StageName.CANARY_ROLLOUT: variant.Variant.CANARY,
-    pipelines.StageName.BASELINE_ROLLOUT: variant.Variant.BASELINE,
-}
-_CLEANS = {
-    pipelines.StageName.CANARY_CLEAN: variant.Variant.CANARY,
-    pipelines.StageName.BASELINE_CLEAN: variant.Variant.BASELINE,
-}
 #: Clusters that are named in a description.
 _MOST_NAMED = 8
 _ALL = 100
@@ -36,7 +34,7 @@ _ALL = 100
 
 def needs_shares(stages: Sequence[pipelines.Stage]) -> bool:
     """Say whether any stage is a share of the fleet."""
-    return any(_of(stage) is pipelines.Scope.FLEET for stage in stages)
+    return any(_of(stage) is stage_kind.Scope.FLEET for stage in stages)
 
 
 def fix_shares(
@@ -62,10 +60,12 @@ def fix_shares(
     return tuple(pinning.take(stage) for stage in stages)
 
 
-def _of(each: pipelines.Stage) -> pipelines.Scope:
-    if isinstance(each.options, pipelines.VariantRolloutOptions | pipelines.TrafficOptions):
+def _of(each: pipelines.Stage) -> stage_kind.Scope:
+    if isinstance(
+        each.options, rollout_stages.VariantRolloutOptions | traffic_stages.TrafficOptions
+    ):
         return each.options.of
-    return pipelines.Scope.CLUSTER
+    return stage_kind.Scope.CLUSTER
 
 
 def _groups(
@@ -90,28 +90,28 @@ class _ShareCalculation:
 
     def take(self, each: pipelines.Stage) -> pipelines.Stage:
         """Return a stage with its shares, and remember what it leaves."""
-        which = _ROLLOUTS.get(each.name)
-        if each.name in _CLEANS:
-            self.pods.pop(_CLEANS[each.name], None)
+        which = each.kind.applies
+        if each.kind.removes is not None:
+            self.pods.pop(each.kind.removes, None)
         match each.options:
-            case pipelines.VariantRolloutOptions() as options if which is not None:
+            case rollout_stages.VariantRolloutOptions() as options if which is not None:
                 return self._rolled_out(each, options, which)
-            case pipelines.TrafficOptions(of=pipelines.Scope.FLEET) as options:
+            case traffic_stages.TrafficOptions(of=stage_kind.Scope.FLEET) as options:
                 return self._divided(each, options)
-            case pipelines.TrafficOptions(canary=canary, baseline=baseline):
+            case traffic_stages.TrafficOptions(canary=canary, baseline=baseline):
                 self._require(each, variant.Variant.CANARY, needed=canary > 0)
                 self._require(each, variant.Variant.BASELINE, needed=baseline > 0)
-            case pipelines.ProgressiveTrafficOptions() | pipelines.BlueGreenOptions():
+            case traffic_stages.ProgressiveTrafficOptions() | traffic_stages.BlueGreenOptions():
                 self._require(each, variant.Variant.CANARY, needed=True)
         return self._measured(each)
 
     def _rolled_out(
         self,
         each: pipelines.Stage,
-        options: pipelines.VariantRolloutOptions,
+        options: rollout_stages.VariantRolloutOptions,
         which: variant.Variant,
     ) -> pipelines.Stage:
-        if options.of is pipelines.Scope.CLUSTER:
+        if options.of is stage_kind.Scope.CLUSTER:
             self.pods.pop(which, None)
             return each
         batch: dict[str, dict[str, int]] = {}
@@ -124,20 +124,25 @@ class _ShareCalculation:
         return _with_explanation(each, replace(options, batch=batch), told)
 
     def _batch(
-        self, each: pipelines.Stage, options: pipelines.VariantRolloutOptions, group: Sequence[str]
+        self,
+        each: pipelines.Stage,
+        options: rollout_stages.VariantRolloutOptions,
+        group: Sequence[str],
     ) -> dict[str, dict[str, int]]:
         found: dict[str, dict[str, int]] = {name: {} for name in group}
         workloads = dict.fromkeys(title for name in group for title in self.counts[name])
         for title in workloads:
             held = {name: self.counts[name].get(title, 0) for name in group}
-            wanted = options.replicas or pipelines.Replicas(1)
+            wanted = options.replicas or rollout_stages.Replicas(1)
             with _named(each, title):
                 divided = fleet_batches.pods(wanted, held, options.at_most)
             for name, count in divided.items():
                 found[name][title] = count
         return found
 
-    def _divided(self, each: pipelines.Stage, options: pipelines.TrafficOptions) -> pipelines.Stage:
+    def _divided(
+        self, each: pipelines.Stage, options: traffic_stages.TrafficOptions
+    ) -> pipelines.Stage:
         found: dict[str, tuple[int, int]] = {}
         reached = []
         for group in self._visited(each):
@@ -180,7 +185,7 @@ class _ShareCalculation:
         missing = self._without(each, which) if needed else ()
         if missing:
             raise errors.user_error(
-                f"stage {each.index + 1}, {each.name.value}, sends traffic to {which.value} on"
+                f"stage {each.index + 1}, {each.name}, sends traffic to {which.value} on"
                 f" every cluster, and {', '.join(missing[:_MOST_NAMED])} got none of the fleet's"
                 " share",
                 hint="write of: fleet there too, or give every cluster one: replicas without of",
@@ -191,7 +196,7 @@ class _ShareCalculation:
         missing = self._without(each, variant.Variant.CANARY)
         if not missing:
             return each
-        if isinstance(each.options, pipelines.AnalysisOptions):
+        if isinstance(each.options, waiting_stages.AnalysisOptions):
             each = replace(each, options=replace(each.options, without_canary=missing))
         if each.beside is not None:
             each = replace(each, beside=replace(each.beside, without_canary=missing))
@@ -201,7 +206,7 @@ class _ShareCalculation:
 @contextlib.contextmanager
 def _named(each: pipelines.Stage, workload: str = "") -> Iterator[None]:
     """Say which stage, and of which workload, an error is about."""
-    what = f"stage {each.index + 1}, {each.name.value}" + (f", {workload}" if workload else "")
+    what = f"stage {each.index + 1}, {each.name}" + (f", {workload}" if workload else "")
     try:
         yield
     except errors.UserError as error:

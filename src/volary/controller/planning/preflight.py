@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import assert_never
 
 from volary.clusters.apply import applier, steps
 from volary.clusters.client import client_pool, clients
@@ -21,24 +20,13 @@ from volary.manifests.health import assessment
 from volary.model import errors
 from volary.model.fleet import fleets
 from volary.model.objects import apply_results, manifest, object_health
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import pipelines
 from volary.planner import targets as target_choice
 from volary.stages import registry
-from volary.stages.kinds import baseline_rollout, blue_green, canary_rollout, primary_rollout
-from volary.stages.rollouts import rendering
+from volary.stages.runtime import stage_runners
 
 #: How long a cluster may take to say what it serves before it counts as unreachable.
 PATIENCE = timedelta(seconds=15)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rollout:
-    """What one stage applies to a cluster, and what it prunes afterwards."""
-
-    manifests: Sequence[manifest.Manifest] = ()
-    prunes: bool = False
-    #: Whose objects the prune looks at; empty: of all variants.
-    variants: tuple[variant.Variant, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +128,7 @@ def _options(prepared: preparation.PreparedRun, member: fleets.Cluster | None) -
 
 
 async def _preview(
-    client: clients.Client, rollouts: Sequence[_Rollout], options: applier.Options
+    client: clients.Client, rollouts: Sequence[stage_runners.Rollout], options: applier.Options
 ) -> Trial:
     """Try every set, also after one was refused, so that all problems show at once."""
     changes = apply_results.ChangeSet()
@@ -159,7 +147,7 @@ async def _preview(
 async def _inspect_closely(
     prepared: preparation.PreparedRun,
     client: clients.Client,
-    rollouts: Sequence[_Rollout],
+    rollouts: Sequence[stage_runners.Rollout],
     options: applier.Options,
 ) -> Trial:
     """Try what comes before, and inspect the set that decides what runs in the end."""
@@ -172,7 +160,10 @@ async def _inspect_closely(
 
 
 async def _inspect(
-    client: clients.Client, last: _Rollout, options: applier.Options, scope: owned_objects.Scope
+    client: clients.Client,
+    last: stage_runners.Rollout,
+    options: applier.Options,
+    scope: owned_objects.Scope,
 ) -> Trial:
     """Return what a set would change object by object, and what it would prune."""
     try:
@@ -180,7 +171,7 @@ async def _inspect(
     except applier.ApplyError as error:
         return _refused(client.name, error)
     changes = tuple(each.change for each in previewed)
-    if not last.prunes:
+    if not last.prune:
         return Trial(client.name, apply_results.ChangeSet(changes), previewed=previewed)
     pruned = await pruning.preview(client, last.manifests, scope)
     warnings = (*pruned.warnings, pruned.refusal) if pruned.refusal else pruned.warnings
@@ -191,7 +182,7 @@ async def _inspect(
 def _scope(
     prepared: preparation.PreparedRun,
     client: clients.Client,
-    last: _Rollout,
+    last: stage_runners.Rollout,
     options: applier.Options,
 ) -> owned_objects.Scope:
     """Return what the stage would look at to prune (`stages.work`)."""
@@ -224,13 +215,13 @@ def _refused(target: str, error: errors.VolaryError) -> Trial:
             return Trial(target, problems=(errors.Problem(f"cluster {target}: {error}"),))
 
 
-def _rollouts(prepared: preparation.PreparedRun, target: str) -> list[_Rollout]:
+def _rollouts(prepared: preparation.PreparedRun, target: str) -> list[stage_runners.Rollout]:
     """Return what the stages that visit a target apply, in their order.
 
     Raises:
         UserError: With the problems of every stage whose manifests cannot be made.
     """
-    made: list[_Rollout] = []
+    made: list[stage_runners.Rollout] = []
     found: list[errors.Problem] = []
     for stage in prepared.plan.stages:
         if not target_choice.of_stage(stage, (target,)):
@@ -246,37 +237,19 @@ def _rollouts(prepared: preparation.PreparedRun, target: str) -> list[_Rollout]:
     return made
 
 
-def _of_stage(prepared: preparation.PreparedRun, each: pipelines.Stage, target: str) -> _Rollout:
+def _of_stage(
+    prepared: preparation.PreparedRun, stage: pipelines.Stage, target: str
+) -> stage_runners.Rollout:
     """Return what a stage applies to a target; nothing for those that apply no manifests."""
-    application, commit = prepared.project.application, prepared.project.commit
-    source, options = prepared.manifests[target], each.options
-    match rendering.variant_of(each.name):
-        case None:
-            # What the router cannot do with these manifests shows before anything starts.
-            registry.check_traffic(source, application, options, target)
-            if isinstance(options, pipelines.BlueGreenOptions):
-                return _Rollout(blue_green.plan(source, application, options, commit=commit))
-            return _Rollout()
-        case variant.Variant.PRIMARY:
-            assert isinstance(options, pipelines.SyncOptions | pipelines.PrimaryRolloutOptions)
-            planned = primary_rollout.plan(source, application, options, commit=commit)
-            return _Rollout(planned.manifests, planned.prune, planned.variants)
-        case variant.Variant.CANARY:
-            assert isinstance(options, pipelines.VariantRolloutOptions)
-            own = options.on(target)
-            return _Rollout(canary_rollout.plan(source, application, own, commit=commit))
-        case variant.Variant.BASELINE:
-            assert isinstance(options, pipelines.VariantRolloutOptions)
-            running, before = prepared.old_manifests.get(target), prepared.running.commit
-            if not running:
-                raise errors.user_error(
-                    f"{target} has no running version to make a baseline of",
-                    hint="deploy once with --strategy quick, or name what runs with --running",
-                )
-            own = options.on(target)
-            return _Rollout(baseline_rollout.plan(running, application, own, commit=before))
-        case unknown:
-            assert_never(unknown)
+    sources = stage_runners.Sources(
+        prepared.project.application,
+        prepared.manifests[target],
+        prepared.project.commit,
+        target,
+        prepared.old_manifests.get(target) or (),
+        prepared.running.commit,
+    )
+    return registry.plan(stage, sources)
 
 
 def warn_of_unknown_kinds(

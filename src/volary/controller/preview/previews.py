@@ -202,12 +202,12 @@ def of(
 def _stages(decided: run_plans.Plan) -> tuple[StagePreview, ...]:
     visited = {
         stage.index: StagePreview(
-            stage.name.value, stage.description, target_choice.of_stage(stage, decided.targets)
+            stage.name, stage.description, target_choice.of_stage(stage, decided.targets)
         )
         for stage in decided.stages
     }
     left_out = {
-        each.index: StagePreview(each.name.value, skipped=each.reason) for each in decided.skipped
+        each.index: StagePreview(each.name, skipped=each.reason) for each in decided.skipped
     }
     every = {**visited, **left_out}
     return tuple(every[index] for index in sorted(every))

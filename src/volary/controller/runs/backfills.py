@@ -20,6 +20,7 @@ from volary.controller.status import (
 from volary.engine.runs import policies, run_builder, state
 from volary.model import statuses
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.runs import run_plans
 
 _STOPS = "autoRollback is off"
@@ -194,10 +195,10 @@ def _commit_on(
 
 
 def _sync_stage(
-    options: pipelines.SyncOptions, run_request: run_requests.RunRequest
+    options: rollout_stages.SyncOptions, run_request: run_requests.RunRequest
 ) -> pipelines.Stage:
     return pipelines.Stage(
-        pipelines.StageName.SYNC,
+        rollout_stages.SYNC.name,
         options,
         index=0,
         description="Bring clusters the last completed release",

@@ -25,7 +25,7 @@ from volary.engine import phrases
 from volary.engine.runs import policies, run_builder, state
 from volary.model import statuses
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import added_stages, stage_kind
 from volary.model.placement import failover_rules
 from volary.placement.failover import decisions, evictions, move_plans
 from volary.placement.replicas import assignment
@@ -209,8 +209,8 @@ def _after_end(
     application is gone.
     """
     placed = application_status.placed
-    kept = frozenset(_done(run, pipelines.StageName.PLACEMENT_SYNC))
-    removed = frozenset(_done(run, pipelines.StageName.PLACEMENT_REMOVE))
+    kept = frozenset(_done(run, added_stages.PLACEMENT_SYNC))
+    removed = frozenset(_done(run, added_stages.PLACEMENT_REMOVE))
     leaving = evictions.after_run(placed.leaving, kept, removed, shift_of_run(run))
     others = {
         name: commit for name, commit in application_status.kept.items() if name not in removed
@@ -246,11 +246,11 @@ def _coverage(
     )
 
 
-def _done(run: state.Run, name: pipelines.StageName) -> list[str]:
-    """Return the clusters on which all stages of a name succeeded."""
+def _done(run: state.Run, kind: stage_kind.StageKind[stage_kind.NoOptions]) -> list[str]:
+    """Return the clusters on which all stages of a kind succeeded."""
     tasks: dict[str, list[bool]] = {}
     for stage in run.stages:
-        if stage.stage.name is name:
+        if stage.stage.kind is kind:
             for task in stage.tasks:
                 tasks.setdefault(task.target, []).append(task.status is _DONE)
     return [target for target, done in tasks.items() if all(done)]
@@ -264,7 +264,7 @@ def shift_of_run(run: state.Run) -> move_plans.MovePlan:
     last: Names = ()
     for stage in run.stages:
         targets = tuple(task.target for task in stage.tasks)
-        if stage.stage.name is pipelines.StageName.PLACEMENT_SYNC:
+        if stage.stage.kind is added_stages.PLACEMENT_SYNC:
             place, reduce = (targets, reduce) if not place else (place, targets)
         elif place:
             last = targets

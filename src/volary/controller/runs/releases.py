@@ -26,6 +26,7 @@ from volary.engine.runs import policies, run_builder, state, updates
 from volary.model import applications, errors, statuses
 from volary.model.fleet import fleets, taints
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import external_stages
 from volary.model.runs import run_plans
 
 _LOST = (taints.NOT_READY, taints.UNREACHABLE)
@@ -233,10 +234,10 @@ def refuse_scripts(stages: Sequence[pipelines.Stage], *, allowed: bool) -> None:
     """
     if allowed:
         return
-    found = [stage.index + 1 for stage in stages if stage.name is pipelines.StageName.SCRIPT_RUN]
+    found = [stage.index + 1 for stage in stages if stage.kind is external_stages.SCRIPT_RUN]
     if found:
         raise errors.user_error(
-            f"stage {found[0]} is a {pipelines.StageName.SCRIPT_RUN.value}, and this server runs no"
+            f"stage {found[0]} is a {external_stages.SCRIPT_RUN.name}, and this server runs no"
             " scripts",
             hint="remove the stage, or let who runs the server write `scripts: allow` into its"
             " settings: whoever may push then runs programs there",

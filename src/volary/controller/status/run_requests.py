@@ -12,20 +12,12 @@ from enum import StrEnum
 from volary.engine.runs import state
 from volary.gitops import triggers
 from volary.model import json
-from volary.model.pipeline import pipelines
 from volary.model.runs import run_plans
 from volary.placement.failover import move_plans
 
 #: Subjects as `git revert` writes them.
 _REVERT = 'Revert "'
-#: Stages that change what serves users.
 _SHIFT_KEYS = ("first", "place", "reduce", "last")
-_PRIMARY_STAGES = (
-    pipelines.StageName.SYNC,
-    pipelines.StageName.PRIMARY_ROLLOUT,
-    pipelines.StageName.PLACEMENT_SYNC,
-    pipelines.StageName.PLACEMENT_REMOVE,
-)
 
 
 class KindName(StrEnum):
@@ -96,7 +88,7 @@ def reason_for_commit(run_request: RunRequest, subject: str) -> str:
 def touches_primary(run: state.Run) -> bool:
     """Say whether a stage that changes what serves users has begun."""
     return run.rollback is not None or any(
-        stage.started is not None and stage.stage.name in _PRIMARY_STAGES for stage in run.stages
+        stage.started is not None and stage.stage.kind.touches_primary for stage in run.stages
     )
 
 

@@ -22,6 +22,7 @@ from volary.engine.runs import run_builder, state, wave_gates
 from volary.engine.state_machine import commands, events, machine
 from volary.model import clocks, errors, statuses
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import waiting_stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +233,7 @@ class Runner:
             not_updated=_not_updated(self._run, stage, command),
         )
         voice = task_reporter.ReportContext(
-            self._run.id, stage.stage.name.value, command, self._clock, self._tell, self._post
+            self._run.id, stage.stage.name, command, self._clock, self._tell, self._post
         )
         self._flags[key] = context.stop
         self._reporters[key] = task_reporter.TaskReporter(voice)
@@ -320,11 +321,7 @@ def _not_updated(
     run: state.Run, stage: state.StageState, command: commands.StartTask
 ) -> tuple[str, ...]:
     """Return the clusters that an analysis in a wave may compare with."""
-    if (
-        not stage.wave
-        or command.rolling_back
-        or stage.stage.name is not pipelines.StageName.ANALYSIS
-    ):
+    if not stage.wave or command.rolling_back or stage.stage.kind is not waiting_stages.ANALYSIS:
         return ()
     return wave_gates.not_updated(run, command.target)
 

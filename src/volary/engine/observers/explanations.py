@@ -49,7 +49,7 @@ def what_next(run: state.Run) -> str:
         return "the run is done"
     following = rest[0]
     elsewhere = f" in wave {following.wave}" if following.wave != run.current.wave else ""
-    return f"{following.stage.name.value}{elsewhere}"
+    return f"{following.stage.name}{elsewhere}"
 
 
 def if_failed(run: state.Run) -> str:

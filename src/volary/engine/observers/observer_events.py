@@ -71,7 +71,7 @@ class _EventBuilder:
 
     @property
     def name(self) -> str:
-        return self.stage.stage.name.value
+        return self.stage.stage.name
 
     def task_event(
         self, before: state.TaskState | None, after: state.TaskState

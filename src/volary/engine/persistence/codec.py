@@ -22,34 +22,15 @@ from volary.engine.runs import state
 from volary.engine.state_machine import commands, events
 from volary.model import errors, json
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import (
+    catalog,
+)
 from volary.model.runs import run_records
 
 #: The format written here; newer ones are refused.
 SCHEMA = 1
 
 Value = TypeVar("Value")
-
-#: Which options belong to which stage.
-OPTIONS: Mapping[pipelines.StageName, type[pipelines.StageOptions]] = {
-    pipelines.StageName.SYNC: pipelines.SyncOptions,
-    pipelines.StageName.CANARY_ROLLOUT: pipelines.VariantRolloutOptions,
-    pipelines.StageName.CANARY_CLEAN: pipelines.CleanOptions,
-    pipelines.StageName.BASELINE_ROLLOUT: pipelines.VariantRolloutOptions,
-    pipelines.StageName.BASELINE_CLEAN: pipelines.CleanOptions,
-    pipelines.StageName.PRIMARY_ROLLOUT: pipelines.PrimaryRolloutOptions,
-    pipelines.StageName.TRAFFIC_ROUTING: pipelines.TrafficOptions,
-    pipelines.StageName.ROLLBACK: pipelines.RollbackOptions,
-    pipelines.StageName.WAVE_GATE: pipelines.WaveGateOptions,
-    pipelines.StageName.PLACEMENT_SYNC: pipelines.PlacementOptions,
-    pipelines.StageName.PLACEMENT_REMOVE: pipelines.PlacementOptions,
-    pipelines.StageName.WAIT: pipelines.WaitOptions,
-    pipelines.StageName.WAIT_APPROVAL: pipelines.ApprovalOptions,
-    pipelines.StageName.ANALYSIS: pipelines.AnalysisOptions,
-    pipelines.StageName.PROGRESSIVE_TRAFFIC: pipelines.ProgressiveTrafficOptions,
-    pipelines.StageName.BLUE_GREEN: pipelines.BlueGreenOptions,
-    pipelines.StageName.WEBHOOK_GATE: pipelines.WebhookGateOptions,
-    pipelines.StageName.SCRIPT_RUN: pipelines.ScriptOptions,
-}
 
 #: Kinds of events by the name they are stored under: never renamed.
 EVENTS: Mapping[str, type[events.Event]] = {
@@ -162,7 +143,7 @@ def _stage(document: json.JsonObject, tasks: Iterable[json.JsonObject]) -> state
     for task in tasks:
         members[task["group"]].append(_read(state.TaskState, task))
     described = document["stage"]
-    options = OPTIONS[_read(pipelines.StageName, described["name"])]
+    options = catalog.of(described["name"]).options
     groups = zip(document["groups"], members, strict=True)
     return _build(
         state.StageState,

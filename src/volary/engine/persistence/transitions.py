@@ -133,7 +133,7 @@ def _stage(position: int, stage: state.StageState) -> run_records.StageRecord:
     return run_records.StageRecord(
         id=stage.id,
         position=position,
-        name=stage.stage.name.value,
+        name=stage.stage.name,
         status=stage.status,
         reason=stage.reason,
         started=stage.started,

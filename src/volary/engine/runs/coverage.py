@@ -4,18 +4,14 @@ Waves, budgets and policies leave clusters on different releases: what one of th
 to in the next run is what it runs, not what the others run. Pure; asked when a run ends.
 """
 
+from typing import Any
+
 from volary.engine.runs import state
 from volary.model import statuses
-from volary.model.pipeline import pipelines
-
-_PROMOTING = frozenset(
-    {
-        pipelines.StageName.SYNC,
-        pipelines.StageName.PRIMARY_ROLLOUT,
-        pipelines.StageName.BLUE_GREEN,
-        pipelines.StageName.WAVE_GATE,
-    }
+from volary.model.pipeline.stage_kinds import (
+    stage_kind,
 )
+
 _GOOD = (statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.SKIPPED)
 
 
@@ -35,9 +31,13 @@ def clusters_with_release(run: state.Run) -> tuple[str, ...]:
 
 def _holds(run: state.Run, name: str) -> bool:
     found = [(stage, task) for stage in run.stages if (task := stage.task(name)) is not None]
-    needed = {pipelines.StageName.WAVE_GATE} if run.waves else _PROMOTING
     done = statuses.TaskStatus.SUCCEEDED
-    promoted = any(each.stage.name in needed and task.status is done for each, task in found)
+    promoted = any(_is_needed(run, each.stage.kind) and task.status is done for each, task in found)
     begun = [task for _, task in found if task.attempt or task.is_final]
     failed = any(task.status not in _GOOD and task.started is not None for task in begun)
     return promoted and not failed
+
+
+def _is_needed(run: state.Run, kind: stage_kind.StageKind[Any]) -> bool:
+    """Say whether a cluster holds the release once it has passed such a stage."""
+    return kind.proves_wave if run.waves else kind.promotes

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from volary.engine.runs import policies, state
 from volary.model import errors
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import added_stages, stage_kind, waiting_stages
 
-_ROLLBACK = pipelines.Stage(pipelines.StageName.ROLLBACK, pipelines.RollbackOptions())
+_ROLLBACK = pipelines.Stage(added_stages.ROLLBACK.name, stage_kind.NoOptions())
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,7 @@ def _group(group: Group, stage: pipelines.Stage) -> state.GroupState:
 
 def _rule(stage: pipelines.Stage) -> policies.ApprovalRule | None:
     """Return the approval that a ``WAIT_APPROVAL`` stage is; its tasks begin once it is given."""
-    if not isinstance(stage.options, pipelines.ApprovalOptions):
+    if not isinstance(stage.options, waiting_stages.ApprovalOptions):
         return None
     return policies.ApprovalRule(stage.options.count, stage.options.approvers, stage.timeout)
 

@@ -1,7 +1,6 @@
 """Where a wave ends, and which clusters do not have its release yet. Pure."""
 
 from volary.engine.runs import cluster_index, state
-from volary.model.pipeline import pipelines
 
 #: Clusters that one cluster is compared with at most; every one of them is asked at each look.
 _MOST_COMPARED = 10
@@ -14,7 +13,7 @@ def positions(run: state.Run) -> frozenset[int]:
     for position, each in enumerate(run.stages):
         if not wave or each.wave != wave:
             continue
-        if each.stage.name is pipelines.StageName.WAVE_GATE:
+        if each.stage.kind.proves_wave:
             first = each.stage.index
         # Stages that come after the promotion in every wave have a place before the gates.
         if 0 <= first <= each.stage.index:

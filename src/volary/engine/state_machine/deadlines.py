@@ -129,7 +129,7 @@ def _expire_run(run: state.Run, now: datetime) -> state.Run:
     over = run.deadline is not None and now >= run.deadline
     if not over or run.clock_stopped or run.ending or run.rollback:
         return run
-    name = run.current.stage.name.value
+    name = run.current.stage.name
     reason = f"the run timed out after {phrases.duration(run.policy.timeout)} in {name}"
     policy = budgets.on_failure(run)
     rolls_back = policy in (policies.OnFailure.ROLLBACK, policies.OnFailure.ROLLBACK_WAVE)

@@ -40,7 +40,7 @@ def cause(run: state.Run) -> str:
     if run.ending and run.ending.reason:
         return run.ending.reason
     stage = run.stages[run.position]
-    return f"{stage.stage.name.value} failed: {stage.reason}"
+    return f"{stage.stage.name} failed: {stage.reason}"
 
 
 def left_out(run: state.Run) -> str:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from volary.engine.runs import policies, state, updates
 from volary.engine.state_machine import budgets, events
 from volary.model import statuses
-from volary.model.pipeline import pipelines
 
 _FAILURES = (
     statuses.TaskStatus.FAILED,
@@ -82,7 +81,7 @@ def _is_refusal(run: state.Run, task: state.TaskState, outcome: statuses.Outcome
     """Say whether the release was refused: by a no, or because nobody agreed in time."""
     if task.rolling_back or outcome.status is not statuses.TaskStatus.FAILED:
         return False
-    asks = run.current.stage.name is pipelines.StageName.WEBHOOK_GATE
+    asks = run.current.stage.kind.asks_for_agreement
     return outcome.refused or (asks and task.stop_cause is state.StopCause.TIMEOUT)
 
 
@@ -121,7 +120,7 @@ def _with_task(run: state.Run, changed: state.TaskState) -> state.Run:
 
 def _proven(run: state.Run, task: state.TaskState, outcome: statuses.Outcome) -> statuses.Outcome:
     """Return the outcome; a proof that was passed over is none, unless a person said so."""
-    is_proof = run.current.stage.name is pipelines.StageName.WAVE_GATE and not task.rolling_back
+    is_proof = run.current.stage.kind.proves_wave and not task.rolling_back
     passed_over = outcome.status is statuses.TaskStatus.SKIPPED
     if not is_proof or not passed_over or task.stop_cause is state.StopCause.SKIP:
         return outcome

@@ -16,7 +16,7 @@ from volary.engine import phrases
 from volary.engine.runs import counters, policies, state, updates, wave_gates
 from volary.engine.state_machine import deadlines, events, failures, stopping, windows
 from volary.model import statuses
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import added_stages, catalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +109,6 @@ def _skip_task(
     return task
 
 
-#: Stages that change nothing, so that nothing is missing without them.
-_PASSED_OVER = (pipelines.StageName.ANALYSIS, pipelines.StageName.WAIT)
-
-
 def skip_stage(run: state.Run, event: events.SkipStage) -> Answer:
     """End the current stage on every cluster, if it only measures or waits."""
     stage = run.current
@@ -120,8 +116,9 @@ def skip_stage(run: state.Run, event: events.SkipStage) -> Answer:
         return Refusal("the run is ending and goes on with nothing")
     if event.stage != stage.id:
         return Refusal(f"the run is at {stage.id}, not at {event.stage}")
-    if stage.stage.name not in _PASSED_OVER:
-        return Refusal(f"only {phrases.join_names(_PASSED_OVER)} can be skipped")
+    if not stage.stage.kind.is_skippable:
+        skippable = sorted(kind.name for kind in catalog.listed() if kind.is_skippable)
+        return Refusal(f"only {phrases.join_names(skippable)} can be skipped")
     if run.held:
         return Refusal("the stage has failed already; try it again, or cancel")
     if run.position in wave_gates.positions(run):
@@ -209,7 +206,7 @@ def approve(run: state.Run, event: events.Approve) -> Answer:
         return Refusal(f"{event.by} has approved already")
     given = (*group.approvals, state.Approval(event.by, event.at, event.comment))
     stage = updates.replace_group(run.current, group, replace(group, approvals=given))
-    return updates.replace_current(run, stage)
+    return updates.replace_current(run, replace(stage, reason=_awaiting(group, len(given))))
 
 
 def reject(run: state.Run, event: events.Reject) -> Answer:
@@ -229,10 +226,6 @@ def _may_decide(group: state.GroupState | None, by: str) -> str:
     if group.rule.approvers and by not in group.rule.approvers:
         return f"{by} is not one of the approvers: {phrases.join_names(group.rule.approvers)}"
     return ""
-
-
-#: What a promotion ends; an approval is not among them.
-_ENDED_BY_PROMOTION = (pipelines.StageName.ANALYSIS, pipelines.StageName.WEBHOOK_GATE)
 
 
 def promote(run: state.Run, event: events.PromoteWave) -> Answer:
@@ -263,7 +256,7 @@ def _not_promoted(run: state.Run, event: events.PromoteWave) -> str:
         return f"the run is {at}"
     if run.position not in wave_gates.positions(run):
         return f"wave {wave} is still being rolled out; it can be promoted once it soaks"
-    if run.current.stage.name is pipelines.StageName.WAIT_APPROVAL:
+    if run.current.stage.kind.waits_for_people:
         return f"wave {wave} waits for approval; only those who may approve it can end that"
     if run.current.promoted:
         return f"wave {wave} is already {run.current.promoted}"
@@ -271,9 +264,9 @@ def _not_promoted(run: state.Run, event: events.PromoteWave) -> str:
 
 
 def _promoted(run: state.Run, stage: state.StageState, why: str, now: datetime) -> state.StageState:
-    if stage.stage.name is pipelines.StageName.WAVE_GATE:
+    if stage.stage.kind.proves_wave:
         return _proven_once(run, stage, why, now)
-    if stage.stage.name not in _ENDED_BY_PROMOTION:
+    if stage.stage.kind.waits_for_people:
         return stage
     until = now + run.policy.grace
 
@@ -302,7 +295,7 @@ def _proven_once(
             task, state.Stopping.GRACEFULLY, state.StopCause.AGAIN, why, until
         )
 
-    options = replace(stage.stage, options=pipelines.WaveGateOptions(timedelta()))
+    options = replace(stage.stage, options=added_stages.WaveGateOptions(timedelta()))
     return replace(updates.change_tasks(stage, again), stage=options, promoted=why)
 
 
@@ -331,11 +324,15 @@ def withdraw(run: state.Run, event: events.Withdraw) -> Answer:
         return Refusal("too late: the gate has opened, and what it held up has begun")
     rest = tuple(approval for approval in group.approvals if approval.by != event.by)
     stage = updates.replace_group(run.current, group, replace(group, approvals=rest))
-    rule = group.rule or policies.ApprovalRule()
-    reason = phrases.awaiting_approval(rule.count, rule.approvers)
+    reason = _awaiting(group, len(rest))
     return updates.replace_current(
         run, replace(stage, status=statuses.TaskStatus.WAITING, reason=reason)
     )
+
+
+def _awaiting(group: state.GroupState, given: int) -> str:
+    rule = group.rule or policies.ApprovalRule()
+    return phrases.awaiting_approval(given, rule.count, rule.approvers)
 
 
 def _was_given(group: state.GroupState, by: str) -> bool:

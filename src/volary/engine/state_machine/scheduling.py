@@ -45,7 +45,7 @@ def request_approval(run: state.Run, now: datetime) -> state.Run:
     asked = replace(group, asked=now, expires=now + group.rule.timeout)
     stage = updates.replace_group(run.current, group, asked)
     status = statuses.TaskStatus.WAITING
-    reason = phrases.awaiting_approval(group.rule.count, group.rule.approvers)
+    reason = phrases.awaiting_approval(0, group.rule.count, group.rule.approvers)
     return updates.replace_current(run, replace(stage, status=status, reason=reason))
 
 
@@ -202,13 +202,13 @@ def reason(run: state.Run) -> str:
     """Say in one sentence what the run is doing or waiting for, without the details."""
     stage = run.current
     wave = f" in wave {stage.wave}" if stage.wave else ""
-    where = f"stage {run.position + 1} of {len(run.stages)}, {stage.stage.name.value}{wave}"
+    where = f"stage {run.position + 1} of {len(run.stages)}, {stage.stage.name}{wave}"
     if run.held:
-        return f"{stage.stage.name.value} failed: {stage.reason}; retry, skip or cancel"
+        return f"{stage.stage.name} failed: {stage.reason}; retry, skip or cancel"
     if run.pause:
         return _paused(run, run.pause)
     if stage.status is statuses.TaskStatus.FAILED:
-        return f"{stage.stage.name.value} failed: {stage.reason}; {_running_targets(run)}"
+        return f"{stage.stage.name} failed: {stage.reason}; {_running_targets(run)}"
     if deadlines.waiting_group(run):
         return f"{where}: {stage.reason}"
     closed = next((group.closed for group in stage.groups if group.closed), "")

@@ -12,19 +12,7 @@ from datetime import datetime
 from volary.engine import phrases
 from volary.engine.runs import counters, policies, state, updates
 from volary.model import statuses
-from volary.model.pipeline import pipelines
 from volary.placement import windows
-
-#: Stages that leave the clusters as they are.
-_CHANGES_NOTHING = frozenset(
-    {
-        pipelines.StageName.WAIT,
-        pipelines.StageName.WAIT_APPROVAL,
-        pipelines.StageName.ANALYSIS,
-        pipelines.StageName.WEBHOOK_GATE,
-        pipelines.StageName.WAVE_GATE,
-    }
-)
 
 
 def may_start(run: state.Run) -> bool:
@@ -41,9 +29,8 @@ def next_group(run: state.Run) -> state.GroupState | None:
 
 def closed(run: state.Run, group: state.GroupState, now: datetime) -> Mapping[str, windows.Closure]:
     """Return the clusters with a queued task that must not be changed at `now`."""
-    name = run.current.stage.name
     is_free = not run.windows or run.rollback or run.unfrozen
-    if is_free or name in _CHANGES_NOTHING or not _pending(group):
+    if is_free or not run.current.stage.kind.changes_cluster or not _pending(group):
         return {}
     return _closures(run, [task.target for task in group.tasks if _is_pending(task)], now)
 

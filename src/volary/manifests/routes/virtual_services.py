@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from volary.manifests import objects
 from volary.model import applications, errors, json
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines
 from volary.model.pipeline import variant as variant_words
+from volary.model.pipeline.stage_kinds import traffic_stages
 
 _CLUSTER_DOMAIN = "cluster.local"
 
@@ -143,7 +143,7 @@ def routing(app: applications.Application, item: manifest.Manifest) -> Routing:
     return Routing(host, app.variant_label, editable, item.namespace)
 
 
-def route(item: manifest.Manifest, how: Routing, weights: pipelines.TrafficOptions) -> Routed:
+def route(item: manifest.Manifest, how: Routing, weights: traffic_stages.TrafficOptions) -> Routed:
     """Return the VirtualService with the weights on every route that may be changed.
 
     Weights share what other hosts leave over; fractions are cut and go to the primary,
@@ -206,7 +206,7 @@ def may_change(entry: json.JsonObject, how: Routing) -> bool:
 
 
 def disagreements(
-    body: json.JsonObject, how: Routing, weights: pipelines.TrafficOptions
+    body: json.JsonObject, how: Routing, weights: traffic_stages.TrafficOptions
 ) -> list[str]:
     """Return a sentence for each editable route whose live weights are not the wanted ones."""
     if missing := _unknown_routes(body, how):
@@ -259,7 +259,7 @@ def _without_destinations(entry: json.JsonObject) -> str:
 def _shares(
     entry: json.JsonObject,
     how: Routing,
-    weights: pipelines.TrafficOptions,
+    weights: traffic_stages.TrafficOptions,
     item: manifest.Manifest,
     title: str,
 ) -> dict[Variant, int]:

@@ -7,15 +7,10 @@ Routers that choose by Service need them: Gateway API, SMI, NGINX, Traefik. Name
 from dataclasses import dataclass
 
 from volary.model import applications, errors
-from volary.model.pipeline import pipelines
 from volary.model.pipeline import variant as pipeline_variant
+from volary.model.pipeline.stage_kinds import rollout_stages
 
 _Variant = pipeline_variant.Variant
-_STAGES = {
-    _Variant.PRIMARY: pipelines.StageName.PRIMARY_ROLLOUT,
-    _Variant.CANARY: pipelines.StageName.CANARY_ROLLOUT,
-    _Variant.BASELINE: pipelines.StageName.BASELINE_ROLLOUT,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +71,9 @@ def suffix(app: applications.Application, which: pipeline_variant.Variant) -> st
 
 def _options_suffix(app: applications.Application, which: pipeline_variant.Variant) -> str:
     for each in app.pipeline:
-        if each.name is _STAGES[which] and isinstance(
-            each.options, pipelines.PrimaryRolloutOptions | pipelines.VariantRolloutOptions
+        if each.kind.applies is which and isinstance(
+            each.options,
+            rollout_stages.PrimaryRolloutOptions | rollout_stages.VariantRolloutOptions,
         ):
             return each.options.suffix
     return ""
@@ -87,6 +83,7 @@ def _copies_primary(app: applications.Application) -> bool:
     if app.traffic_routing.create or app.rolls_out_service:
         return True
     return any(
-        isinstance(each.options, pipelines.PrimaryRolloutOptions) and each.options.create_service
+        isinstance(each.options, rollout_stages.PrimaryRolloutOptions)
+        and each.options.create_service
         for each in app.pipeline
     )

@@ -13,11 +13,11 @@ from volary.config.text import yaml
 from volary.manifests.loading import serialization, yaml_edits
 from volary.model import errors
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 
 
 def apply(
-    manifests: Sequence[manifest.Manifest], patches: Sequence[pipelines.Patch]
+    manifests: Sequence[manifest.Manifest], patches: Sequence[rollout_stages.Patch]
 ) -> list[manifest.Manifest]:
     """Return the manifests with the patches applied one after another.
 
@@ -33,7 +33,7 @@ def apply(
     return result
 
 
-def _target(manifests: Sequence[manifest.Manifest], patch: pipelines.Patch) -> int:
+def _target(manifests: Sequence[manifest.Manifest], patch: rollout_stages.Patch) -> int:
     for position, item in enumerate(manifests):
         if (item.kind, item.name) == (patch.kind, patch.name):
             return position
@@ -44,7 +44,7 @@ def _target(manifests: Sequence[manifest.Manifest], patch: pipelines.Patch) -> i
     )
 
 
-def _patched(item: manifest.Manifest, patch: pipelines.Patch) -> manifest.Manifest:
+def _patched(item: manifest.Manifest, patch: rollout_stages.Patch) -> manifest.Manifest:
     if not patch.operations:
         return item
     text = serialization.dump_body(item.body)
@@ -67,7 +67,7 @@ def _patched(item: manifest.Manifest, patch: pipelines.Patch) -> manifest.Manife
         ) from error
 
 
-def _within_root(text: str, patch: pipelines.Patch) -> str:
+def _within_root(text: str, patch: rollout_stages.Patch) -> str:
     """Patch the document inside the string at the patch's root."""
     root = patch.document_root
     try:
@@ -80,7 +80,7 @@ def _within_root(text: str, patch: pipelines.Patch) -> str:
     return yaml_edits.replace_text(text, node, _replaced(str(node.value), patch.operations))
 
 
-def _replaced(text: str, operations: Sequence[pipelines.PatchOperation]) -> str:
+def _replaced(text: str, operations: Sequence[rollout_stages.PatchOperation]) -> str:
     for operation in operations:
         if not operation.path:
             raise yaml_edits.EditError("no path given")

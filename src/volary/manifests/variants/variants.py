@@ -11,15 +11,15 @@ from volary.manifests.variants import config_hash, patches
 from volary.manifests.workloads import config_references, workloads
 from volary.model import applications, errors
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines
 from volary.model.pipeline import variant as variant_words
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 
 DEFAULT_REPLICAS = 1
 _WHOLE = 100
 
 
 def calculate_replicas(
-    wanted: pipelines.Replicas | None, total: int, default: int = DEFAULT_REPLICAS
+    wanted: rollout_stages.Replicas | None, total: int, default: int = DEFAULT_REPLICAS
 ) -> int:
     """Return the number of pods for `wanted` of a workload with `total` pods.
 
@@ -38,7 +38,7 @@ Variant = variant_words.Variant
 def primary(
     manifests: Sequence[manifest.Manifest],
     app: applications.Application,
-    options: pipelines.PrimaryRolloutOptions | pipelines.SyncOptions,
+    options: rollout_stages.PrimaryRolloutOptions | rollout_stages.SyncOptions,
 ) -> list[manifest.Manifest]:
     """Return everything that a sync or the primary's rollout applies.
 
@@ -59,7 +59,7 @@ def primary(
     # Where routes are made, primary's Service is among the manifests already.
     is_there = generated_routes.generates_services(app)
     if (
-        isinstance(options, pipelines.PrimaryRolloutOptions)
+        isinstance(options, rollout_stages.PrimaryRolloutOptions)
         and options.create_service
         and not is_there
     ):
@@ -77,7 +77,7 @@ def _is_never_pipecds(app: applications.Application) -> bool:
 def canary(
     manifests: Sequence[manifest.Manifest],
     app: applications.Application,
-    options: pipelines.VariantRolloutOptions,
+    options: rollout_stages.VariantRolloutOptions,
 ) -> list[manifest.Manifest]:
     """Return the canary: Services if asked for, ConfigMaps, Secrets, workloads.
 
@@ -96,7 +96,7 @@ def canary(
 def baseline(
     manifests: Sequence[manifest.Manifest],
     app: applications.Application,
-    options: pipelines.VariantRolloutOptions,
+    options: rollout_stages.VariantRolloutOptions,
 ) -> list[manifest.Manifest]:
     """Return the baseline, built like the canary without patches.
 
@@ -132,7 +132,7 @@ def check_free(copies: Sequence[manifest.Manifest], manifests: Sequence[manifest
 def _copies(
     manifests: Sequence[manifest.Manifest],
     app: applications.Application,
-    options: pipelines.VariantRolloutOptions,
+    options: rollout_stages.VariantRolloutOptions,
     variant: variant_words.Variant,
 ) -> list[manifest.Manifest]:
     title = variant.name
@@ -145,7 +145,7 @@ def _copies(
             hint="without `workloads` every Deployment is taken, else every StatefulSet",
         )
     _check_kinds(chosen, title)
-    if options.of is pipelines.Scope.FLEET:
+    if options.of is stage_kind.Scope.FLEET:
         chosen = [item for item in chosen if _count(item, options)]
         if not chosen:
             return []
@@ -223,7 +223,7 @@ def _services(
 def _workload(
     item: manifest.Manifest,
     app: applications.Application,
-    options: pipelines.VariantRolloutOptions,
+    options: rollout_stages.VariantRolloutOptions,
     variant: variant_words.Variant,
 ) -> manifest.Manifest:
     label = app.variant_label
@@ -234,9 +234,9 @@ def _workload(
     return _without_status(copy.with_body({**copy.body, "spec": spec}))
 
 
-def _count(item: manifest.Manifest, options: pipelines.VariantRolloutOptions) -> int:
+def _count(item: manifest.Manifest, options: rollout_stages.VariantRolloutOptions) -> int:
     """Return how many pods the copy of a workload gets; of the fleet's share maybe none."""
-    if options.of is pipelines.Scope.CLUSTER:
+    if options.of is stage_kind.Scope.CLUSTER:
         # A workload without `replicas` has one pod; PipeCD then ignores even an absolute wish.
         return calculate_replicas(options.replicas, workloads.replicas(item.body))
     if options.counts is None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import external_stages, waiting_stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +114,12 @@ class OnWaveUnreachable(StrEnum):
 class Gate:
     """What has to hold after a wave, before the next one starts or the run succeeds."""
 
-    approval: pipelines.ApprovalOptions | None = None
+    approval: waiting_stages.ApprovalOptions | None = None
     #: How long it is waited for people.
     approval_timeout: timedelta = timedelta(hours=24)
-    webhook: pipelines.WebhookGateOptions | None = None
+    webhook: external_stages.WebhookGateOptions | None = None
     #: Of the wave's clusters, held against those that do not have the release yet.
-    analysis: pipelines.AnalysisOptions | None = None
+    analysis: waiting_stages.AnalysisOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)

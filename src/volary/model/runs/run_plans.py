@@ -31,7 +31,7 @@ class Version:
 class SkippedStage:
     """A stage that is left out for this commit."""
 
-    name: pipelines.StageName
+    name: str
     #: Position in the pipeline, counted from 0.
     index: int
     #: Why, one sentence.

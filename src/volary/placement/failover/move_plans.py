@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import added_stages, stage_kind
 
 #: How long a cluster may take to bring up, or to lose, its part.
 TIMEOUT = timedelta(minutes=10)
@@ -38,8 +39,8 @@ class MovePlan:
 
 def stages(shift: MovePlan) -> tuple[pipelines.Stage, ...]:
     """Return the stages of the run, each limited to its clusters."""
-    sync, remove = pipelines.StageName.PLACEMENT_SYNC, pipelines.StageName.PLACEMENT_REMOVE
-    wanted: Sequence[tuple[pipelines.StageName, tuple[str, ...], str]] = (
+    sync, remove = added_stages.PLACEMENT_SYNC.name, added_stages.PLACEMENT_REMOVE.name
+    wanted: Sequence[tuple[str, tuple[str, ...], str]] = (
         (remove, shift.first, "Remove the application first from clusters that it leaves"),
         (sync, shift.place, "Bring clusters what moves there, at the release they run"),
         (sync, shift.reduce, "Reduce what clusters had more of"),
@@ -49,7 +50,7 @@ def stages(shift: MovePlan) -> tuple[pipelines.Stage, ...]:
     return tuple(
         pipelines.Stage(
             name,
-            pipelines.PlacementOptions(),
+            stage_kind.NoOptions(),
             index=place,
             description=text,
             timeout=TIMEOUT,

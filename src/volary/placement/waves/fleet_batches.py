@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from volary.model import errors
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.placement.replicas import division
 
 _ALL = 100
 
 
 def pods(
-    wanted: pipelines.Replicas,
+    wanted: rollout_stages.Replicas,
     held: Mapping[str, int],
-    most: pipelines.Replicas | None = None,
+    most: rollout_stages.Replicas | None = None,
 ) -> dict[str, int]:
     """Return how many pods each cluster gets of a batch.
 
@@ -122,5 +122,5 @@ def traffic(
     return found
 
 
-def _rounded_up(share: pipelines.Replicas, of: int) -> int:
+def _rounded_up(share: rollout_stages.Replicas, of: int) -> int:
     return -(-share.number * of // _ALL) if share.is_percentage else share.number

@@ -16,13 +16,14 @@ from datetime import timedelta
 
 from volary.model import errors
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import (
+    added_stages,
+    external_stages,
+    waiting_stages,
+)
 from volary.model.placement import rollouts
 from volary.placement.waves import planned_waves
 
-#: Stages after which users get the new version.
-PROMOTING = frozenset(
-    {pipelines.StageName.SYNC, pipelines.StageName.PRIMARY_ROLLOUT, pipelines.StageName.BLUE_GREEN}
-)
 #: What the check of a wave may take besides the soak, and its analysis besides measuring.
 _MARGIN = timedelta(hours=1)
 #: Stages at the end of a wave: its proof, analysis, webhook and approval.
@@ -64,7 +65,7 @@ def _by_wave(
 def _by_stage(
     stages: Sequence[pipelines.Stage], planned: Sequence[planned_waves.PlannedWave]
 ) -> Iterator[Step]:
-    promoting = [stage.index for stage in stages if stage.name in PROMOTING]
+    promoting = [stage.index for stage in stages if stage.kind.promotes]
     last = promoting[-1] if promoting else stages[-1].index
     for each in stages:
         for place, wave in enumerate(planned):
@@ -76,11 +77,7 @@ def _by_stage(
 def _gates(planned: Sequence[planned_waves.PlannedWave], wave: int, first: int) -> Iterator[Step]:
     for place, each in enumerate(_gate_stages(planned[wave].wave)):
         at = first + place
-        by = (
-            wave
-            if each.name is not pipelines.StageName.WEBHOOK_GATE
-            else _webhook_wave(planned, wave)
-        )
+        by = wave if each.kind is not external_stages.WEBHOOK_GATE else _webhook_wave(planned, wave)
         if by != wave:
             # Behind the gates that the wave which asks has of its own.
             at = first + _MOST_GATES + wave
@@ -105,28 +102,28 @@ def _webhook_wave(planned: Sequence[planned_waves.PlannedWave], wave: int) -> in
 
 def _gate_stages(wave: rollouts.Wave) -> Iterator[pipelines.Stage]:
     yield pipelines.Stage(
-        pipelines.StageName.WAVE_GATE,
-        pipelines.WaveGateOptions(wave.soak),
+        added_stages.WAVE_GATE.name,
+        added_stages.WaveGateOptions(wave.soak),
         description=_soak_description(wave),
         timeout=wave.soak + _MARGIN,
     )
     if wave.gate.analysis is not None:
         found = wave.gate.analysis
         yield pipelines.Stage(
-            pipelines.StageName.ANALYSIS,
+            waiting_stages.ANALYSIS.name,
             found,
             description=f"Judge wave {wave.name} for {found.duration}",
             timeout=found.duration + found.hold_for + _MARGIN,
         )
     if wave.gate.webhook is not None:
         yield pipelines.Stage(
-            pipelines.StageName.WEBHOOK_GATE,
+            external_stages.WEBHOOK_GATE.name,
             wave.gate.webhook,
             description=f"Wait until a webhook agrees with wave {wave.name}",
         )
     if wave.gate.approval is not None:
         yield pipelines.Stage(
-            pipelines.StageName.WAIT_APPROVAL,
+            waiting_stages.WAIT_APPROVAL.name,
             wave.gate.approval,
             description=f"Wait until people agree with wave {wave.name}",
             timeout=wave.gate.approval_timeout,

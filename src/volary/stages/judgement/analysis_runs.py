@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from volary.engine import executor
 from volary.model import analysis, clocks, statuses
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.judgement import cluster_judges
 from volary.stages.runtime import contexts
 
@@ -85,7 +85,7 @@ _YEAR = timedelta(days=365)
 
 
 async def run_in_background(
-    context: contexts.StageContext, options: pipelines.AnalysisOptions, inner: StageRun
+    context: contexts.StageContext, options: waiting_stages.AnalysisOptions, inner: StageRun
 ) -> statuses.Outcome:
     """Carry out a stage with its analysis beside it, where there is a canary to measure."""
     if context.target in options.without_canary:

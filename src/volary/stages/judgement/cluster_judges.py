@@ -19,6 +19,7 @@ from volary.manifests.services import service_targets
 from volary.model import analysis, applications, clocks, errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.judgement import findings, http_checks
 from volary.stages.runtime import contexts, coordination
 
@@ -312,20 +313,20 @@ def new_version(context: JudgeContext) -> variant.Variant:
     """Return which variant the new version is on this cluster: canary while one runs."""
     runs = False
     for each in context.begun:
-        if each.name is pipelines.StageName.CANARY_ROLLOUT:
+        if each.kind.applies is variant.Variant.CANARY:
             runs = True
-        elif each.name in (pipelines.StageName.CANARY_CLEAN, pipelines.StageName.WAVE_GATE):
+        elif each.kind.removes is variant.Variant.CANARY or each.kind.proves_wave:
             runs = False
     return variant.Variant.CANARY if runs else variant.Variant.PRIMARY
 
 
 def state_name(context: contexts.StageContext) -> str:
     """Return what a successful analysis is remembered as: that of a wave's end is another one."""
-    is_gate = any(each.name is pipelines.StageName.WAVE_GATE for each in context.begun)
+    is_gate = any(each.kind.proves_wave for each in context.begun)
     return f"{LAST_ANALYSIS} of the wave" if is_gate else LAST_ANALYSIS
 
 
-def all_rules(options: pipelines.AnalysisOptions) -> tuple[analysis.Rule, ...]:
+def all_rules(options: waiting_stages.AnalysisOptions) -> tuple[analysis.Rule, ...]:
     """Return the rules of the metrics and of the requests."""
     return (*options.metrics, *(each.rule for each in options.http))
 
@@ -333,7 +334,7 @@ def all_rules(options: pipelines.AnalysisOptions) -> tuple[analysis.Rule, ...]:
 async def open_judge(
     context: contexts.StageContext,
     period: AnalysisPeriod,
-    options: pipelines.AnalysisOptions,
+    options: waiting_stages.AnalysisOptions,
     *,
     namespace: str = "",
 ) -> Judge:

@@ -16,7 +16,7 @@ from typing import Protocol, cast
 
 from volary.analysis.verdicts import checks, samples
 from volary.model import analysis, clocks
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.judgement import cluster_judges
 from volary.stages.runtime import execution
 
@@ -227,7 +227,7 @@ async def open_checker(
     judge = await cluster_judges.open_judge(
         context,
         cluster_judges.AnalysisPeriod(started, ends, ends),
-        pipelines.AnalysisOptions(duration=work.remaining, metrics=tolerant),
+        waiting_stages.AnalysisOptions(duration=work.remaining, metrics=tolerant),
         namespace=namespace,
     )
     judge.restore(await context.task_state.found())

@@ -10,10 +10,18 @@ from volary.engine import executor
 from volary.engine.runs import state
 from volary.model import analysis, applications, clocks, json
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import (
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+    waiting_stages,
+)
 from volary.stages.judgement import cluster_judges, findings
 from volary.stages.runtime import contexts, coordination
 
-_CANARY = pipelines.Stage(pipelines.StageName.CANARY_ROLLOUT, pipelines.VariantRolloutOptions())
+_CANARY = pipelines.Stage(
+    rollout_stages.CANARY_ROLLOUT.name, rollout_stages.VariantRolloutOptions()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +112,7 @@ class Trial:
     async def _try(
         self,
         name: str,
-        options: pipelines.AnalysisOptions,
+        options: waiting_stages.AnalysisOptions,
         written: analysis.Rule,
         moment: Moment,
         found: list[TrialFinding],
@@ -165,29 +173,29 @@ def _first(
 
 def _measured_stages(
     application: applications.Application,
-) -> Iterator[tuple[str, pipelines.AnalysisOptions]]:
+) -> Iterator[tuple[str, waiting_stages.AnalysisOptions]]:
     """Yield what is measured in each stage, with a name of the stage."""
     for each in application.pipeline:
-        name = f"{each.index + 1}-{each.name.value}"
+        name = f"{each.index + 1}-{each.name}"
         for options in (each.options, each.beside):
             yield from ((name, one) for one in _options(options))
 
     for wave in application.waves.waves:
         if wave.gate.analysis is not None:
-            yield f"{wave.name}/{pipelines.StageName.ANALYSIS.value}", wave.gate.analysis
+            yield f"{wave.name}/{waiting_stages.ANALYSIS.name}", wave.gate.analysis
 
 
-def _options(options: pipelines.StageOptions | None) -> Iterator[pipelines.AnalysisOptions]:
+def _options(options: stage_kind.StageOptions | None) -> Iterator[waiting_stages.AnalysisOptions]:
     match options:
-        case pipelines.AnalysisOptions():
+        case waiting_stages.AnalysisOptions():
             yield options
-        case pipelines.ProgressiveTrafficOptions() if options.metrics:
-            yield pipelines.AnalysisOptions(timedelta(0), options.metrics)
-        case pipelines.BlueGreenOptions():
+        case traffic_stages.ProgressiveTrafficOptions() if options.metrics:
+            yield waiting_stages.AnalysisOptions(timedelta(0), options.metrics)
+        case traffic_stages.BlueGreenOptions():
             for checks in (options.pre_promotion, options.post_promotion):
                 if checks is not None and checks.metrics:
-                    yield pipelines.AnalysisOptions(timedelta(0), checks.metrics)
+                    yield waiting_stages.AnalysisOptions(timedelta(0), checks.metrics)
 
 
-def _is_request(rule: analysis.Rule, options: pipelines.AnalysisOptions) -> bool:
+def _is_request(rule: analysis.Rule, options: waiting_stages.AnalysisOptions) -> bool:
     return any(each.rule.name == rule.name for each in options.http)

@@ -10,23 +10,17 @@ from datetime import UTC, datetime, timedelta
 
 from volary.analysis.verdicts import rule_verdicts
 from volary.engine import phrases
-from volary.model import analysis, statuses
-from volary.model.pipeline import pipelines
+from volary.model import analysis
+from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.judgement import analysis_runs, cluster_judges
-from volary.stages.runtime import contexts, execution
+from volary.stages.runtime import contexts, execution, stage_runners
 
 _STARTED = "started"
 
 
-async def run(context: contexts.StageContext) -> statuses.Outcome:
+async def run(work: execution.Work, options: waiting_stages.AnalysisOptions) -> str:
     """Carry out the stage."""
-    return await execution.carry_out(context, _run)
-
-
-async def _run(work: execution.Work) -> str:
-    context, options = work.context, work.context.stage.options
-    if not isinstance(options, pipelines.AnalysisOptions):
-        raise TypeError(f"{context.stage.name} has {type(options).__name__}")
+    context = work.context
     if context.target in options.without_canary:
         return "no canary here: nothing is measured on this cluster"
     if context.clock is None:
@@ -43,7 +37,7 @@ async def _run(work: execution.Work) -> str:
 
 
 async def _frame(
-    work: execution.Work, options: pipelines.AnalysisOptions, now: datetime
+    work: execution.Work, options: waiting_stages.AnalysisOptions, now: datetime
 ) -> cluster_judges.AnalysisPeriod:
     """Return when the analysis takes place; the same after a restart."""
     task_state = work.context.task_state
@@ -120,3 +114,6 @@ def note(work: execution.Work, found: analysis.Verdict) -> None:
 
 def _names(rules: Iterable[analysis.Rule]) -> str:
     return ", ".join(rule.name for rule in rules)
+
+
+RUNNER = stage_runners.StageRunner(kind=waiting_stages.ANALYSIS, run=run)

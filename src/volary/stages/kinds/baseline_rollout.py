@@ -6,17 +6,17 @@ options and the application file are the target's (PipeCD: baseline).
 
 from collections.abc import Sequence
 
-from volary.model import applications, errors, statuses
+from volary.model import applications, errors
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages.rollouts import rendering, scaling
-from volary.stages.runtime import contexts, execution
+from volary.stages.runtime import execution, stage_runners
 
 
 def plan(
     source: Sequence[manifest.Manifest],
     application: applications.Application,
-    options: pipelines.VariantRolloutOptions,
+    options: rollout_stages.VariantRolloutOptions,
     *,
     commit: str,
 ) -> list[manifest.Manifest]:
@@ -28,20 +28,30 @@ def plan(
     return rendering.baseline(source, application, options, commit=commit)
 
 
-async def run(context: contexts.StageContext) -> statuses.Outcome:
+async def run(work: execution.Work, options: rollout_stages.VariantRolloutOptions) -> str:
     """Carry out the stage on one cluster."""
-    return await execution.carry_out(context, _run)
-
-
-async def _run(work: execution.Work) -> str:
     context = work.context
     if context.running_source is None or not context.running_commit:
         raise errors.user_error(
             "there is no running version to make a baseline of: this is the first deployment",
             hint="deploy once with a quick sync, or name the running commit with --running",
         )
-    options = scaling.rollout_options(context)
     loaded = await work.load(context.running_source)
     source = await scaling.with_stage_replicas(work, loaded, options)
     manifests = plan(source, context.application, options, commit=context.running_commit)
     return await scaling.roll_out(work, "baseline", manifests)
+
+
+def _rollout(
+    sources: stage_runners.Sources, options: rollout_stages.VariantRolloutOptions
+) -> stage_runners.Rollout:
+    if not sources.running:
+        raise errors.user_error(
+            f"{sources.target} has no running version to make a baseline of",
+            hint="deploy once with --strategy quick, or name what runs with --running",
+        )
+    made = plan(sources.running, sources.application, options, commit=sources.running_commit)
+    return stage_runners.Rollout(made)
+
+
+RUNNER = stage_runners.StageRunner(kind=rollout_stages.BASELINE_ROLLOUT, run=run, plan=_rollout)

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from volary.engine import phrases
-from volary.model import applications, errors, json, statuses
+from volary.model import applications, errors, json
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, webhook
+from volary.model.pipeline import webhook
+from volary.model.pipeline.stage_kinds import traffic_stages
 from volary.stages.judgement import metric_checks
+from volary.stages.kinds import traffic_routing
 from volary.stages.rollouts import rendering
-from volary.stages.runtime import contexts, execution, stage_webhooks
+from volary.stages.runtime import execution, stage_runners, stage_webhooks
 from volary.stages.traffic import division, readiness_watch, routes
 from volary.stages.traffic.routers import interface
 
@@ -33,7 +35,7 @@ _STARTED, _DONE, _FAILED, _SWITCHED = "started", "done", "failed", "switched"
 def plan(
     source: Sequence[manifest.Manifest],
     application: applications.Application,
-    options: pipelines.BlueGreenOptions,
+    options: traffic_stages.BlueGreenOptions,
     *,
     commit: str,
 ) -> list[manifest.Manifest]:
@@ -48,15 +50,9 @@ def plan(
     return rendering.preview(source, application, options, commit=commit)
 
 
-async def run(context: contexts.StageContext) -> statuses.Outcome:
+async def run(work: execution.Work, options: traffic_stages.BlueGreenOptions) -> str:
     """Carry out the stage on one cluster."""
-    return await execution.carry_out(context, _run)
-
-
-async def _run(work: execution.Work) -> str:
-    context, options = work.context, work.context.stage.options
-    if not isinstance(options, pipelines.BlueGreenOptions):
-        raise TypeError(f"{context.stage.name} has {type(options).__name__}")
+    context = work.context
     source = await work.load(context.target_source)
     about = stage_webhooks.subject(context, source)
     switch = Switch(
@@ -76,7 +72,7 @@ class Switch:
     """One cluster's way from preview to the end of the delay."""
 
     work: execution.Work
-    options: pipelines.BlueGreenOptions
+    options: traffic_stages.BlueGreenOptions
     source: list[manifest.Manifest]
     webhooks: stage_webhooks.StageWebhooks
     watch: readiness_watch.ReadinessWatch
@@ -131,7 +127,7 @@ class Switch:
             await self.work.apply(made)
             self.work.note(f"canary is to be seen at Service {made[0].name}")
 
-    async def _gate(self, kind: webhook.WebhookType, checks: pipelines.Checks | None) -> None:
+    async def _gate(self, kind: webhook.WebhookType, checks: traffic_stages.Checks | None) -> None:
         """Wait until the webhooks of a type agree; what is checked goes on being checked."""
         checker = await self._checker(checks)
         while refusal := await self.webhooks.refusal(kind):
@@ -144,7 +140,7 @@ class Switch:
                 raise execution.StageFailedError(await self._give_up(finding.reason))
         self.webhooks.describe(phase="Progressing")
 
-    async def _checker(self, checks: pipelines.Checks | None) -> metric_checks.Checker:
+    async def _checker(self, checks: traffic_stages.Checks | None) -> metric_checks.Checker:
         return await metric_checks.open_checker(
             self.work,
             self.webhooks.about.namespace,
@@ -153,7 +149,7 @@ class Switch:
             started=metric_checks.start_time(self.known.get(_STARTED), self.work.context.clock),
         )
 
-    async def _analyse(self, title: str, checks: pipelines.Checks | None) -> None:
+    async def _analyse(self, title: str, checks: traffic_stages.Checks | None) -> None:
         """Check as often as asked for.
 
         Raises:
@@ -267,3 +263,21 @@ class Switch:
         self.is_switched = self.watch.has_traffic = False
         self.work.caution(f"switched back: {sentence}")
         return f"{sentence}; traffic is back at primary"
+
+
+def _check(sources: stage_runners.Sources, options: traffic_stages.BlueGreenOptions) -> None:
+    del options
+    traffic_routing.check_own_routes(sources)
+
+
+def _rollout(
+    sources: stage_runners.Sources, options: traffic_stages.BlueGreenOptions
+) -> stage_runners.Rollout:
+    return stage_runners.Rollout(
+        plan(sources.manifests, sources.application, options, commit=sources.commit)
+    )
+
+
+RUNNER = stage_runners.StageRunner(
+    kind=traffic_stages.BLUE_GREEN, run=run, check=_check, plan=_rollout
+)

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 
 from volary.manifests.services import service_targets
-from volary.model import applications, statuses
+from volary.model import applications
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages.rollouts import rendering, scaling, service_rollouts
-from volary.stages.runtime import contexts, execution
+from volary.stages.runtime import execution, stage_runners
 
 
 def plan(
     source: Sequence[manifest.Manifest],
     application: applications.Application,
-    options: pipelines.VariantRolloutOptions,
+    options: rollout_stages.VariantRolloutOptions,
     *,
     commit: str,
 ) -> list[manifest.Manifest]:
@@ -25,17 +25,23 @@ def plan(
     return rendering.canary(source, application, options, commit=commit)
 
 
-async def run(context: contexts.StageContext) -> statuses.Outcome:
+async def run(work: execution.Work, options: rollout_stages.VariantRolloutOptions) -> str:
     """Carry out the stage on one cluster."""
-    return await execution.carry_out(context, _run)
-
-
-async def _run(work: execution.Work) -> str:
     context = work.context
-    options = scaling.rollout_options(context)
     loaded = await work.load(context.target_source)
     if service_targets.is_target(context.application):
         return await service_rollouts.roll_out_canary(work, loaded, options)
     source = await scaling.with_stage_replicas(work, loaded, options)
     manifests = plan(source, context.application, options, commit=context.commit)
     return await scaling.roll_out(work, "canary", manifests)
+
+
+def _rollout(
+    sources: stage_runners.Sources, options: rollout_stages.VariantRolloutOptions
+) -> stage_runners.Rollout:
+    return stage_runners.Rollout(
+        plan(sources.manifests, sources.application, options, commit=sources.commit)
+    )
+
+
+RUNNER = stage_runners.StageRunner(kind=rollout_stages.CANARY_ROLLOUT, run=run, plan=_rollout)

@@ -9,25 +9,19 @@ its delete.
 from collections.abc import Sequence
 
 from volary.clusters.inventory import pruning
-from volary.model import statuses
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
-from volary.stages.runtime import contexts, execution
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
+from volary.stages.runtime import execution, stage_runners
 from volary.stages.traffic import live_routes, routes, weights
 from volary.stages.traffic.routers import interface
 
 
-async def run_canary(context: contexts.StageContext) -> statuses.Outcome:
-    """Carry out ``K8S_CANARY_CLEAN`` on one cluster."""
-    return await execution.carry_out(context, lambda work: _run(work, variant.Variant.CANARY))
-
-
-async def run_baseline(context: contexts.StageContext) -> statuses.Outcome:
-    """Carry out ``K8S_BASELINE_CLEAN`` on one cluster."""
-    return await execution.carry_out(context, lambda work: _run(work, variant.Variant.BASELINE))
-
-
-async def _run(work: execution.Work, which: variant.Variant) -> str:
+async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
+    """Carry out the stage on one cluster."""
+    del options
+    which = work.context.stage.kind.removes
+    assert which is not None
     source = await work.load(work.context.target_source)
     await drain(work, which, source)
     return await remove(work, which)
@@ -77,3 +71,7 @@ def removed(title: str, count: int) -> str:
     if not count:
         return f"no {title} to remove"
     return f"{title} removed, {count} object{'s' if count > 1 else ''}"
+
+
+CANARY = stage_runners.StageRunner(kind=rollout_stages.CANARY_CLEAN, run=run)
+BASELINE = stage_runners.StageRunner(kind=rollout_stages.BASELINE_CLEAN, run=run)

@@ -12,24 +12,16 @@ from volary.clusters.apply import live_objects
 from volary.clusters.client import resource_mapping
 from volary.clusters.inventory import pruning
 from volary.manifests.workloads import workloads
-from volary.model import statuses
+from volary.model.pipeline.stage_kinds import added_stages, stage_kind
 from volary.stages.kinds import clean, rollback
 from volary.stages.rollouts import rendering
-from volary.stages.runtime import contexts, execution
+from volary.stages.runtime import execution, stage_runners
 from volary.stages.traffic import live_routes
 
 
-async def run_sync(context: contexts.StageContext) -> statuses.Outcome:
+async def sync(work: execution.Work, options: stage_kind.NoOptions) -> str:
     """Bring one cluster what it is to run, and wait until it does."""
-    return await execution.carry_out(context, _sync)
-
-
-async def run_remove(context: contexts.StageContext) -> statuses.Outcome:
-    """Take the application away from one cluster."""
-    return await execution.carry_out(context, _remove)
-
-
-async def _sync(work: execution.Work) -> str:
+    del options
     context = work.context
     commit, loader = context.commit, context.target_source
     if context.running_source is not None and context.running_commit:
@@ -38,8 +30,8 @@ async def _sync(work: execution.Work) -> str:
     found = workloads.find(source, context.application.workloads)
     placed = await resource_mapping.map_manifests(context.client, found, defining=source)
     live = list((await live_objects.read(context.client, placed.mapped)).values())
-    options = rollback.running_options(context.application, live)
-    rendered = rendering.primary(source, context.application, options, commit=commit)
+    applied = rollback.running_options(context.application, live)
+    rendered = rendering.primary(source, context.application, applied, commit=commit)
     candidates = live_routes.candidates(rendered, context.application)
     route_objects = await live_routes.read(work, candidates)
     held = live_routes.keep_live(rendered, route_objects, context.application)
@@ -51,7 +43,9 @@ async def _sync(work: execution.Work) -> str:
     return f"at {commit[:7]}: {changes.summary}; {seen}"
 
 
-async def _remove(work: execution.Work) -> str:
+async def remove(work: execution.Work, options: stage_kind.NoOptions) -> str:
+    """Take the application away from one cluster."""
+    del options
     context = work.context
     # What it consists of here tells where to look; nothing of it is applied.
     await work.load(context.running_source or context.target_source)
@@ -59,3 +53,7 @@ async def _remove(work: execution.Work) -> str:
     context.progress("removing the application")
     result = await work.remove_brought(pruning.keep_nothing)
     return clean.removed(context.application.name, result.deleted)
+
+
+SYNC = stage_runners.StageRunner(kind=added_stages.PLACEMENT_SYNC, run=sync)
+REMOVE = stage_runners.StageRunner(kind=added_stages.PLACEMENT_REMOVE, run=remove)

@@ -16,20 +16,21 @@ from volary.manifests import objects
 from volary.manifests.routes import generated_routes
 from volary.manifests.services import service_targets
 from volary.manifests.workloads import workloads
-from volary.model import applications, errors, statuses
+from volary.model import applications, errors
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
 from volary.planner import traffic_steps
 from volary.stages.rollouts import rendering, service_rollouts
-from volary.stages.runtime import contexts, execution
+from volary.stages.runtime import contexts, execution, stage_runners
 from volary.stages.traffic import division, live_routes, routes
 
 
-def step_options(begun: contexts.Stages) -> pipelines.ProgressiveTrafficOptions | None:
+def step_options(begun: contexts.Stages) -> traffic_stages.ProgressiveTrafficOptions | None:
     """Return the last stage's options that want traffic to return in steps; None: at once."""
     for each in reversed(begun):
         found = each.options
-        if isinstance(found, pipelines.ProgressiveTrafficOptions):
+        if isinstance(found, traffic_stages.ProgressiveTrafficOptions):
             return found if found.step_weight_promotion else None
     return None
 
@@ -67,7 +68,7 @@ async def return_in_steps(work: execution.Work, source: Sequence[manifest.Manife
 
 
 _POD_SELECTOR = applications.RoutingMethod.POD_SELECTOR
-_Options = pipelines.SyncOptions | pipelines.PrimaryRolloutOptions
+Options = rollout_stages.SyncOptions | rollout_stages.PrimaryRolloutOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Plan:
 def plan(
     source: Sequence[manifest.Manifest],
     application: applications.Application,
-    options: _Options,
+    options: Options,
     *,
     commit: str,
 ) -> Plan:
@@ -93,7 +94,7 @@ def plan(
     Raises:
         UserError: when there is nothing to apply, or the manifests do not allow it.
     """
-    is_sync = isinstance(options, pipelines.SyncOptions)
+    is_sync = isinstance(options, rollout_stages.SyncOptions)
     rendered = rendering.primary(source, application, options, commit=commit)
     generated_routes.check_primary(rendered, application)
     if not is_sync:
@@ -114,7 +115,7 @@ def _check_selectors(
     Only where a pipeline moves a Service's selector (PipeCD: primary rollout of the
     single-cluster plugin).
     """
-    moves = any(each.name is pipelines.StageName.TRAFFIC_ROUTING for each in application.pipeline)
+    moves = any(each.kind is traffic_stages.TRAFFIC_ROUTING for each in application.pipeline)
     if application.traffic_routing.method is not _POD_SELECTOR or not moves:
         return
     label = application.variant_label
@@ -136,15 +137,11 @@ def _check_selectors(
         raise errors.UserError(*dict.fromkeys(problems))
 
 
-async def run(context: contexts.StageContext) -> statuses.Outcome:
+async def run(work: execution.Work, options: Options) -> str:
     """Carry out the stage on one cluster."""
-    return await execution.carry_out(context, _run)
-
-
-async def _run(work: execution.Work) -> str:
     context = work.context
     source = await work.load(context.target_source)
-    planned = plan(source, context.application, _options(context), commit=context.commit)
+    planned = plan(source, context.application, options, commit=context.commit)
     route_objects = await live_routes.read(work, planned.routing)
     held = live_routes.keep_live(planned.manifests, route_objects, context.application)
     now, late = live_routes.split_new(held, route_objects)
@@ -174,8 +171,10 @@ async def _prune(work: execution.Work, planned: Plan) -> None:
         work.note("nothing to prune")
 
 
-def _options(context: contexts.StageContext) -> _Options:
-    options = context.stage.options
-    if isinstance(options, pipelines.SyncOptions | pipelines.PrimaryRolloutOptions):
-        return options
-    raise TypeError(f"{context.stage.name} has {type(options).__name__}")
+def rollout(sources: stage_runners.Sources, options: Options) -> stage_runners.Rollout:
+    """Return what the stage applies, as a preview shows it."""
+    planned = plan(sources.manifests, sources.application, options, commit=sources.commit)
+    return stage_runners.Rollout(planned.manifests, planned.prune, planned.variants)
+
+
+RUNNER = stage_runners.StageRunner(kind=rollout_stages.PRIMARY_ROLLOUT, run=run, plan=rollout)

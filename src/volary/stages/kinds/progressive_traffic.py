@@ -15,13 +15,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from volary.model import applications, errors, json, statuses
+from volary.model import applications, errors, json
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, webhook
+from volary.model.pipeline import webhook
+from volary.model.pipeline.stage_kinds import traffic_stages
 from volary.planner import traffic_steps
 from volary.stages.judgement import metric_checks
+from volary.stages.kinds import traffic_routing
 from volary.stages.rollouts import scaling
-from volary.stages.runtime import barriers, contexts, execution, stage_webhooks
+from volary.stages.runtime import barriers, execution, stage_runners, stage_webhooks
 from volary.stages.traffic import division, live_routes, readiness_watch, routes, variant_pods
 from volary.stages.traffic.routers import interface
 
@@ -48,7 +50,7 @@ class Report:
 def plan(
     source: Sequence[manifest.Manifest],
     application: applications.Application,
-    options: pipelines.ProgressiveTrafficOptions,
+    options: traffic_stages.ProgressiveTrafficOptions,
 ) -> None:
     """Find out whether the router can take every step.
 
@@ -72,7 +74,7 @@ def plan(
 
 
 def divided(
-    options: pipelines.ProgressiveTrafficOptions,
+    options: traffic_stages.ProgressiveTrafficOptions,
     position: traffic_steps.Position,
     baseline: int = 0,
 ) -> division.Division:
@@ -89,15 +91,9 @@ def divided(
     )
 
 
-async def run(context: contexts.StageContext) -> statuses.Outcome:
+async def run(work: execution.Work, options: traffic_stages.ProgressiveTrafficOptions) -> str:
     """Carry out the stage on one cluster."""
-    return await execution.carry_out(context, _run)
-
-
-async def _run(work: execution.Work) -> str:
-    context, options = work.context, work.context.stage.options
-    if not isinstance(options, pipelines.ProgressiveTrafficOptions):
-        raise TypeError(f"{context.stage.name} has {type(options).__name__}")
+    context = work.context
     source = await work.load(context.target_source)
     about = stage_webhooks.subject(context, source)
     known = await context.task_state.load()
@@ -130,7 +126,7 @@ class CanaryProgression:
     """One cluster on its way from nothing to the maximum."""
 
     work: execution.Work
-    options: pipelines.ProgressiveTrafficOptions
+    options: traffic_stages.ProgressiveTrafficOptions
     source: list[manifest.Manifest]
     webhooks: stage_webhooks.StageWebhooks
     watch: readiness_watch.ReadinessWatch
@@ -383,3 +379,13 @@ def _objections(reports: Mapping[str, Report]) -> str:
     if len(reports) == 1:
         return next(iter(found.values()), "")
     return "; ".join(f"{target}: {reason}" for target, reason in found.items())
+
+
+def _check(
+    sources: stage_runners.Sources, options: traffic_stages.ProgressiveTrafficOptions
+) -> None:
+    traffic_routing.check_own_routes(sources)
+    plan(sources.manifests, sources.application, options)
+
+
+RUNNER = stage_runners.StageRunner(kind=traffic_stages.PROGRESSIVE_TRAFFIC, run=run, check=_check)

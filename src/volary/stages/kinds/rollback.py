@@ -16,12 +16,13 @@ from volary.clusters.client import resource_mapping
 from volary.manifests.ownership import tracking
 from volary.manifests.services import service_targets
 from volary.manifests.workloads import workloads
-from volary.model import applications, json, statuses
+from volary.model import applications, json
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import added_stages, rollout_stages, stage_kind
 from volary.stages.kinds import clean
 from volary.stages.rollouts import rendering, service_rollouts
-from volary.stages.runtime import contexts, execution
+from volary.stages.runtime import execution, stage_runners
 from volary.stages.traffic import backend_readiness, live_routes, routes
 
 _VARIANTS = (variant.Variant.CANARY, variant.Variant.BASELINE)
@@ -31,7 +32,7 @@ _CLUSTER = ("kube-controller-manager", "kube-scheduler", "kubelet", "kube-apiser
 
 def running_options(
     application: applications.Application, live: Sequence[json.JsonObject]
-) -> pipelines.SyncOptions:
+) -> rollout_stages.SyncOptions:
     """Return how the running source is applied.
 
     Selectors are immutable, so the variant label is put into them as the live workloads
@@ -41,9 +42,9 @@ def running_options(
     key = application.variant_label.key
     selectors = [body.get("spec", {}).get("selector", {}).get("matchLabels", {}) for body in live]
     if selectors:
-        return pipelines.SyncOptions(any(key in selector for selector in selectors))
+        return rollout_stages.SyncOptions(any(key in selector for selector in selectors))
     asked = [application.quick_sync, *(each.options for each in application.pipeline)]
-    return pipelines.SyncOptions(
+    return rollout_stages.SyncOptions(
         any(getattr(each, "add_variant_label_to_selector", False) for each in asked)
     )
 
@@ -68,12 +69,9 @@ def only_created_by(commit: str) -> deletions.KeepCheck:
     return stays
 
 
-async def run(context: contexts.StageContext) -> statuses.Outcome:
+async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
     """Carry out the stage on one cluster."""
-    return await execution.carry_out(context, _run)
-
-
-async def _run(work: execution.Work) -> str:
+    del options
     context = work.context
     if context.running_source is None or not context.running_commit:
         return await _undo_first_deployment(work)
@@ -153,3 +151,6 @@ async def _live_workloads(
     found = workloads.find(source, work.context.application.workloads)
     placement = await resource_mapping.map_manifests(work.context.client, found, defining=source)
     return list((await live_objects.read(work.context.client, placement.mapped)).values())
+
+
+RUNNER = stage_runners.StageRunner(kind=added_stages.ROLLBACK, run=run)

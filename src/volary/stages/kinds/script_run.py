@@ -11,16 +11,15 @@ from collections.abc import Mapping
 
 import msgspec
 
-from volary.model import statuses
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import external_stages, stage_kind
 from volary.stages import processes
-from volary.stages.runtime import contexts, execution
+from volary.stages.runtime import contexts, execution, stage_runners
 
 _REFUSAL = "scripts are not allowed here (scripts: deny in the controller's settings)"
 
 
 def environment(
-    context: contexts.StageContext, options: pipelines.ScriptOptions, *, is_rollback: bool
+    context: contexts.StageContext, options: external_stages.ScriptOptions, *, is_rollback: bool
 ) -> dict[str, str]:
     """Return the variables a script is given (PipeCD: ``SR_*``, then ``env``)."""
     application, run, task = context.application, context.run, context.task
@@ -51,7 +50,9 @@ def environment(
         "SR_CONTEXT_RAW": msgspec.json.encode({k: v for k, v in whole.items() if v}).decode(),
         **{f"SR_LABELS_{key.upper()}": value for key, value in application.labels.items()},
     }
-    cluster = {"VOLARY_CLUSTER": context.target} if options.scope is pipelines.Scope.CLUSTER else {}
+    cluster = (
+        {"VOLARY_CLUSTER": context.target} if options.scope is stage_kind.Scope.CLUSTER else {}
+    )
     return {**_usable(made), **cluster, **options.env}
 
 
@@ -60,16 +61,9 @@ def _usable(made: Mapping[str, str]) -> dict[str, str]:
     return {key: value.replace("\x00", "") for key, value in made.items() if "=" not in key and key}
 
 
-async def run(context: contexts.StageContext) -> statuses.Outcome:
+async def run(work: execution.Work, options: external_stages.ScriptOptions) -> str:
     """Carry out the stage on one cluster, or for all of them."""
-    return await execution.carry_out(context, _run)
-
-
-async def _run(work: execution.Work) -> str:
     context = work.context
-    options = context.stage.options
-    if not isinstance(options, pipelines.ScriptOptions):
-        raise TypeError(f"{context.stage.name} has {type(options).__name__}")
     return await carry_out(work, options, options.run, key=context.task.stage_id)
 
 
@@ -82,7 +76,7 @@ async def undo(work: execution.Work, stages: contexts.Stages) -> list[str]:
     problems = []
     for stage in reversed(stages):
         options = stage.options
-        if not isinstance(options, pipelines.ScriptOptions) or not options.on_rollback:
+        if not isinstance(options, external_stages.ScriptOptions) or not options.on_rollback:
             continue
         key = f"{work.context.task.stage_id} {stage.index}"
         try:
@@ -95,7 +89,7 @@ async def undo(work: execution.Work, stages: contexts.Stages) -> list[str]:
 
 async def carry_out(
     work: execution.Work,
-    options: pipelines.ScriptOptions,
+    options: external_stages.ScriptOptions,
     script: str,
     *,
     key: str,
@@ -115,7 +109,7 @@ async def carry_out(
     async def here() -> processes.Ended:
         return await _execute(work, options, script, undoing=undoing)
 
-    if options.scope is pipelines.Scope.CLUSTER:
+    if options.scope is stage_kind.Scope.CLUSTER:
         return _judge(await here())
     if context.task.succeeded:
         return f"the script was run once for all clusters, for {context.task.succeeded[0]}"
@@ -137,7 +131,7 @@ async def carry_out(
 
 
 async def _execute(
-    work: execution.Work, options: pipelines.ScriptOptions, script: str, *, undoing: bool
+    work: execution.Work, options: external_stages.ScriptOptions, script: str, *, undoing: bool
 ) -> processes.Ended:
     context = work.context
     assert context.run.checkout is not None
@@ -160,10 +154,10 @@ async def _execute(
 
 
 def _mark(
-    context: contexts.StageContext, options: pipelines.ScriptOptions, *, undoing: bool
+    context: contexts.StageContext, options: external_stages.ScriptOptions, *, undoing: bool
 ) -> str:
     """Return what names this script among all that may run at the same time."""
-    whose = context.target if options.scope is pipelines.Scope.CLUSTER else ""
+    whose = context.target if options.scope is stage_kind.Scope.CLUSTER else ""
     way = hashlib.sha256(f"{undoing} {options.on_rollback} {options.run}".encode()).hexdigest()
     return f"{context.task.run_id} {context.task.stage_id} {whose} {way[:8]}"
 
@@ -181,3 +175,6 @@ def _judge(ended: processes.Ended) -> str:
     if ended.code:
         raise execution.StageFailedError(f"the script ended with status {ended.code}")
     return "the script succeeded"
+
+
+RUNNER = stage_runners.StageRunner(kind=external_stages.SCRIPT_RUN, run=run)

@@ -4,11 +4,10 @@ The same steps as a primary rollout; the options are of another kind, and what t
 prune is not limited to primary's objects (PipeCD: sync).
 """
 
-from volary.model import statuses
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages.kinds import primary_rollout
-from volary.stages.runtime import contexts
+from volary.stages.runtime import stage_runners
 
-
-async def run(context: contexts.StageContext) -> statuses.Outcome:
-    """Carry out the stage on one cluster."""
-    return await primary_rollout.run(context)
+RUNNER = stage_runners.StageRunner(
+    kind=rollout_stages.SYNC, run=primary_rollout.run, plan=primary_rollout.rollout
+)

@@ -5,10 +5,10 @@ Nothing is sent to a variant without a ready pod, and what was written is read b
 
 from collections.abc import Sequence
 
-from volary.model import applications, statuses
+from volary.model import applications
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines
-from volary.stages.runtime import contexts, execution
+from volary.model.pipeline.stage_kinds import traffic_stages
+from volary.stages.runtime import execution, stage_runners
 from volary.stages.traffic import division, routes, variant_pods, weights
 from volary.stages.traffic.routers import interface
 
@@ -16,7 +16,7 @@ from volary.stages.traffic.routers import interface
 def plan(
     source: Sequence[manifest.Manifest],
     application: applications.Application,
-    options: pipelines.TrafficOptions,
+    options: traffic_stages.TrafficOptions,
 ) -> weights.Change:
     """Return the object that carries the routes, as it should be, with a line per route.
 
@@ -31,14 +31,10 @@ def plan(
     return router.routed(interface.find(source, application), wanted, application)
 
 
-async def run(context: contexts.StageContext) -> statuses.Outcome:
+async def run(work: execution.Work, options: traffic_stages.TrafficOptions) -> str:
     """Carry out the stage on one cluster."""
-    return await execution.carry_out(context, _run)
-
-
-async def _run(work: execution.Work) -> str:
     context = work.context
-    wanted = division.of(_options(context))
+    wanted = division.of(options)
     source = await work.load(context.target_source)
     context.weights("moving traffic", wanted.shares, {})
     observed = await routes.divide(work, source, wanted)
@@ -55,8 +51,13 @@ def _said(observed: division.Observed) -> str:
     return ", ".join(parts)
 
 
-def _options(context: contexts.StageContext) -> pipelines.TrafficOptions:
-    found = context.stage.options
-    if isinstance(found, pipelines.TrafficOptions):
-        return found.on(context.target)
-    raise TypeError(f"{context.stage.name} has {type(found).__name__}")
+def _check(sources: stage_runners.Sources, options: traffic_stages.TrafficOptions) -> None:
+    plan(sources.manifests, sources.application, options)
+
+
+def check_own_routes(sources: stage_runners.Sources) -> None:
+    """Refuse a router that cannot even give everything to primary."""
+    plan(sources.manifests, sources.application, traffic_stages.TrafficOptions(100))
+
+
+RUNNER = stage_runners.StageRunner(kind=traffic_stages.TRAFFIC_ROUTING, run=run, check=_check)

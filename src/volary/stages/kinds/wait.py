@@ -5,29 +5,22 @@ fails, so that its users do not wait for the end of it.
 """
 
 from volary.engine import phrases
-from volary.model import statuses
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.judgement import cluster_judges
-from volary.stages.runtime import contexts, execution
+from volary.stages.runtime import execution, stage_runners
 from volary.stages.traffic import readiness_watch
 
 
-async def run(context: contexts.StageContext) -> statuses.Outcome:
+async def run(work: execution.Work, options: waiting_stages.WaitOptions) -> str:
     """Carry out the stage; it looks at a cluster only where a canary runs."""
-    return await execution.carry_out(context, _run)
-
-
-async def _run(work: execution.Work) -> str:
-    options = work.context.stage.options
-    if not isinstance(options, pipelines.WaitOptions):
-        raise TypeError(f"{work.context.stage.name} has {type(options).__name__}")
     if cluster_judges.new_version(work.context) is not variant.Variant.CANARY:
         return await _wait(work, options)
     source = await work.load(work.context.target_source)
     return await readiness_watch.while_ready(work, source, lambda: _wait(work, options))
 
 
-async def _wait(work: execution.Work, options: pipelines.WaitOptions) -> str:
+async def _wait(work: execution.Work, options: waiting_stages.WaitOptions) -> str:
     length = phrases.duration(options.duration)
     if options.duration > work.remaining:
         raise execution.StageFailedError(
@@ -36,3 +29,6 @@ async def _wait(work: execution.Work, options: pipelines.WaitOptions) -> str:
     work.context.progress(f"waiting for {length}")
     await work.pause(options.duration)
     return f"waited for {length}"
+
+
+RUNNER = stage_runners.StageRunner(kind=waiting_stages.WAIT, run=run)

@@ -18,29 +18,22 @@ from volary.clusters.watching import waits
 from volary.engine import phrases
 from volary.manifests.ownership import tracking
 from volary.manifests.workloads import workloads
-from volary.model import json, statuses
+from volary.model import json
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import added_stages, rollout_stages
 from volary.stages.rollouts import rendering
-from volary.stages.runtime import contexts, execution
+from volary.stages.runtime import contexts, execution, stage_runners
 
 #: Topic of the assembly: when each cluster was first healthy.
 _HEALTHY = "healthy"
 
 
-async def run(context: contexts.StageContext) -> statuses.Outcome:
+async def run(work: execution.Work, options: added_stages.WaveGateOptions) -> str:
     """Carry out the stage on one cluster; it writes nothing there."""
-    return await execution.carry_out(context, _run)
-
-
-async def _run(work: execution.Work) -> str:
     context = work.context
-    options = context.stage.options
-    if not isinstance(options, pipelines.WaveGateOptions):
-        raise TypeError(f"{context.stage.name} has {type(options).__name__}")
     source = await work.load(context.target_source)
     manifests = rendering.primary(
-        source, context.application, pipelines.SyncOptions(), commit=context.commit
+        source, context.application, rollout_stages.SyncOptions(), commit=context.commit
     )
     await _require_release(work, manifests)
     since = await _healthy_since(work, manifests)
@@ -207,3 +200,6 @@ def _now(work: execution.Work) -> datetime:
     if clock is None:
         raise TypeError("a wave gate needs a clock")
     return clock.now()
+
+
+RUNNER = stage_runners.StageRunner(kind=added_stages.WAVE_GATE, run=run)

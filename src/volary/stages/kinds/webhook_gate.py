@@ -8,24 +8,17 @@ watched, and when they go down the stage fails, whatever the webhook says.
 
 from collections.abc import Sequence
 
-from volary.model import statuses
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, webhook
+from volary.model.pipeline import webhook
+from volary.model.pipeline.stage_kinds import external_stages, stage_kind
 from volary.stages import webhooks
-from volary.stages.runtime import contexts, execution, stage_webhooks
+from volary.stages.runtime import execution, stage_runners, stage_webhooks
 from volary.stages.traffic import readiness_watch
 
 
-async def run(context: contexts.StageContext) -> statuses.Outcome:
+async def run(work: execution.Work, options: external_stages.WebhookGateOptions) -> str:
     """Carry out the stage on one cluster, or for all of them."""
-    return await execution.carry_out(context, _run)
-
-
-async def _run(work: execution.Work) -> str:
     context = work.context
-    options = context.stage.options
-    if not isinstance(options, pipelines.WebhookGateOptions):
-        raise TypeError(f"{context.stage.name} has {type(options).__name__}")
     source = await work.load(context.target_source)
     # Whoever is asked may take hours; canary's users do not wait for that.
     return await readiness_watch.while_ready(work, source, lambda: _wait(work, options, source))
@@ -33,7 +26,7 @@ async def _run(work: execution.Work) -> str:
 
 async def _wait(
     work: execution.Work,
-    options: pipelines.WebhookGateOptions,
+    options: external_stages.WebhookGateOptions,
     source: Sequence[manifest.Manifest],
 ) -> str:
     context, name = work.context, options.webhook.name
@@ -42,7 +35,7 @@ async def _wait(
         await _ask(work, options, source)
         return True
 
-    if options.scope is pipelines.Scope.CLUSTER:
+    if options.scope is stage_kind.Scope.CLUSTER:
         await here()
         return f"{name} agreed"
     if context.task.succeeded:
@@ -58,7 +51,7 @@ async def _wait(
 
 async def _ask(
     work: execution.Work,
-    options: pipelines.WebhookGateOptions,
+    options: external_stages.WebhookGateOptions,
     source: Sequence[manifest.Manifest],
 ) -> None:
     """Ask until it agrees.
@@ -83,3 +76,6 @@ async def _ask(
         if work.remaining <= options.interval:
             raise execution.RefusedError(f"{hook.name} did not agree in time: it {answer.reason}")
         await work.pause(options.interval)
+
+
+RUNNER = stage_runners.StageRunner(kind=external_stages.WEBHOOK_GATE, run=run)

@@ -12,7 +12,12 @@ from volary.manifests.services import service_targets, services
 from volary.manifests.variants import variants
 from volary.model import applications, errors
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import (
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+)
 
 #: Suffix of the Service that leads to canary before a switch.
 _PREVIEW = "preview"
@@ -21,7 +26,7 @@ _PREVIEW = "preview"
 def primary(
     manifests: Sequence[manifest.Manifest],
     application: applications.Application,
-    options: pipelines.SyncOptions | pipelines.PrimaryRolloutOptions,
+    options: rollout_stages.SyncOptions | rollout_stages.PrimaryRolloutOptions,
     *,
     commit: str,
 ) -> list[manifest.Manifest]:
@@ -42,7 +47,7 @@ def primary(
 def canary(
     manifests: Sequence[manifest.Manifest],
     application: applications.Application,
-    options: pipelines.VariantRolloutOptions,
+    options: rollout_stages.VariantRolloutOptions,
     *,
     commit: str,
     running: Sequence[manifest.Manifest] = (),
@@ -64,7 +69,7 @@ def canary(
 def baseline(
     manifests: Sequence[manifest.Manifest],
     application: applications.Application,
-    options: pipelines.VariantRolloutOptions,
+    options: rollout_stages.VariantRolloutOptions,
     *,
     commit: str,
 ) -> list[manifest.Manifest]:
@@ -77,7 +82,7 @@ def baseline(
 def preview(
     manifests: Sequence[manifest.Manifest],
     application: applications.Application,
-    options: pipelines.BlueGreenOptions,
+    options: traffic_stages.BlueGreenOptions,
     *,
     commit: str,
 ) -> list[manifest.Manifest]:
@@ -110,7 +115,7 @@ def of_variant(
     wanted: variant.Variant,
     manifests: Sequence[manifest.Manifest],
     application: applications.Application,
-    options: pipelines.StageOptions | None = None,
+    options: stage_kind.StageOptions | None = None,
     *,
     commit: str,
 ) -> list[manifest.Manifest]:
@@ -119,56 +124,25 @@ def of_variant(
     Without options primary is what a quick sync applies, canary and baseline what
     their stages apply by default.
     """
-    copied = options if isinstance(options, pipelines.VariantRolloutOptions) else None
+    copied = options if isinstance(options, rollout_stages.VariantRolloutOptions) else None
     match wanted:
         case variant.Variant.PRIMARY:
             own = (
                 options
-                if isinstance(options, pipelines.SyncOptions | pipelines.PrimaryRolloutOptions)
+                if isinstance(
+                    options, rollout_stages.SyncOptions | rollout_stages.PrimaryRolloutOptions
+                )
                 else application.quick_sync
             )
             return primary(manifests, application, own, commit=commit)
         case variant.Variant.CANARY:
-            copied = copied or pipelines.VariantRolloutOptions()
+            copied = copied or rollout_stages.VariantRolloutOptions()
             return canary(manifests, application, copied, commit=commit)
         case variant.Variant.BASELINE:
-            copied = copied or pipelines.VariantRolloutOptions()
+            copied = copied or rollout_stages.VariantRolloutOptions()
             return baseline(manifests, application, copied, commit=commit)
         case _:
             assert_never(wanted)
-
-
-def variant_of(name: pipelines.StageName) -> variant.Variant | None:
-    """Return the variant that a stage applies; None when it applies none."""
-    match name:
-        case (
-            pipelines.StageName.SYNC
-            | pipelines.StageName.PRIMARY_ROLLOUT
-            | pipelines.StageName.ROLLBACK
-            | pipelines.StageName.PLACEMENT_SYNC
-        ):
-            return variant.Variant.PRIMARY
-        case pipelines.StageName.CANARY_ROLLOUT:
-            return variant.Variant.CANARY
-        case pipelines.StageName.BASELINE_ROLLOUT:
-            return variant.Variant.BASELINE
-        case (
-            pipelines.StageName.CANARY_CLEAN
-            | pipelines.StageName.BASELINE_CLEAN
-            | pipelines.StageName.TRAFFIC_ROUTING
-            | pipelines.StageName.PROGRESSIVE_TRAFFIC
-            | pipelines.StageName.BLUE_GREEN
-            | pipelines.StageName.WEBHOOK_GATE
-            | pipelines.StageName.SCRIPT_RUN
-            | pipelines.StageName.WAIT
-            | pipelines.StageName.WAIT_APPROVAL
-            | pipelines.StageName.ANALYSIS
-            | pipelines.StageName.WAVE_GATE
-            | pipelines.StageName.PLACEMENT_REMOVE
-        ):
-            return None
-        case _:
-            assert_never(name)
 
 
 def _check_some(manifests: Sequence[manifest.Manifest]) -> None:

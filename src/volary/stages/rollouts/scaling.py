@@ -14,9 +14,10 @@ from volary.manifests import objects
 from volary.manifests.workloads import workloads
 from volary.model import applications, errors, json
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines
+from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.stages.rollouts import rendering
-from volary.stages.runtime import contexts, execution
+from volary.stages.runtime import execution
 
 _ALL = 100
 #: The second is KEDA's, which makes one of the first.
@@ -100,8 +101,8 @@ def _canaries(
     context = work.context
     options = replace(
         _canary_options(context.application, context.stage.strategy),
-        replicas=pipelines.Replicas(max(1, min(_ALL, share)), is_percentage=True),
-        of=pipelines.Scope.CLUSTER,
+        replicas=rollout_stages.Replicas(max(1, min(_ALL, share)), is_percentage=True),
+        of=stage_kind.Scope.CLUSTER,
     )
     rendered = rendering.canary(source, context.application, options, commit=context.commit)
     return [item for item in rendered if workloads.has_replicas(item)]
@@ -109,13 +110,13 @@ def _canaries(
 
 def _canary_options(
     application: applications.Application, strategy: str
-) -> pipelines.VariantRolloutOptions:
+) -> rollout_stages.VariantRolloutOptions:
     """Return how canary was rolled out: its name and patches depend on that."""
     for each in application.pipeline:
-        is_rollout = each.name is pipelines.StageName.CANARY_ROLLOUT and each.strategy == strategy
-        if is_rollout and isinstance(each.options, pipelines.VariantRolloutOptions):
+        is_rollout = each.kind.applies is variant.Variant.CANARY and each.strategy == strategy
+        if is_rollout and isinstance(each.options, rollout_stages.VariantRolloutOptions):
             return each.options
-    return pipelines.VariantRolloutOptions()
+    return rollout_stages.VariantRolloutOptions()
 
 
 def is_scaled_by_others(item: manifest.Manifest, source: Sequence[manifest.Manifest]) -> bool:
@@ -163,18 +164,12 @@ async def roll_out(work: execution.Work, title: str, manifests: Sequence[manifes
 
 
 async def with_stage_replicas(
-    work: execution.Work, source: list[manifest.Manifest], options: pipelines.VariantRolloutOptions
+    work: execution.Work,
+    source: list[manifest.Manifest],
+    options: rollout_stages.VariantRolloutOptions,
 ) -> list[manifest.Manifest]:
     """Return the source, with the live number of pods where a percentage of it is asked for."""
     is_own_share = options.replicas is not None and options.replicas.is_percentage
-    if options.of is pipelines.Scope.FLEET or not is_own_share:
+    if options.of is stage_kind.Scope.FLEET or not is_own_share:
         return source
     return await with_live_replicas(work, source)
-
-
-def rollout_options(context: contexts.StageContext) -> pipelines.VariantRolloutOptions:
-    """Return the stage's options for its cluster."""
-    found = context.stage.options
-    if isinstance(found, pipelines.VariantRolloutOptions):
-        return found.on(context.target)
-    raise TypeError(f"{context.stage.name} has {type(found).__name__}")

@@ -13,7 +13,8 @@ from volary.manifests import objects
 from volary.manifests.services import backends, service_targets
 from volary.model import errors
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages.rollouts import rendering
 from volary.stages.runtime import execution
 
@@ -21,7 +22,7 @@ from volary.stages.runtime import execution
 async def roll_out_canary(
     work: execution.Work,
     source: Sequence[manifest.Manifest],
-    options: pipelines.VariantRolloutOptions,
+    options: rollout_stages.VariantRolloutOptions,
 ) -> str:
     """Apply canary's Service and the pods that only it leads to; see that it leads to some.
 

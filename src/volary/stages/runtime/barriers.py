@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import stage_kind
 from volary.stages.runtime import execution
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ class Barrier:
     """One member's place among those who go in step."""
 
     work: execution.Work
-    scope: pipelines.Scope
+    scope: stage_kind.Scope
     #: Grows by one with each word on how it stands.
     round: int = 0
 
@@ -50,7 +50,7 @@ class Barrier:
         """
         self.round += 1
         target, rendezvous = self.work.context.target, self.work.context.rendezvous
-        if self.scope is pipelines.Scope.CLUSTER:
+        if self.scope is stage_kind.Scope.CLUSTER:
             return {target: value}
         topic = f"report {self.round}"
         rendezvous.post(target, _ROUND, self.round)
@@ -75,7 +75,7 @@ class Barrier:
         Raises:
             StoppedError: when asked to stop.
         """
-        if self.scope is pipelines.Scope.CLUSTER:
+        if self.scope is stage_kind.Scope.CLUSTER:
             return await question()
         context = self.work.context
         key = f"{context.task.stage_id} {topic}"

@@ -8,7 +8,8 @@ import hashlib
 from dataclasses import dataclass
 from datetime import timedelta
 
-from volary.model.pipeline import pipelines, traffic, variant
+from volary.model.pipeline import traffic, variant
+from volary.model.pipeline.stage_kinds import traffic_stages
 
 ALL = 100
 
@@ -73,7 +74,7 @@ class Observed:
         return Division(self.primary, self.canary, self.baseline).shares
 
 
-def of(options: pipelines.TrafficOptions) -> Division:
+def of(options: traffic_stages.TrafficOptions) -> Division:
     """Return the division that ``K8S_TRAFFIC_ROUTING`` asks for."""
     return Division(
         options.primary,

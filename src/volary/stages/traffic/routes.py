@@ -25,7 +25,8 @@ from volary.manifests import objects
 from volary.manifests.routes import generated_routes
 from volary.model import applications, errors, json
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages.rollouts import rendering
 from volary.stages.runtime import execution
 from volary.stages.traffic import backend_readiness, division, live_routes, route_ports, weights
@@ -206,7 +207,7 @@ async def _create(
     )
     whole = router.routed(route_object.item, division.PRIMARY, context.application)
     marked = rendering.primary(
-        [whole.item], context.application, pipelines.SyncOptions(), commit=context.commit
+        [whole.item], context.application, rollout_stages.SyncOptions(), commit=context.commit
     )
     await work.apply(marked)
     (found,) = await live_routes.read(work, [route_object.item])

@@ -3,12 +3,13 @@ import pytest
 from volary.cli.run import approvals
 from volary.model import errors
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import waiting_stages
 
 
 def waiting(*approvers: str, count: int = 1) -> list[pipelines.Stage]:
     return [
         pipelines.Stage(
-            pipelines.StageName.WAIT_APPROVAL, pipelines.ApprovalOptions(approvers, count)
+            waiting_stages.WAIT_APPROVAL.name, waiting_stages.ApprovalOptions(approvers, count)
         )
     ]
 

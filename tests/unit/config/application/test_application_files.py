@@ -11,6 +11,13 @@ from volary.config.dialects.karmada import policies as karmada_policies
 from volary.config.text import yaml
 from volary.model import applications, errors
 from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline.stage_kinds import (
+    external_stages,
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+    waiting_stages,
+)
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 
@@ -104,7 +111,7 @@ EXPECTED = applications.Application(
         ),
         multi_targets=(applications.TargetInput("us", ("us.yaml",), "us", {"enable-helm": ""}),),
     ),
-    quick_sync=pipelines.SyncOptions(add_variant_label_to_selector=True, prune=True),
+    quick_sync=rollout_stages.SyncOptions(add_variant_label_to_selector=True, prune=True),
     quick_sync_targets=("us",),
     workloads=(
         applications.ObjectReference("Deployment", "web"),
@@ -119,16 +126,16 @@ EXPECTED = applications.Application(
         ),
     ),
     pipeline=(
-        pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions(True, True), 0),
+        pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions(True, True), 0),
         pipelines.Stage(
-            pipelines.StageName.CANARY_ROLLOUT,
-            pipelines.VariantRolloutOptions(
-                pipelines.Replicas(10, is_percentage=True),
+            rollout_stages.CANARY_ROLLOUT.name,
+            rollout_stages.VariantRolloutOptions(
+                rollout_stages.Replicas(10, is_percentage=True),
                 "next",
                 True,
                 (
-                    pipelines.Patch(
-                        "ConfigMap", "c", (pipelines.PatchOperation("$.a", "b"),), "$.data.x"
+                    rollout_stages.Patch(
+                        "ConfigMap", "c", (rollout_stages.PatchOperation("$.a", "b"),), "$.data.x"
                     ),
                 ),
             ),
@@ -138,22 +145,24 @@ EXPECTED = applications.Application(
             ("us",),
         ),
         pipelines.Stage(
-            pipelines.StageName.BASELINE_ROLLOUT,
-            pipelines.VariantRolloutOptions(pipelines.Replicas(2)),
+            rollout_stages.BASELINE_ROLLOUT.name,
+            rollout_stages.VariantRolloutOptions(rollout_stages.Replicas(2)),
             2,
         ),
         pipelines.Stage(
-            pipelines.StageName.TRAFFIC_ROUTING, pipelines.TrafficOptions(80, 10, 10), 3
+            traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(80, 10, 10), 3
         ),
-        pipelines.Stage(pipelines.StageName.WAIT, pipelines.WaitOptions(timedelta(seconds=90)), 4),
         pipelines.Stage(
-            pipelines.StageName.PRIMARY_ROLLOUT,
-            pipelines.PrimaryRolloutOptions("main", True, False, True),
+            waiting_stages.WAIT.name, waiting_stages.WaitOptions(timedelta(seconds=90)), 4
+        ),
+        pipelines.Stage(
+            rollout_stages.PRIMARY_ROLLOUT.name,
+            rollout_stages.PrimaryRolloutOptions("main", True, False, True),
             5,
         ),
-        pipelines.Stage(pipelines.StageName.TRAFFIC_ROUTING, pipelines.TrafficOptions(100), 6),
-        pipelines.Stage(pipelines.StageName.CANARY_CLEAN, pipelines.CleanOptions(), 7),
-        pipelines.Stage(pipelines.StageName.BASELINE_CLEAN, pipelines.CleanOptions(), 8),
+        pipelines.Stage(traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(100), 6),
+        pipelines.Stage(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions(), 7),
+        pipelines.Stage(rollout_stages.BASELINE_CLEAN.name, stage_kind.NoOptions(), 8),
     ),
     planner=applications.Planner(always_use_pipeline=True, auto_rollback=False),
     commit_matcher=applications.CommitMatcher("^docs", "^feat"),
@@ -343,7 +352,7 @@ spec:
     asked = [
         each.options.webhook.type.value
         for each in loaded.application.pipeline
-        if isinstance(each.options, pipelines.WebhookGateOptions)
+        if isinstance(each.options, external_stages.WebhookGateOptions)
     ]
     assert asked == ["confirm-rollout", "confirm-promotion"]
 

@@ -8,7 +8,7 @@ from volary.config.application import application_files, cluster_strategies
 from volary.model import applications, errors
 from volary.model.fleet import fleets
 from volary.model.fleet import selectors as fleet_selectors
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.runs import run_plans
 from volary.planner import plans
 
@@ -33,7 +33,6 @@ spec:
         stages:
           - {name: K8S_SYNC, with: {multiTargets: [eu, odd]}}
 """
-Name = pipelines.StageName
 
 
 def shop(text: str = FILE) -> applications.Application:
@@ -56,13 +55,13 @@ def test_the_stages_of_all_stand_one_after_another() -> None:
     app = shop()
 
     assert [(each.index, each.strategy, each.name) for each in app.pipeline] == [
-        (0, "dev", Name.SYNC),
-        (1, "prod", Name.CANARY_ROLLOUT),
-        (2, "prod", Name.PRIMARY_ROLLOUT),
-        (3, "prod", Name.CANARY_CLEAN),
-        (4, "rest", Name.SYNC),
+        (0, "dev", rollout_stages.SYNC.name),
+        (1, "prod", rollout_stages.CANARY_ROLLOUT.name),
+        (2, "prod", rollout_stages.PRIMARY_ROLLOUT.name),
+        (3, "prod", rollout_stages.CANARY_CLEAN.name),
+        (4, "rest", rollout_stages.SYNC.name),
     ]
-    assert app.pipeline[0].options == pipelines.SyncOptions(prune=True)
+    assert app.pipeline[0].options == rollout_stages.SyncOptions(prune=True)
 
 
 def test_each_stage_visits_the_clusters_of_its_strategy() -> None:
@@ -111,7 +110,7 @@ def test_a_quick_sync_visits_every_cluster() -> None:
         cluster_strategies.assign(app, FLEET),
     )
 
-    assert [(each.name, each.targets) for each in built] == [(Name.SYNC, ())]
+    assert [(each.name, each.targets) for each in built] == [(rollout_stages.SYNC.name, ())]
 
 
 def test_a_limit_outside_of_the_strategy_is_refused() -> None:

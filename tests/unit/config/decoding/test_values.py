@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.config.decoding import values
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 
 
 @pytest.mark.parametrize(
@@ -44,14 +44,14 @@ def test_parts_of_a_duration_add_up(hours: int, minutes: int, seconds: int, mill
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        (2, pipelines.Replicas(2)),
-        ("2", pipelines.Replicas(2)),
-        ("10%", pipelines.Replicas(10, is_percentage=True)),
-        ("150%", pipelines.Replicas(150, is_percentage=True)),
-        (2.9, pipelines.Replicas(2)),
+        (2, rollout_stages.Replicas(2)),
+        ("2", rollout_stages.Replicas(2)),
+        ("10%", rollout_stages.Replicas(10, is_percentage=True)),
+        ("150%", rollout_stages.Replicas(150, is_percentage=True)),
+        (2.9, rollout_stages.Replicas(2)),
     ],
 )
-def test_forms_of_replicas(written: object, expected: pipelines.Replicas) -> None:
+def test_forms_of_replicas(written: object, expected: rollout_stages.Replicas) -> None:
     assert values.replicas(written) == expected
 
 

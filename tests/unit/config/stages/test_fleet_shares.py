@@ -3,7 +3,7 @@
 import pytest
 
 from volary.config.application import application_files
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
 
 FILE = """
 apiVersion: volary.dev/v1
@@ -34,13 +34,13 @@ def test_shares_are_read() -> None:
 
     assert found.problems == ()
     first, second = (each.options for each in found.require().pipeline[:2])
-    assert first == pipelines.VariantRolloutOptions(
-        pipelines.Replicas(10, is_percentage=True),
-        of=pipelines.Scope.FLEET,
-        at_most=pipelines.Replicas(50, is_percentage=True),
+    assert first == rollout_stages.VariantRolloutOptions(
+        rollout_stages.Replicas(10, is_percentage=True),
+        of=stage_kind.Scope.FLEET,
+        at_most=rollout_stages.Replicas(50, is_percentage=True),
     )
     # The rest is primary's.
-    assert second == pipelines.TrafficOptions(90, 10, of=pipelines.Scope.FLEET)
+    assert second == traffic_stages.TrafficOptions(90, 10, of=stage_kind.Scope.FLEET)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from volary.engine.state_machine import events, machine
 from volary.manifests import redaction as manifest_redaction
 from volary.model import errors, statuses
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.runs import run_records
 from volary.store import factory, fencing, protocol, records
 
@@ -24,7 +25,7 @@ SECRET = "hunter2-hunter2"
 
 
 def planned() -> state.Run:
-    sync = pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())
+    sync = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
     wanted = run_builder.RunSpec("shop", "c1", run_builder.one_group(["us"]), (sync,))
     return run_builder.new_run("r1", wanted, AT)
 

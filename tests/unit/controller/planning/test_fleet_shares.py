@@ -9,30 +9,38 @@ from volary.controller.planning import fleet_shares
 from volary.model import applications, errors
 from volary.model.fleet import fleets
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import (
+    rollout_stages,
+    stage_kind,
+    traffic_stages,
+    waiting_stages,
+)
 from volary.model.placement import rollouts
 
 NAMES = ("us", "eu", "asia", "c4")
 CLUSTERS = [fleets.Cluster(each) for each in NAMES]
 COUNTS = {name: {"Deployment web": count} for name, count in zip(NAMES, (12, 8, 3, 1), strict=True)}
-TEN = pipelines.Replicas(10, is_percentage=True)
-FLEET = pipelines.Scope.FLEET
+TEN = rollout_stages.Replicas(10, is_percentage=True)
+FLEET = stage_kind.Scope.FLEET
 APP = applications.Application("web")
 CANARY = pipelines.Stage(
-    pipelines.StageName.CANARY_ROLLOUT,
-    pipelines.VariantRolloutOptions(TEN, of=FLEET),
+    rollout_stages.CANARY_ROLLOUT.name,
+    rollout_stages.VariantRolloutOptions(TEN, of=FLEET),
     description="Canary",
 )
 BASELINE = pipelines.Stage(
-    pipelines.StageName.BASELINE_ROLLOUT, pipelines.VariantRolloutOptions(TEN, of=FLEET)
+    rollout_stages.BASELINE_ROLLOUT.name, rollout_stages.VariantRolloutOptions(TEN, of=FLEET)
 )
 TRAFFIC = pipelines.Stage(
-    pipelines.StageName.TRAFFIC_ROUTING, pipelines.TrafficOptions(80, 10, 10, of=FLEET)
+    traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(80, 10, 10, of=FLEET)
 )
-EVERYWHERE = pipelines.Stage(pipelines.StageName.TRAFFIC_ROUTING, pipelines.TrafficOptions(90, 10))
+EVERYWHERE = pipelines.Stage(
+    traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(90, 10)
+)
 ANALYSIS = pipelines.Stage(
-    pipelines.StageName.ANALYSIS, pipelines.AnalysisOptions(timedelta(minutes=1))
+    waiting_stages.ANALYSIS.name, waiting_stages.AnalysisOptions(timedelta(minutes=1))
 )
-CLEAN = pipelines.Stage(pipelines.StageName.CANARY_CLEAN, pipelines.CleanOptions())
+CLEAN = pipelines.Stage(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
 
 
 def pinned(*stages: pipelines.Stage, app: applications.Application = APP) -> list[pipelines.Stage]:
@@ -41,7 +49,7 @@ def pinned(*stages: pipelines.Stage, app: applications.Application = APP) -> lis
 
 
 def pods(found: pipelines.Stage) -> list[int]:
-    assert isinstance(found.options, pipelines.VariantRolloutOptions)
+    assert isinstance(found.options, rollout_stages.VariantRolloutOptions)
     counts = [found.options.on(name).counts for name in NAMES]
     return [(each or {})["Deployment web"] for each in counts]
 
@@ -51,7 +59,7 @@ def test_pods_and_traffic_are_fixed_for_each_cluster() -> None:
 
     assert pods(canary) == pods(baseline) == [2, 1, 0, 0]
     assert canary.description == "Canary: 10% of the fleet's pods: us 2, eu 1, asia 0, c4 0"
-    assert isinstance(traffic.options, pipelines.TrafficOptions)
+    assert isinstance(traffic.options, traffic_stages.TrafficOptions)
     own = [traffic.options.on(name) for name in NAMES]
     assert [(each.primary, each.canary, each.baseline) for each in own] == [
         (74, 13, 13),
@@ -63,10 +71,12 @@ def test_pods_and_traffic_are_fixed_for_each_cluster() -> None:
 
 
 def test_traffic_of_the_fleet_where_every_cluster_has_its_own_canary() -> None:
-    own = replace(CANARY, options=pipelines.VariantRolloutOptions(TEN))
-    _, traffic = pinned(own, replace(TRAFFIC, options=pipelines.TrafficOptions(90, 10, of=FLEET)))
+    own = replace(CANARY, options=rollout_stages.VariantRolloutOptions(TEN))
+    _, traffic = pinned(
+        own, replace(TRAFFIC, options=traffic_stages.TrafficOptions(90, 10, of=FLEET))
+    )
 
-    assert isinstance(traffic.options, pipelines.TrafficOptions)
+    assert isinstance(traffic.options, traffic_stages.TrafficOptions)
     assert dict(traffic.options.shares) == dict.fromkeys(NAMES, (10, 0))
 
 
@@ -89,7 +99,7 @@ def test_waves_that_go_through_the_pipeline_share_for_themselves() -> None:
 def test_a_stage_on_some_clusters_is_a_share_of_those() -> None:
     (canary,) = pinned(replace(CANARY, targets=("asia", "c4")))
 
-    assert isinstance(canary.options, pipelines.VariantRolloutOptions)
+    assert isinstance(canary.options, rollout_stages.VariantRolloutOptions)
     assert dict(canary.options.batch) == {
         "asia": {"Deployment web": 1},
         "c4": {"Deployment web": 0},
@@ -100,12 +110,12 @@ def test_a_stage_on_some_clusters_is_a_share_of_those() -> None:
 
 def test_where_there_is_no_canary_nothing_is_measured() -> None:
     guarded = replace(
-        pipelines.Stage(pipelines.StageName.WAIT, pipelines.WaitOptions(timedelta(1))),
-        beside=pipelines.AnalysisOptions(timedelta(minutes=1)),
+        pipelines.Stage(waiting_stages.WAIT.name, waiting_stages.WaitOptions(timedelta(1))),
+        beside=waiting_stages.AnalysisOptions(timedelta(minutes=1)),
     )
     _, analysis, wait, _, after = pinned(CANARY, ANALYSIS, guarded, CLEAN, ANALYSIS)
 
-    assert isinstance(analysis.options, pipelines.AnalysisOptions)
+    assert isinstance(analysis.options, waiting_stages.AnalysisOptions)
     assert analysis.options.without_canary == ("asia", "c4")
     assert wait.beside is not None
     assert wait.beside.without_canary == ("asia", "c4")
@@ -116,22 +126,25 @@ def test_traffic_for_a_canary_that_is_not_there_is_refused() -> None:
     with pytest.raises(errors.UserError, match=r"stage 2, .* to canary on every .* asia, c4 got"):
         pinned(CANARY, EVERYWHERE)
     progressive = pipelines.Stage(
-        pipelines.StageName.PROGRESSIVE_TRAFFIC, pipelines.ProgressiveTrafficOptions(step_weight=10)
+        traffic_stages.PROGRESSIVE_TRAFFIC.name,
+        traffic_stages.ProgressiveTrafficOptions(step_weight=10),
     )
     with pytest.raises(errors.UserError, match="K8S_PROGRESSIVE_TRAFFIC"):
         pinned(CANARY, progressive)
     # A canary on every cluster, after that of the fleet, makes it possible.
-    everywhere = replace(CANARY, options=pipelines.VariantRolloutOptions(TEN))
+    everywhere = replace(CANARY, options=rollout_stages.VariantRolloutOptions(TEN))
     pinned(CANARY, everywhere, EVERYWHERE)
-    pinned(CANARY, CLEAN, replace(EVERYWHERE, options=pipelines.TrafficOptions(100)))
+    pinned(CANARY, CLEAN, replace(EVERYWHERE, options=traffic_stages.TrafficOptions(100)))
 
 
 def test_a_share_that_cannot_be_reached_names_the_stage() -> None:
-    much = replace(TRAFFIC, options=pipelines.TrafficOptions(10, 90, of=FLEET))
+    much = replace(TRAFFIC, options=traffic_stages.TrafficOptions(10, 90, of=FLEET))
     with pytest.raises(errors.UserError, match=r"stage 2, .*: 90 % of all traffic cannot be"):
         pinned(CANARY, much)
-    tight = pipelines.VariantRolloutOptions(
-        pipelines.Replicas(50, is_percentage=True), of=FLEET, at_most=pipelines.Replicas(1)
+    tight = rollout_stages.VariantRolloutOptions(
+        rollout_stages.Replicas(50, is_percentage=True),
+        of=FLEET,
+        at_most=rollout_stages.Replicas(1),
     )
     with pytest.raises(errors.UserError, match=r"stage 1, .*, Deployment web: 12 pods do not fit"):
         pinned(replace(CANARY, options=tight))

@@ -10,6 +10,7 @@ from volary.controller.status import application_state, application_statuses, ru
 from volary.engine.runs import run_builder, state
 from volary.model import statuses
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.placement import failover_rules
 from volary.placement.failover import decisions, move_plans
 from volary.store import records
@@ -29,7 +30,7 @@ PAUSE = state.Pause("ana", NOW, "the shop is on television")
 
 
 def release(**changes: object) -> state.Run:
-    sync = pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())
+    sync = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
     made = run_builder.RunSpec(
         "shop", "new", run_builder.one_group(("us", "eu")), (sync,), running_commit="abc"
     )

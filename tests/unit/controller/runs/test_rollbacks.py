@@ -11,13 +11,14 @@ from volary.model import applications
 from volary.model import statuses as model_statuses
 from volary.model.fleet import fleets
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import added_stages, rollout_stages, waiting_stages
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus, TaskStatus
 from volary.store import records
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SYNC = pipelines.Stage(
-    pipelines.StageName.SYNC, pipelines.SyncOptions(), timeout=timedelta(minutes=10)
+    rollout_stages.SYNC.name, rollout_stages.SyncOptions(), timeout=timedelta(minutes=10)
 )
 
 
@@ -134,8 +135,8 @@ def test_to_a_commit_the_last_wave_goes_first_and_nothing_holds_it_up() -> None:
                 size=rollouts.Share(1),
                 soak=timedelta(hours=1),
                 gate=rollouts.Gate(
-                    pipelines.ApprovalOptions(("bo",)),
-                    analysis=pipelines.AnalysisOptions(timedelta(minutes=5)),
+                    waiting_stages.ApprovalOptions(("bo",)),
+                    analysis=waiting_stages.AnalysisOptions(timedelta(minutes=5)),
                 ),
             ),
             rollouts.Wave("rest", max_concurrency=rollouts.Share(1)),
@@ -154,10 +155,10 @@ def test_to_a_commit_the_last_wave_goes_first_and_nothing_holds_it_up() -> None:
         ("first", ("us",), 0),
     ]
     assert back.windows == ()
-    assert [(each.wave, each.stage.name.value) for each in back.steps] == [
+    assert [(each.wave, each.stage.name) for each in back.steps] == [
         ("rest", "K8S_SYNC"),
         ("rest", "WAVE_GATE"),
         ("first", "K8S_SYNC"),
         ("first", "WAVE_GATE"),
     ]
-    assert back.steps[1].stage.options == pipelines.WaveGateOptions(timedelta())
+    assert back.steps[1].stage.options == added_stages.WaveGateOptions(timedelta())

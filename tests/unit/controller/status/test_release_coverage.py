@@ -15,11 +15,12 @@ from volary.engine.runs import run_builder, state, updates
 from volary.model import statuses
 from volary.model.fleet import cluster_health, taints
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.store import records
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 DONE, FAILED = statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.FAILED
-SYNC = pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())
+SYNC = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
 
 
 def identity(name: str) -> str:

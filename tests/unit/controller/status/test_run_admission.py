@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 from volary.controller.status import application_statuses, run_admission, run_requests
 from volary.engine.runs import run_builder, state
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.statuses import RunStatus
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PAUSE = state.Pause("ana", NOW, "on television")
-SYNC = pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())
+SYNC = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
 RUN = run_builder.new_run(
     "r1", run_builder.RunSpec("shop", "new", run_builder.one_group(("us",)), (SYNC,)), NOW
 )

@@ -11,6 +11,7 @@ from volary.engine.state_machine import events, machine
 from volary.gitops import triggers
 from volary.model import applications, statuses
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.model.runs import run_plans
 
 AT = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -25,11 +26,11 @@ WANT = run_requests.RunRequest(
 )
 
 
-def run_of(*names: pipelines.StageName) -> state.Run:
+def run_of(*names: str) -> state.Run:
     options = {
-        pipelines.StageName.SYNC: pipelines.SyncOptions(),
-        pipelines.StageName.PRIMARY_ROLLOUT: pipelines.PrimaryRolloutOptions(),
-        pipelines.StageName.CANARY_CLEAN: pipelines.CleanOptions(),
+        rollout_stages.SYNC.name: rollout_stages.SyncOptions(),
+        rollout_stages.PRIMARY_ROLLOUT.name: rollout_stages.PrimaryRolloutOptions(),
+        rollout_stages.CANARY_CLEAN.name: stage_kind.NoOptions(),
     }
     stages = tuple(pipelines.Stage(name, options[name]) for name in names)
     wanted = run_builder.RunSpec("shop", "c1", run_builder.one_group(["us"]), stages)
@@ -53,14 +54,14 @@ def test_a_revert_says_what_it_reverts(subject: str, reason: str) -> None:
 
 
 def test_primary_counts_as_touched_once_its_stage_has_begun() -> None:
-    before = run_of(pipelines.StageName.CANARY_CLEAN, pipelines.StageName.PRIMARY_ROLLOUT)
+    before = run_of(rollout_stages.CANARY_CLEAN.name, rollout_stages.PRIMARY_ROLLOUT.name)
     assert not run_requests.touches_primary(before)
-    assert run_requests.touches_primary(run_of(pipelines.StageName.PRIMARY_ROLLOUT))
-    assert run_requests.touches_primary(run_of(pipelines.StageName.SYNC))
+    assert run_requests.touches_primary(run_of(rollout_stages.PRIMARY_ROLLOUT.name))
+    assert run_requests.touches_primary(run_of(rollout_stages.SYNC.name))
 
 
 def test_a_revert_is_done_only_by_a_rollback_that_succeeded() -> None:
-    run = run_of(pipelines.StageName.SYNC)
+    run = run_of(rollout_stages.SYNC.name)
     back = replace(WANT, reverts="r1")
     assert run_requests.is_fulfilled_by(back, replace(run, status=statuses.RunStatus.ROLLED_BACK))
     assert run_requests.is_fulfilled_by(back, replace(run, status=statuses.RunStatus.CANCELLED))

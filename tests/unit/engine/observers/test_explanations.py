@@ -11,6 +11,7 @@ from volary.engine.runs import policies, run_builder, state
 from volary.engine.state_machine import events, machine
 from volary.model import statuses
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.statuses import TaskStatus
 
 Make = Callable[..., state.Run]
@@ -92,7 +93,7 @@ def test_what_a_failure_leads_to_is_what_the_wave_says() -> None:
         policies.WaveRule("second", ("eu",), on_failure=policies.OnFailure.ROLLBACK_WAVE),
         policies.WaveRule("third", ("asia",), on_failure=policies.OnFailure.STOP),
     )
-    sync = pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())
+    sync = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
     steps = tuple(
         run_builder.WaveStep(sync, run_builder.Group(each.targets, each.name), each.name)
         for each in waves

@@ -6,9 +6,10 @@ import pytest
 
 from volary.engine.runs import coverage, policies, run_builder, state
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import added_stages, rollout_stages
 
-SYNC = pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())
-GATE = pipelines.Stage(pipelines.StageName.WAVE_GATE, pipelines.WaveGateOptions(), index=1)
+SYNC = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
+GATE = pipelines.Stage(added_stages.WAVE_GATE.name, added_stages.WaveGateOptions(), index=1)
 
 
 def waves(on_failure: policies.OnFailure, failures: int = 0) -> run_builder.RunSpec:

@@ -4,15 +4,16 @@ from datetime import UTC, datetime, timedelta
 
 from volary.engine.runs import policies, run_builder, state, updates, wave_gates
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, waiting_stages
 from volary.model.placement import rollouts
 from volary.placement.waves import planned_waves, wave_steps
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-SYNC = pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())
-CLEAN = pipelines.Stage(pipelines.StageName.CANARY_CLEAN, pipelines.CleanOptions(), index=1)
+SYNC = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
+CLEAN = pipelines.Stage(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions(), index=1)
 JUDGED = rollouts.Gate(
-    approval=pipelines.ApprovalOptions(("bo",)),
-    analysis=pipelines.AnalysisOptions(timedelta(minutes=5)),
+    approval=waiting_stages.ApprovalOptions(("bo",)),
+    analysis=waiting_stages.AnalysisOptions(timedelta(minutes=5)),
 )
 
 
@@ -44,7 +45,7 @@ def run(*sizes: int, over: rollouts.WavesOver = rollouts.WavesOver.PIPELINE) -> 
 
 def test_a_wave_ends_with_health_then_numbers_then_people() -> None:
     given = run(1, 1)
-    names = [given.stages[each].stage.name.value for each in sorted(wave_gates.positions(given))]
+    names = [given.stages[each].stage.name for each in sorted(wave_gates.positions(given))]
     assert names == ["WAVE_GATE", "ANALYSIS", "WAIT_APPROVAL"]
 
 

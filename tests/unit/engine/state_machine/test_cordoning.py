@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 from volary.engine.runs import run_builder, state
 from volary.engine.state_machine import events, machine
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
-SYNC = pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())
+SYNC = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
 
 
 def begun() -> state.Run:

@@ -15,6 +15,7 @@ from volary.engine.persistence import codec, transitions
 from volary.engine.runs import run_builder, state, updates
 from volary.model import statuses
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.statuses import RunStatus, TaskStatus
 from volary.planner import plans
 from volary.store import factory
@@ -68,7 +69,7 @@ def run_of(*stages: pipelines.Stage) -> state.Run:
 
 
 SYNC = pipelines.Stage(
-    pipelines.StageName.SYNC, pipelines.SyncOptions(), timeout=timedelta(minutes=10)
+    rollout_stages.SYNC.name, rollout_stages.SyncOptions(), timeout=timedelta(minutes=10)
 )
 
 

@@ -9,15 +9,16 @@ from volary.engine.runs import policies, run_builder, state
 from volary.engine.state_machine import events, machine
 from volary.model import statuses
 from volary.model.pipeline import pipelines, webhook
+from volary.model.pipeline.stage_kinds import external_stages, rollout_stages
 from volary.model.statuses import RunStatus, TaskStatus
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SYNC = pipelines.Stage(
-    pipelines.StageName.SYNC, pipelines.SyncOptions(), timeout=timedelta(minutes=10)
+    rollout_stages.SYNC.name, rollout_stages.SyncOptions(), timeout=timedelta(minutes=10)
 )
 GATE = pipelines.Stage(
-    pipelines.StageName.WEBHOOK_GATE,
-    pipelines.WebhookGateOptions(webhook.Webhook("http://gate.example", "gate")),
+    external_stages.WEBHOOK_GATE.name,
+    external_stages.WebhookGateOptions(webhook.Webhook("http://gate.example", "gate")),
     index=1,
     timeout=timedelta(minutes=5),
 )
@@ -42,7 +43,7 @@ def at_the_gate(names: tuple[str, ...] = ("us",)) -> state.Run:
     run = machine.advance(run_builder.new_run("run", made, START), events.Start(START)).run
     for name in names:
         run = ended(run, name, statuses.Outcome(TaskStatus.SUCCEEDED, "done", touched=True))
-    assert run.current.stage.name is pipelines.StageName.WEBHOOK_GATE
+    assert run.current.stage.kind is external_stages.WEBHOOK_GATE
     return run
 
 

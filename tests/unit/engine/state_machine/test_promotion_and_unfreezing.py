@@ -6,23 +6,29 @@ from volary.engine.runs import policies, run_builder
 from volary.engine.state_machine import commands, events, machine
 from volary.model import statuses
 from volary.model.pipeline import pipelines, webhook
+from volary.model.pipeline.stage_kinds import (
+    added_stages,
+    external_stages,
+    rollout_stages,
+    waiting_stages,
+)
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus, TaskStatus
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SYNC = pipelines.Stage(
-    pipelines.StageName.SYNC, pipelines.SyncOptions(), timeout=timedelta(minutes=10)
+    rollout_stages.SYNC.name, rollout_stages.SyncOptions(), timeout=timedelta(minutes=10)
 )
 SOAK = pipelines.Stage(
-    pipelines.StageName.WAVE_GATE, pipelines.WaveGateOptions(timedelta(hours=1)), index=1
+    added_stages.WAVE_GATE.name, added_stages.WaveGateOptions(timedelta(hours=1)), index=1
 )
 HOOK = pipelines.Stage(
-    pipelines.StageName.WEBHOOK_GATE,
-    pipelines.WebhookGateOptions(webhook.Webhook("http://ask")),
+    external_stages.WEBHOOK_GATE.name,
+    external_stages.WebhookGateOptions(webhook.Webhook("http://ask")),
     index=2,
 )
 PEOPLE = pipelines.Stage(
-    pipelines.StageName.WAIT_APPROVAL, pipelines.ApprovalOptions(("bo", "cy"), 2), index=3
+    waiting_stages.WAIT_APPROVAL.name, waiting_stages.ApprovalOptions(("bo", "cy"), 2), index=3
 )
 
 
@@ -85,7 +91,7 @@ def test_a_promotion_ends_the_soak_but_health_is_seen_once_more() -> None:
     story.ends("us", TaskStatus.CANCELLED)
     begun = next(each for each in story.step.commands if isinstance(each, commands.StartTask))
     assert (begun.stage, begun.target, begun.attempt) == ("first/2-WAVE_GATE", "us", 2)
-    assert story.run.current.stage.options == pipelines.WaveGateOptions(timedelta())
+    assert story.run.current.stage.options == added_stages.WaveGateOptions(timedelta())
     assert "promoted by ana: the fix is urgent" in story.run.reason
     assert story.run.stages[2].tasks is not None
     assert not any(task.attempt for task in story.run.stages[2].tasks), "not healthy yet"
@@ -109,7 +115,7 @@ def test_a_promotion_ends_a_webhook_but_no_approval() -> None:
     story = Story(SOAK, HOOK, PEOPLE)
     story.ends("us")
     story.ends("us")
-    assert story.run.current.stage.name is pipelines.StageName.WEBHOOK_GATE
+    assert story.run.current.stage.kind is external_stages.WEBHOOK_GATE
     assert not story.promote()
     story.ends("us", TaskStatus.CANCELLED)
     skipped = story.run.stages[2].task("us")
@@ -150,7 +156,7 @@ def test_an_approval_that_was_withdrawn_counts_no_more() -> None:
     assert not story.withdraw("bo")
     story.approve("cy")
     assert story.run.status is RunStatus.WAITING, "one of two, not two"
-    assert story.run.reason.endswith("waiting for approval (2 of bo and cy)")
+    assert story.run.reason.endswith("awaiting approval: 1 of 2 (approvers: bo and cy)")
 
     story.approve("bo")
     story.ends("us")

@@ -9,6 +9,7 @@ from volary.engine.runs import policies, run_builder
 from volary.engine.state_machine import events, machine
 from volary.model import errors, statuses
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
 from volary.model.statuses import TaskStatus
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
@@ -92,7 +93,7 @@ def test_a_group_waits_for_the_group_before_and_for_its_approvals(
         >> approve ana
         << no: a run that is running cannot be approved
         >> us succeeded
-        == waiting: stage 1 of 2, K8S_CANARY_ROLLOUT: waiting for approval (2 of ana and bo)
+        == waiting: stage 1 of 2, K8S_CANARY_ROLLOUT: awaiting approval: 0 of 2 (approvers: ana and bo)
         >> approve cy
         << no: cy is not one of the approvers: ana and bo
         >> approve ana
@@ -127,9 +128,13 @@ def test_a_rejection_and_an_expired_approval_are_failures(
 def test_a_stage_visits_only_its_own_clusters(begun: Make, converse: Converse) -> None:
     stages = (
         pipelines.Stage(
-            pipelines.StageName.CANARY_ROLLOUT, pipelines.VariantRolloutOptions(), targets=("eu",)
+            rollout_stages.CANARY_ROLLOUT.name,
+            rollout_stages.VariantRolloutOptions(),
+            targets=("eu",),
         ),
-        pipelines.Stage(pipelines.StageName.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions()),
+        pipelines.Stage(
+            rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions()
+        ),
     )
     check(
         converse,
@@ -153,8 +158,8 @@ def test_an_executor_that_lies_is_a_failure(planned_run: Make, converse: Convers
 def test_all_that_is_wrong_with_a_plan_is_said_at_once() -> None:
     stages = (
         pipelines.Stage(
-            pipelines.StageName.WAIT,
-            pipelines.WaitOptions(timedelta()),
+            waiting_stages.WAIT.name,
+            waiting_stages.WaitOptions(timedelta()),
             timeout=timedelta(),
             targets=("mars",),
         ),
@@ -207,13 +212,13 @@ def finished(attempt: int, status: TaskStatus) -> events.TaskFinished:
 
 MEASURED = (
     pipelines.Stage(
-        pipelines.StageName.ANALYSIS,
-        pipelines.AnalysisOptions(timedelta(minutes=5)),
+        waiting_stages.ANALYSIS.name,
+        waiting_stages.AnalysisOptions(timedelta(minutes=5)),
         timeout=timedelta(minutes=10),
     ),
     pipelines.Stage(
-        pipelines.StageName.PRIMARY_ROLLOUT,
-        pipelines.PrimaryRolloutOptions(),
+        rollout_stages.PRIMARY_ROLLOUT.name,
+        rollout_stages.PrimaryRolloutOptions(),
         timeout=timedelta(minutes=20),
     ),
 )

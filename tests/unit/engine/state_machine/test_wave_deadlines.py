@@ -7,11 +7,12 @@ from volary.engine.runs import policies, run_builder, state
 from volary.engine.state_machine import deadlines, events, machine
 from volary.model import statuses
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.statuses import RunStatus, TaskStatus
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SYNC = pipelines.Stage(
-    pipelines.StageName.SYNC, pipelines.SyncOptions(), timeout=timedelta(minutes=10)
+    rollout_stages.SYNC.name, rollout_stages.SyncOptions(), timeout=timedelta(minutes=10)
 )
 NAMES = ("us", "eu")
 

@@ -10,7 +10,7 @@ from hypothesis.stateful import initialize, invariant
 import machine_invariants
 from machine_simulation import BEGINNING, GATES, NAMES, PROMOTING, STAGES, THOROUGH, WINDOWS
 from volary.engine.runs import policies, run_builder, state
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import added_stages
 from volary.model.statuses import TaskStatus
 
 
@@ -120,7 +120,7 @@ class AnyWaves(machine_invariants.LawfulRun):
             (gate,) = (
                 each.id
                 for each in self.run.stages
-                if each.wave == earlier.name and each.stage.name is pipelines.StageName.WAVE_GATE
+                if each.wave == earlier.name and each.stage.kind is added_stages.WAVE_GATE
             )
             for name in earlier.targets:
                 cluster = self.run.cluster(name)

@@ -7,6 +7,7 @@ from volary.engine.runs import policies, run_builder, state
 from volary.engine.state_machine import commands, events, machine
 from volary.model import statuses
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
 from volary.model.placement import rollouts
 from volary.model.statuses import RunStatus, TaskStatus
 
@@ -14,11 +15,11 @@ from volary.model.statuses import RunStatus, TaskStatus
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MORNINGS = rollouts.Window("mornings", "0 8 * * *", timedelta(hours=4))
 SYNC = pipelines.Stage(
-    pipelines.StageName.SYNC, pipelines.SyncOptions(), timeout=timedelta(minutes=10)
+    rollout_stages.SYNC.name, rollout_stages.SyncOptions(), timeout=timedelta(minutes=10)
 )
 WAIT = pipelines.Stage(
-    pipelines.StageName.WAIT,
-    pipelines.WaitOptions(timedelta(minutes=1)),
+    waiting_stages.WAIT.name,
+    waiting_stages.WaitOptions(timedelta(minutes=1)),
     timeout=timedelta(minutes=5),
 )
 

@@ -9,6 +9,7 @@ from volary.manifests.services import backends
 from volary.model import applications, errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 
 Method = applications.RoutingMethod
 SERVICE: json.JsonObject = {
@@ -141,10 +142,11 @@ def test_without_the_service_nothing_can_be_made() -> None:
 
 def test_names_of_the_services_follow_the_rollouts() -> None:
     canary = pipelines.Stage(
-        pipelines.StageName.CANARY_ROLLOUT, pipelines.VariantRolloutOptions(suffix="next")
+        rollout_stages.CANARY_ROLLOUT.name, rollout_stages.VariantRolloutOptions(suffix="next")
     )
     primary = pipelines.Stage(
-        pipelines.StageName.PRIMARY_ROLLOUT, pipelines.PrimaryRolloutOptions(create_service=True)
+        rollout_stages.PRIMARY_ROLLOUT.name,
+        rollout_stages.PrimaryRolloutOptions(create_service=True),
     )
     services = applications.VariantServices(baseline="before")
 

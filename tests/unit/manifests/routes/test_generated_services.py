@@ -9,7 +9,8 @@ from volary.manifests.routes import generated_services
 from volary.manifests.variants import variants
 from volary.model import applications, errors
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import rollout_stages
 
 KEY = "pipecd.dev/variant"
 MADE = applications.MadeService((applications.ServicePort(80, "http", "web", "h2c"),))
@@ -68,7 +69,7 @@ def test_the_service_leads_to_primarys_pods() -> None:
 def test_it_finds_the_pods_that_a_rollout_makes() -> None:
     found = generated_services.add([workload()], APP)
 
-    rolled = variants.primary(found, APP, pipelines.SyncOptions())
+    rolled = variants.primary(found, APP, rollout_stages.SyncOptions())
 
     (deployment,) = [each for each in rolled if each.kind == "Deployment"]
     pods = deployment.body["spec"]["template"]["metadata"]["labels"]

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from volary.manifests.routes import virtual_services
 from volary.model import applications, errors, json
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import traffic_stages
 
 Variant = variant.Variant
 HOW = virtual_services.Routing("shop", variant.VariantLabel(), namespace="prod")
@@ -79,7 +80,7 @@ def test_weights_are_pipecds(
     expected: list[tuple[str, int]],
 ) -> None:
     found = virtual_services.route(
-        service(http("a", *entries)), how, pipelines.TrafficOptions(*options)
+        service(http("a", *entries)), how, traffic_stages.TrafficOptions(*options)
     )
 
     assert weights(found.manifest) == expected
@@ -89,7 +90,7 @@ def test_weights_are_pipecds(
 def test_each_route_has_its_line() -> None:
     how = virtual_services.Routing("shop", variant.VariantLabel(), ("A",))
     item = service(http("A", PRIMARY), http("B", PRIMARY), {"route": [PRIMARY]})
-    found = virtual_services.route(item, how, pipelines.TrafficOptions(60, 40))
+    found = virtual_services.route(item, how, traffic_stages.TrafficOptions(60, 40))
 
     assert weights(found.manifest) == [("primary", 60), ("canary", 40)]
     assert weights(found.manifest, 1) == [("primary", 100)]
@@ -103,7 +104,7 @@ def test_each_route_has_its_line() -> None:
 
 def test_all_routes_change_without_a_list() -> None:
     item = service(http("A", PRIMARY), http("B", PRIMARY), version="v1alpha3")
-    found = virtual_services.route(item, HOW, pipelines.TrafficOptions(50, 50))
+    found = virtual_services.route(item, HOW, traffic_stages.TrafficOptions(50, 50))
 
     assert (
         weights(found.manifest) == weights(found.manifest, 1) == [("primary", 50), ("canary", 50)]
@@ -112,7 +113,7 @@ def test_all_routes_change_without_a_list() -> None:
 
 def test_redirects_are_left_alone() -> None:
     redirect = {"name": "old", "redirect": {"uri": "/new"}}
-    found = virtual_services.route(service(redirect), HOW, pipelines.TrafficOptions(50, 50))
+    found = virtual_services.route(service(redirect), HOW, traffic_stages.TrafficOptions(50, 50))
 
     assert found.manifest.body["spec"]["http"] == [redirect]
     assert found.lines == ('Skipping route "old" (redirect has no destinations)',)
@@ -124,7 +125,7 @@ def test_ports_headers_and_the_way_a_host_is_written_stay() -> None:
         "headers": {"request": {"set": {"x": "1"}}},
     }
     found = virtual_services.route(
-        service(http("a", primary)), HOW, pipelines.TrafficOptions(90, 10)
+        service(http("a", primary)), HOW, traffic_stages.TrafficOptions(90, 10)
     )
     canary = found.manifest.body["spec"]["http"][0]["route"][1]
 
@@ -139,13 +140,15 @@ def test_ports_headers_and_the_way_a_host_is_written_stay() -> None:
 def test_a_typo_in_editable_routes_and_impossible_weights_are_errors() -> None:
     how = virtual_services.Routing("shop", variant.VariantLabel(), ("mian",))
     with pytest.raises(errors.UserError, match="editableRoutes names mian"):
-        virtual_services.route(service(http("main", PRIMARY)), how, pipelines.TrafficOptions(100))
+        virtual_services.route(
+            service(http("main", PRIMARY)), how, traffic_stages.TrafficOptions(100)
+        )
 
     crowded = service(http("main", entry("x", weight=80), entry("y", weight=80)))
     with pytest.raises(errors.UserError, match="have 160 percent"):
-        virtual_services.route(crowded, HOW, pipelines.TrafficOptions(100))
+        virtual_services.route(crowded, HOW, traffic_stages.TrafficOptions(100))
     assert virtual_services.disagreements(
-        service(http("main", PRIMARY)).body, how, pipelines.TrafficOptions(100)
+        service(http("main", PRIMARY)).body, how, traffic_stages.TrafficOptions(100)
     ) == ['route "mian" does not exist']
 
 
@@ -155,8 +158,10 @@ def test_what_is_live_is_read_back() -> None:
 
     assert found.weights == {Variant.PRIMARY: 60, Variant.CANARY: 0, Variant.BASELINE: 0}
     assert (found.name, found.others, found.editable) == ("a", 40, True)
-    assert virtual_services.disagreements(item.body, HOW, pipelines.TrafficOptions(100)) == []
-    assert virtual_services.disagreements(item.body, HOW, pipelines.TrafficOptions(50, 50)) == [
+    assert virtual_services.disagreements(item.body, HOW, traffic_stages.TrafficOptions(100)) == []
+    assert virtual_services.disagreements(
+        item.body, HOW, traffic_stages.TrafficOptions(50, 50)
+    ) == [
         'route "a" has primary=60%, canary=0%, baseline=0% '
         "instead of primary=30%, canary=30%, baseline=0%"
     ]
@@ -190,7 +195,7 @@ def test_weights_add_up_and_agree_with_what_is_read_back(
         weight = total if position == len(parts) - 1 else min(cuts[position % 2], total)
         total -= weight
         chosen.append(entry(host, subset, weight))
-    wanted = pipelines.TrafficOptions(100 - canary, canary)
+    wanted = traffic_stages.TrafficOptions(100 - canary, canary)
     found = virtual_services.route(service(http("a", *chosen)), HOW, wanted).manifest
 
     if len(chosen) > 1 or chosen[0].get("weight"):

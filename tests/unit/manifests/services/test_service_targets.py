@@ -7,7 +7,8 @@ from volary.manifests.services import backends, service_targets
 from volary.manifests.variants import variants
 from volary.model import applications, errors, json
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, traffic, variant
+from volary.model.pipeline import traffic, variant
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages.traffic import division, weights
 from volary.stages.traffic.routers import interface
 
@@ -61,7 +62,9 @@ def names(found: list[manifest.Manifest]) -> list[str]:
 
 
 def test_a_copy_leads_where_the_original_does_and_is_not_reached_from_outside() -> None:
-    found = variants.canary([service(V2), pods("v2")], app(), pipelines.VariantRolloutOptions())
+    found = variants.canary(
+        [service(V2), pods("v2")], app(), rollout_stages.VariantRolloutOptions()
+    )
 
     [copy] = found
     assert copy.name == "shop-canary"
@@ -129,7 +132,7 @@ def test_the_services_follow_the_rest() -> None:
 @pytest.mark.parametrize("found", [[pods("v2")], [service({})]])
 def test_a_service_that_leads_nowhere_cannot_be_tried(found: list[manifest.Manifest]) -> None:
     with pytest.raises(errors.UserError):
-        variants.canary(found, app(), pipelines.VariantRolloutOptions())
+        variants.canary(found, app(), rollout_stages.VariantRolloutOptions())
 
 
 def test_a_port_that_routes_name_stays() -> None:
@@ -150,7 +153,7 @@ def test_pipecds_dialect_knows_no_such_thing() -> None:
         workloads=(applications.ObjectReference("Service", "shop"),),
     )
     with pytest.raises(errors.UserError, match="unsupported workload kind Service"):
-        variants.canary([service(V2)], pipecds, pipelines.VariantRolloutOptions())
+        variants.canary([service(V2)], pipecds, rollout_stages.VariantRolloutOptions())
     assert generated_services.add([service(V2)], pipecds) == [service(V2)]
 
 
@@ -158,7 +161,7 @@ def test_pipecds_dialect_knows_no_such_thing() -> None:
 def test_every_router_divides_between_the_services(method: Method) -> None:
     described = app(method)
     whole = generated_services.add([service(V2), pods("v2")], described)
-    whole += variants.canary(whole, described, pipelines.VariantRolloutOptions())
+    whole += variants.canary(whole, described, rollout_stages.VariantRolloutOptions())
     router = interface.choose(described)
     wanted = division.Division(80, 20)
 

@@ -6,7 +6,7 @@ from volary.manifests.loading import documents
 from volary.manifests.variants import patches
 from volary.model import errors
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 
 TEXT = """\
 apiVersion: v1
@@ -42,10 +42,10 @@ ROOT = "$.data.'weight.yaml'"
 
 
 def patched(path: str, value: str, root: str = "", kind: str = "ConfigMap") -> manifest.Manifest:
-    operation = pipelines.PatchOperation(path, value)
+    operation = rollout_stages.PatchOperation(path, value)
     name = "envoy" if kind == "ConfigMap" else "web"
     items = documents.parse(TEXT, file="a.yaml")
-    found = patches.apply(items, [pipelines.Patch(kind, name, (operation,), root)])
+    found = patches.apply(items, [rollout_stages.Patch(kind, name, (operation,), root)])
     return found[0 if kind == "ConfigMap" else 1]
 
 
@@ -95,10 +95,10 @@ def test_every_element_can_be_meant() -> None:
 
 def test_patches_build_on_each_other() -> None:
     operations = (
-        pipelines.PatchOperation("$.clusters[0].name", "first"),
-        pipelines.PatchOperation("$.clusters[0].weight", "1"),
+        rollout_stages.PatchOperation("$.clusters[0].name", "first"),
+        rollout_stages.PatchOperation("$.clusters[0].weight", "1"),
     )
-    patch = pipelines.Patch("ConfigMap", "envoy", operations, ROOT)
+    patch = rollout_stages.Patch("ConfigMap", "envoy", operations, ROOT)
     found = patches.apply(documents.parse(TEXT, file=""), [patch, patch])[0]
 
     assert "- name: first # stays\n  weight: 1\n" in found.body["data"]["weight.yaml"]
@@ -132,7 +132,7 @@ def test_what_does_not_fit_is_an_error(path: str, value: str, root: str, message
 
 def test_a_patch_without_target_names_what_there_is() -> None:
     with pytest.raises(errors.UserError) as caught:
-        patches.apply(documents.parse(TEXT, file=""), [pipelines.Patch("ConfigMap", "envoi")])
+        patches.apply(documents.parse(TEXT, file=""), [rollout_stages.Patch("ConfigMap", "envoi")])
 
     (found,) = caught.value.problems
     assert found.message == "no manifest matches the given patch: kind=ConfigMap, name=envoi"
@@ -149,8 +149,8 @@ def test_an_empty_value_can_be_filled() -> None:
             key:
             other: 1
         """)
-    operation = pipelines.PatchOperation("$.key", "value")
-    patch = pipelines.Patch("ConfigMap", "a", (operation,), "$.data.x")
+    operation = rollout_stages.PatchOperation("$.key", "value")
+    patch = rollout_stages.Patch("ConfigMap", "a", (operation,), "$.data.x")
     (found,) = patches.apply(documents.parse(text, file=""), [patch])
 
     assert found.body["data"]["x"] == "key: value\nother: 1\n"

@@ -8,10 +8,11 @@ from volary.manifests.ownership import tracking
 from volary.manifests.variants import variants
 from volary.model import applications, errors
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import rollout_stages
 
 CASES = sorted((pathlib.Path(__file__).parents[3] / "cases" / "variants").iterdir())
-OPTIONS = pipelines.VariantRolloutOptions()
+OPTIONS = rollout_stages.VariantRolloutOptions()
 Manifests = list[manifest.Manifest]
 App = applications.Application
 
@@ -19,7 +20,9 @@ App = applications.Application
 def test_a_canary_is_a_copy_of_workloads_and_configuration_beside_the_primary(
     simple: Manifests, web: App
 ) -> None:
-    options = pipelines.VariantRolloutOptions(pipelines.Replicas(50, True), create_service=True)
+    options = rollout_stages.VariantRolloutOptions(
+        rollout_stages.Replicas(50, True), create_service=True
+    )
     found = variants.canary(simple, web, options)
 
     assert [(item.kind, item.name) for item in found] == [
@@ -82,15 +85,17 @@ spec:
 
 def test_making_variants_changes_nothing_of_the_primary(simple: Manifests, web: App) -> None:
     before = serialization.dump(simple)
-    sync = pipelines.SyncOptions(add_variant_label_to_selector=True)
-    variants.canary(simple, web, pipelines.VariantRolloutOptions(create_service=True))
+    sync = rollout_stages.SyncOptions(add_variant_label_to_selector=True)
+    variants.canary(simple, web, rollout_stages.VariantRolloutOptions(create_service=True))
     variants.primary(simple, web, sync)
 
     assert serialization.dump(simple) == before
 
 
 def test_a_copied_service_is_reached_inside_the_cluster_only(simple: Manifests, web: App) -> None:
-    service = variants.canary(simple, web, pipelines.VariantRolloutOptions(create_service=True))[0]
+    service = variants.canary(
+        simple, web, rollout_stages.VariantRolloutOptions(create_service=True)
+    )[0]
 
     assert service.body["spec"] == {
         "type": "ClusterIP",
@@ -112,7 +117,7 @@ metadata: {name: web}
 spec: {serviceName: web, selector: {matchLabels: {app: web}}, template: {}}
 """
     items = documents.parse(text, file="")
-    with_service = pipelines.VariantRolloutOptions(create_service=True)
+    with_service = rollout_stages.VariantRolloutOptions(create_service=True)
     copied, _ = variants.canary(items, web, with_service)
     followed = variants.canary(items, web, with_service)[1].body["spec"]["serviceName"]
     stayed = variants.canary(items, web, OPTIONS)[0].body["spec"]["serviceName"]
@@ -124,9 +129,11 @@ spec: {serviceName: web, selector: {matchLabels: {app: web}}, template: {}}
 def test_absolute_replicas_count_also_when_the_primary_does_not_name_its_own(web: App) -> None:
     text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {template: {}}\n"
     items = documents.parse(text, file="")
-    three = variants.canary(items, web, pipelines.VariantRolloutOptions(pipelines.Replicas(3)))
+    three = variants.canary(
+        items, web, rollout_stages.VariantRolloutOptions(rollout_stages.Replicas(3))
+    )
     half = variants.canary(
-        items, web, pipelines.VariantRolloutOptions(pipelines.Replicas(50, True))
+        items, web, rollout_stages.VariantRolloutOptions(rollout_stages.Replicas(50, True))
     )
 
     assert three[0].body["spec"]["replicas"] == 3
@@ -140,7 +147,7 @@ def test_the_suffix_is_the_value_of_the_variant_label_unless_given(
     app = dataclasses.replace(web, variant_label=label)
 
     assert variants.canary(simple, app, OPTIONS)[-1].name == "web-preview"
-    named = variants.canary(simple, app, pipelines.VariantRolloutOptions(suffix="next"))[-1]
+    named = variants.canary(simple, app, rollout_stages.VariantRolloutOptions(suffix="next"))[-1]
     assert named.name == "web-next"
     assert named.body["spec"]["selector"]["matchLabels"]["v"] == "preview"
 
@@ -163,7 +170,7 @@ def test_copies_are_marked_with_their_own_key(simple: Manifests, web: App) -> No
 
 
 def test_the_primary_is_everything_with_config_hashes(simple: Manifests, web: App) -> None:
-    options = pipelines.PrimaryRolloutOptions(create_service=True)
+    options = rollout_stages.PrimaryRolloutOptions(create_service=True)
     found = variants.primary(simple, web, options)
 
     names = [(item.kind, item.name) for item in found]
@@ -175,7 +182,7 @@ def test_the_primary_is_everything_with_config_hashes(simple: Manifests, web: Ap
 def test_the_primary_label_goes_into_the_chosen_workloads_only(simple: Manifests, web: App) -> None:
     text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: other}\nspec: {template: {}}\n"
     app = dataclasses.replace(web, workloads=(applications.ObjectReference("", "other"),))
-    options = pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=True)
+    options = rollout_stages.PrimaryRolloutOptions(add_variant_label_to_selector=True)
     found = variants.primary([*simple, *documents.parse(text, file="")], app, options)
 
     assert found[-1].body["spec"] == {
@@ -185,7 +192,7 @@ def test_the_primary_label_goes_into_the_chosen_workloads_only(simple: Manifests
 
 
 def refused(
-    items: Manifests, app: App, options: pipelines.VariantRolloutOptions = OPTIONS
+    items: Manifests, app: App, options: rollout_stages.VariantRolloutOptions = OPTIONS
 ) -> list[str]:
     with pytest.raises(errors.UserError) as caught:
         variants.canary(items, app, options)
@@ -226,20 +233,20 @@ def test_nothing_to_copy_is_an_error(simple: Manifests, web: App) -> None:
     app = dataclasses.replace(web, service=applications.ObjectReference("", "gone"))
 
     assert refused(simple[:3], web) == ["unable to find any workload manifests for CANARY variant"]
-    assert refused(simple, app, pipelines.VariantRolloutOptions(create_service=True)) == [
+    assert refused(simple, app, rollout_stages.VariantRolloutOptions(create_service=True)) == [
         'unable to find any service for name="gone" for CANARY variant'
     ]
 
 
 def test_names_that_get_too_long_and_bad_suffixes_are_errors(simple: Manifests, web: App) -> None:
-    long = pipelines.VariantRolloutOptions(create_service=True, suffix="x" * 60)
+    long = rollout_stages.VariantRolloutOptions(create_service=True, suffix="x" * 60)
     (message,) = refused(simple, web, long)
 
     assert message == (
         f"the name of the Service, web-{'x' * 60}, is too long: "
         "64 characters, at most 63 are allowed"
     )
-    assert refused(simple, web, pipelines.VariantRolloutOptions(suffix="Next_1")) == [
+    assert refused(simple, web, rollout_stages.VariantRolloutOptions(suffix="Next_1")) == [
         "the suffix 'Next_1' cannot be part of a name"
     ]
 
@@ -249,7 +256,7 @@ def test_a_service_without_pods_of_its_own_has_no_variant(simple: Manifests, web
     app = dataclasses.replace(web, service=applications.ObjectReference())
     items = [item for item in simple if item.kind != "Service"] + documents.parse(text, file="")
 
-    assert refused(items, app, pipelines.VariantRolloutOptions(create_service=True)) == [
+    assert refused(items, app, rollout_stages.VariantRolloutOptions(create_service=True)) == [
         "Service x has no selector, so it cannot have a variant"
     ]
 
@@ -259,8 +266,12 @@ def test_cases(case: pathlib.Path) -> None:
     """Input and the exact text of each variant; add a case by adding a folder."""
     items = documents.parse((case / "input.yaml").read_text(), file="input.yaml")
     app = applications.Application(name=case.name, dialect=applications.Dialect.PIPECD)
-    options = pipelines.VariantRolloutOptions(pipelines.Replicas(25, True), create_service=True)
-    primary = variants.primary(items, app, pipelines.PrimaryRolloutOptions(create_service=True))
+    options = rollout_stages.VariantRolloutOptions(
+        rollout_stages.Replicas(25, True), create_service=True
+    )
+    primary = variants.primary(
+        items, app, rollout_stages.PrimaryRolloutOptions(create_service=True)
+    )
 
     found = {
         "primary": serialization.dump(primary),

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.model import errors
-from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.placement.waves import fleet_batches
 
 
-def share(text: str) -> pipelines.Replicas:
-    return pipelines.Replicas(int(text.removesuffix("%")), text.endswith("%"))
+def share(text: str) -> rollout_stages.Replicas:
+    return rollout_stages.Replicas(int(text.removesuffix("%")), text.endswith("%"))
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,11 @@ FLEETS = st.dictionaries(st.sampled_from("abcdefg"), st.integers(0, 40), min_siz
 
 @given(FLEETS, st.integers(0, 100), st.integers(1, 100))
 def test_pods_are_exact_bounded_and_grow(held: dict[str, int], percent: int, most: int) -> None:
-    limit = pipelines.Replicas(most, is_percentage=True)
+    limit = rollout_stages.Replicas(most, is_percentage=True)
     try:
-        found = fleet_batches.pods(pipelines.Replicas(percent, is_percentage=True), held, limit)
+        found = fleet_batches.pods(
+            rollout_stages.Replicas(percent, is_percentage=True), held, limit
+        )
     except errors.UserError:
         assert sum(-(-most * each // 100) for each in held.values()) < -(
             -percent * sum(held.values()) // 100
@@ -63,7 +65,9 @@ def test_pods_are_exact_bounded_and_grow(held: dict[str, int], percent: int, mos
     assert sum(found.values()) == -(-percent * sum(held.values()) // 100)
     assert all(found[name] <= -(-most * held[name] // 100) for name in held)
     if percent:
-        less = fleet_batches.pods(pipelines.Replicas(percent - 1, is_percentage=True), held, limit)
+        less = fleet_batches.pods(
+            rollout_stages.Replicas(percent - 1, is_percentage=True), held, limit
+        )
         assert all(less[name] <= found[name] for name in held)
 
 

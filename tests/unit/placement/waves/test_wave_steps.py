@@ -4,12 +4,13 @@ import pytest
 
 from volary.model import errors
 from volary.model.pipeline import pipelines, webhook
+from volary.model.pipeline.stage_kinds import external_stages, rollout_stages
 from volary.model.placement import rollouts
 from volary.placement.waves import planned_waves, wave_steps
 
-SYNC = pipelines.Stage(pipelines.StageName.SYNC, pipelines.SyncOptions())
-ASKED = pipelines.WebhookGateOptions(webhook.Webhook("https://gate.example.org", "gate"))
-GATE = pipelines.StageName.WEBHOOK_GATE
+SYNC = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
+ASKED = external_stages.WebhookGateOptions(webhook.Webhook("https://gate.example.org", "gate"))
+GATE = external_stages.WEBHOOK_GATE.name
 
 
 def planned(name: str, *targets: str, asks: bool = False) -> planned_waves.PlannedWave:

@@ -14,6 +14,7 @@ from volary.engine.runs import state
 from volary.model import analysis, applications, json, statuses
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, waiting_stages
 from volary.stages import registry
 from volary.stages.runtime import contexts, coordination, task_states
 
@@ -123,8 +124,8 @@ class World:
     async def analyse(
         self, *rules: analysis.Rule, minutes: float = 3, target: str = "us", **more: Any
     ) -> statuses.Outcome:
-        options = pipelines.AnalysisOptions(timedelta(minutes=minutes), rules, **more)
-        what = pipelines.Stage(pipelines.StageName.ANALYSIS, options)
+        options = waiting_stages.AnalysisOptions(timedelta(minutes=minutes), rules, **more)
+        what = pipelines.Stage(waiting_stages.ANALYSIS.name, options)
         return await registry.run(self.context(what, target))
 
     @property
@@ -217,8 +218,10 @@ async def test_a_provider_that_hangs_is_a_look_without_an_answer() -> None:
     world_answer = asyncio.Event()
     context = world.context(
         pipelines.Stage(
-            pipelines.StageName.ANALYSIS,
-            pipelines.AnalysisOptions(2 * MINUTE, (replace(RULE, timeout=timedelta(seconds=5)),)),
+            waiting_stages.ANALYSIS.name,
+            waiting_stages.AnalysisOptions(
+                2 * MINUTE, (replace(RULE, timeout=timedelta(seconds=5)),)
+            ),
         )
     )
 
@@ -284,10 +287,10 @@ async def test_previous_is_asked_at_the_same_age_of_the_last_analysis() -> None:
 @pytest.mark.looptime
 async def test_the_new_version_is_canary_while_one_runs() -> None:
     sides = {}
-    names = (pipelines.StageName.CANARY_ROLLOUT, pipelines.StageName.CANARY_CLEAN)
+    names = (rollout_stages.CANARY_ROLLOUT.name, rollout_stages.CANARY_CLEAN.name)
     for count in (0, 1, 2):
         world = World(
-            begun=tuple(pipelines.Stage(each, pipelines.CleanOptions()) for each in names[:count])
+            begun=tuple(pipelines.Stage(each, stage_kind.NoOptions()) for each in names[:count])
         )
         await world.analyse(RULE, minutes=1)
         sides[count] = world.meter.asked[0].side
@@ -376,9 +379,9 @@ async def test_every_measurement_is_reported_with_query_value_and_judgement() ->
 
 
 def _waiting(minutes: float, *rules: analysis.Rule) -> pipelines.Stage:
-    beside = pipelines.AnalysisOptions(timedelta(0), rules)
-    options = pipelines.WaitOptions(timedelta(minutes=minutes))
-    return pipelines.Stage(pipelines.StageName.WAIT, options, beside=beside)
+    beside = waiting_stages.AnalysisOptions(timedelta(0), rules)
+    options = waiting_stages.WaitOptions(timedelta(minutes=minutes))
+    return pipelines.Stage(waiting_stages.WAIT.name, options, beside=beside)
 
 
 @pytest.mark.looptime

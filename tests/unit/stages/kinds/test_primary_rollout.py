@@ -5,14 +5,17 @@ import pytest
 from volary.model import applications, errors
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
 from volary.stages.kinds import primary_rollout
 
 KEY = "pipecd.dev/variant"
 MOVES = applications.Application(
     name="shop",
-    pipeline=(pipelines.Stage(pipelines.StageName.TRAFFIC_ROUTING, pipelines.TrafficOptions(100)),),
+    pipeline=(
+        pipelines.Stage(traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(100)),
+    ),
 )
-ROLLOUT = pipelines.PrimaryRolloutOptions()
+ROLLOUT = rollout_stages.PrimaryRolloutOptions()
 
 
 def workload(**labels: str) -> manifest.Manifest:
@@ -47,7 +50,7 @@ def test_workloads_that_a_selector_cannot_tell_apart_are_refused() -> None:
 
 
 def test_the_option_puts_the_label_there() -> None:
-    options = pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=True)
+    options = rollout_stages.PrimaryRolloutOptions(add_variant_label_to_selector=True)
 
     plan = primary_rollout.plan([workload(app="shop")], MOVES, options, commit="c")
 
@@ -64,7 +67,7 @@ def test_a_rollout_prunes_primary_and_a_sync_everything() -> None:
     source = [workload(app="shop", **{KEY: "primary"})]
 
     rollout = primary_rollout.plan(source, MOVES, ROLLOUT, commit="c")
-    sync = primary_rollout.plan(source, MOVES, pipelines.SyncOptions(prune=True), commit="c")
+    sync = primary_rollout.plan(source, MOVES, rollout_stages.SyncOptions(prune=True), commit="c")
 
     assert (rollout.prune, rollout.variants) == (False, (variant.Variant.PRIMARY,))
     assert (sync.prune, sync.variants) == (True, ())

@@ -2,6 +2,7 @@
 
 from volary.model import applications, json
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages.kinds import rollback
 
 KEY = "pipecd.dev/variant"
@@ -28,7 +29,7 @@ CONTROLLER = {"manager": "kube-controller-manager", "operation": "Update", "subr
 def test_selectors_stay_as_they_are_live() -> None:
     """They are immutable, whatever the application file says."""
     app = applications.Application(
-        name="shop", quick_sync=pipelines.SyncOptions(add_variant_label_to_selector=True)
+        name="shop", quick_sync=rollout_stages.SyncOptions(add_variant_label_to_selector=True)
     )
 
     plain = rollback.running_options(app, [workload(app="shop")])
@@ -41,9 +42,9 @@ def test_selectors_stay_as_they_are_live() -> None:
 
 
 def test_without_live_workloads_any_stage_that_asks_for_it_counts() -> None:
-    options = pipelines.PrimaryRolloutOptions(add_variant_label_to_selector=True)
+    options = rollout_stages.PrimaryRolloutOptions(add_variant_label_to_selector=True)
     app = applications.Application(
-        name="shop", pipeline=(pipelines.Stage(pipelines.StageName.PRIMARY_ROLLOUT, options),)
+        name="shop", pipeline=(pipelines.Stage(rollout_stages.PRIMARY_ROLLOUT.name, options),)
     )
 
     assert rollback.running_options(app, []).add_variant_label_to_selector

@@ -12,6 +12,7 @@ from volary.engine.runs import state
 from volary.model import applications, json
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import catalog, waiting_stages
 from volary.stages import registry
 from volary.stages.runtime import contexts
 
@@ -29,10 +30,10 @@ async def nothing() -> list[manifest.Manifest]:
 
 
 def context(seconds: float, *, limit: float = 3600) -> contexts.StageContext:
-    options = pipelines.WaitOptions(timedelta(seconds=seconds))
+    options = waiting_stages.WaitOptions(timedelta(seconds=seconds))
     return contexts.StageContext(
         application=applications.Application(name="shop"),
-        stage=pipelines.Stage(pipelines.StageName.WAIT, options),
+        stage=pipelines.Stage(waiting_stages.WAIT.name, options),
         target="us",
         client=cast("clients.Client", None),
         commit="abc",
@@ -76,5 +77,5 @@ async def test_a_wait_longer_than_the_stage_fails_at_once(looptime: float) -> No
     assert looptime == 0
 
 
-def test_every_stage_has_a_function() -> None:
-    assert set(registry.RUNS) == set(pipelines.StageName)
+def test_every_kind_of_stage_has_a_runner() -> None:
+    assert set(registry.RUNNERS) == set(catalog.KINDS)

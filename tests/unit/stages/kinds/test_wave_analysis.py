@@ -13,11 +13,12 @@ from volary.engine.runs import state
 from volary.model import analysis, applications, json, statuses
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import added_stages, waiting_stages
 from volary.stages import registry
 from volary.stages.runtime import contexts, coordination
 
 BEGINNING = datetime(2030, 1, 1, 12, tzinfo=UTC)
-GATE = pipelines.Stage(pipelines.StageName.WAVE_GATE, pipelines.WaveGateOptions())
+GATE = pipelines.Stage(added_stages.WAVE_GATE.name, added_stages.WaveGateOptions())
 #: 60 answers in 6 minutes; "rate" of errors per look, of 1,000 requests.
 RULE = analysis.Rule(
     "errors",
@@ -79,7 +80,7 @@ async def judged(
     """When the clusters of a wave are judged together, each beside its others."""
     meter, report, rendezvous = _Meter(errors), _Report(), coordination.Rendezvous()
     what = pipelines.Stage(
-        pipelines.StageName.ANALYSIS, pipelines.AnalysisOptions(timedelta(minutes=6), (rule,))
+        waiting_stages.ANALYSIS.name, waiting_stages.AnalysisOptions(timedelta(minutes=6), (rule,))
     )
     for target in wave:
         rendezvous.join(target)

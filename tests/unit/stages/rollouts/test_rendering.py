@@ -5,7 +5,8 @@ import pytest
 from volary.analysis.metering import query_names
 from volary.model import applications, errors, json
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import catalog, rollout_stages, stage_kind
 from volary.stages.rollouts import rendering
 
 KEY = "pipecd.dev/variant"
@@ -35,7 +36,7 @@ SET = [DEPLOYMENT, SERVICE, CONFIG]
 
 
 def test_primary_is_everything_marked_and_in_order() -> None:
-    found = rendering.primary(SET, APP, pipelines.SyncOptions(), commit="abc")
+    found = rendering.primary(SET, APP, rollout_stages.SyncOptions(), commit="abc")
 
     assert [item.kind for item in found] == ["ConfigMap", "Service", "Deployment"]
     assert {item.annotations["volary.dev/commit"] for item in found} == {"abc"}
@@ -44,7 +45,9 @@ def test_primary_is_everything_marked_and_in_order() -> None:
 
 
 def test_canary_has_a_share_of_the_pods_and_no_service_of_its_own() -> None:
-    options = pipelines.VariantRolloutOptions(replicas=pipelines.Replicas(50, is_percentage=True))
+    options = rollout_stages.VariantRolloutOptions(
+        replicas=rollout_stages.Replicas(50, is_percentage=True)
+    )
 
     found = rendering.canary(SET, APP, options, commit="abc")
 
@@ -57,7 +60,7 @@ def test_canary_has_a_share_of_the_pods_and_no_service_of_its_own() -> None:
 
 
 def test_copies_are_known_by_their_own_key() -> None:
-    (config, _) = rendering.baseline(SET, APP, pipelines.VariantRolloutOptions(), commit="old")
+    (config, _) = rendering.baseline(SET, APP, rollout_stages.VariantRolloutOptions(), commit="old")
 
     assert config.annotations["volary.dev/resource-key"] == ":ConfigMap::shop-baseline"
     assert config.annotations["volary.dev/commit"] == "old"
@@ -70,18 +73,20 @@ def test_no_manifests_is_an_error_for_every_variant(which: variant.Variant) -> N
 
 
 APPLIED = {
-    pipelines.StageName.SYNC: variant.Variant.PRIMARY,
-    pipelines.StageName.PRIMARY_ROLLOUT: variant.Variant.PRIMARY,
-    pipelines.StageName.ROLLBACK: variant.Variant.PRIMARY,
-    pipelines.StageName.PLACEMENT_SYNC: variant.Variant.PRIMARY,
-    pipelines.StageName.CANARY_ROLLOUT: variant.Variant.CANARY,
-    pipelines.StageName.BASELINE_ROLLOUT: variant.Variant.BASELINE,
+    "K8S_SYNC": variant.Variant.PRIMARY,
+    "K8S_PRIMARY_ROLLOUT": variant.Variant.PRIMARY,
+    "K8S_ROLLBACK": variant.Variant.PRIMARY,
+    "PLACEMENT_SYNC": variant.Variant.PRIMARY,
+    "K8S_CANARY_ROLLOUT": variant.Variant.CANARY,
+    "K8S_BASELINE_ROLLOUT": variant.Variant.BASELINE,
 }
 
 
-@pytest.mark.parametrize("name", list(pipelines.StageName))
-def test_every_stage_is_known(name: pipelines.StageName) -> None:
-    assert rendering.variant_of(name) is APPLIED.get(name)
+@pytest.mark.parametrize("kind", catalog.KINDS.values(), ids=lambda kind: kind.name)
+def test_a_stage_applies_the_variant_it_is_named_after(
+    kind: stage_kind.StageKind[stage_kind.StageOptions],
+) -> None:
+    assert kind.applies is APPLIED.get(kind.name)
 
 
 def test_a_service_that_is_rolled_out_has_names_of_its_own_in_queries() -> None:
@@ -109,8 +114,10 @@ def test_the_canary_of_a_service_comes_with_the_pods_that_only_it_leads_to() -> 
         service=applications.ObjectReference(name="shop"),
     )
 
-    first = rendering.canary(SET, app, pipelines.VariantRolloutOptions(), commit="abc")
-    later = rendering.canary(SET, app, pipelines.VariantRolloutOptions(), commit="abc", running=SET)
+    first = rendering.canary(SET, app, rollout_stages.VariantRolloutOptions(), commit="abc")
+    later = rendering.canary(
+        SET, app, rollout_stages.VariantRolloutOptions(), commit="abc", running=SET
+    )
 
     titles = [f"{item.kind} {item.name}" for item in first]
     assert titles == ["ConfigMap shop", "Service shop-canary", "Deployment shop"]

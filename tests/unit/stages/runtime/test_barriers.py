@@ -12,6 +12,7 @@ from volary.engine.runs import state
 from volary.model import applications
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import stage_kind, waiting_stages
 from volary.stages.runtime import barriers, contexts, coordination, execution
 
 
@@ -36,12 +37,14 @@ class Room:
         self.asked: list[str] = []
 
     def member(
-        self, target: str, scope: pipelines.Scope = pipelines.Scope.FLEET
+        self, target: str, scope: stage_kind.Scope = stage_kind.Scope.FLEET
     ) -> barriers.Barrier:
         self.rendezvous.join(target)
         context = contexts.StageContext(
             application=applications.Application(name="shop"),
-            stage=pipelines.Stage(pipelines.StageName.WAIT, pipelines.WaitOptions(timedelta(1))),
+            stage=pipelines.Stage(
+                waiting_stages.WAIT.name, waiting_stages.WaitOptions(timedelta(1))
+            ),
             target=target,
             client=cast("clients.Client", None),
             commit="abc",
@@ -115,8 +118,8 @@ async def test_others_that_stay_silent_are_waited_for_until_the_stage_ends() -> 
 @pytest.mark.looptime
 async def test_alone_nobody_is_waited_for() -> None:
     room = Room()
-    member = room.member("us", pipelines.Scope.CLUSTER)
-    room.member("eu", pipelines.Scope.CLUSTER)
+    member = room.member("us", stage_kind.Scope.CLUSTER)
+    room.member("eu", stage_kind.Scope.CLUSTER)
     assert await member.share(1) == {"us": 1}
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from volary.model import applications, errors
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import traffic_stages
 from volary.stages.kinds import progressive_traffic, traffic_routing
 from volary.stages.traffic import variant_pods
 
@@ -82,7 +83,7 @@ def test_it_is_found_out_before_anything_is_written() -> None:
     source = [service(**{KEY: "primary"}), manifest.Manifest(entry)]
 
     with pytest.raises(errors.UserError, match="has no pods"):
-        traffic_routing.plan(source, ISTIO, pipelines.TrafficOptions(primary=80, canary=20))
-    steps = pipelines.ProgressiveTrafficOptions(step_weight=20)
+        traffic_routing.plan(source, ISTIO, traffic_stages.TrafficOptions(primary=80, canary=20))
+    steps = traffic_stages.ProgressiveTrafficOptions(step_weight=20)
     with pytest.raises(errors.UserError, match="has no pods"):
         progressive_traffic.plan(source, ISTIO, steps)

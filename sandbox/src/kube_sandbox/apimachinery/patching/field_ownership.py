@@ -58,6 +58,7 @@ class Entry:
     """What a manager owns, and since when."""
 
     fields: FieldSet
+    #: Empty: it came without changing anything.
     time: str
 
 
@@ -122,10 +123,10 @@ def _write_entry(manager: Manager, entry: Entry) -> json.JsonObject:
         "manager": manager.name,
         "operation": manager.operation,
         "apiVersion": manager.api_version,
-        "time": entry.time,
-        "fieldsType": "FieldsV1",
-        "fieldsV1": entry.fields,
     }
+    if entry.time:
+        written["time"] = entry.time
+    written |= {"fieldsType": "FieldsV1", "fieldsV1": entry.fields}
     if manager.subresource:
         written["subresource"] = manager.subresource
     return written

@@ -173,12 +173,13 @@ def apply(
     current = live if live is not None else _created(kind, applied)
     merged = _merged(kind, current, wanted)
     last = managers.get(who)
-    managers[who] = field_ownership.Entry(owned, last.time if last else now)
+    # Only a changed object moves the time; a manager that came without a change has none.
+    managers[who] = field_ownership.Entry(owned, last.time if last else "")
     if last is not None and last.fields != owned:
         merged = _pruned(kind, merged, last.fields, managers)
     _settle_conflicts(kind, managers, who, live, merged, resets, force=force)
     changed = live is None or _differs(merged, live)
-    if changed or last is None or last.fields != owned:
+    if changed:
         managers[who] = field_ownership.Entry(owned, now)
     if not owned:
         del managers[who]

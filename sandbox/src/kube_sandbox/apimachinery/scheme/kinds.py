@@ -72,6 +72,8 @@ class Kind:
     list_name: str = ""
     #: Custom resources: the version their objects are stored in.
     stored_version: str = ""
+    #: What every answer warns of because the version is deprecated; empty: it is not.
+    deprecation: str = ""
     #: Custom resources: fields that field selectors may name.
     selectable: tuple[str, ...] = ()
     #: Custom resources: paths of the scale subresource.

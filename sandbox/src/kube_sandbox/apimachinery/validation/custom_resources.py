@@ -1,8 +1,8 @@
 """Validation of custom resources against their structural schema.
 
 The subset of OpenAPI that structural schemas allow, in the words of kube-apiserver.
-Rules in ``x-kubernetes-validations`` (CEL) are not carried out; `definitions.warnings`
-says so when such a definition is created.
+Values that an update leaves as they were are not checked again. Rules in
+``x-kubernetes-validations`` are in `rules`.
 """
 
 import datetime
@@ -20,12 +20,14 @@ from kube_sandbox.apimachinery.scheme import structural_schemas, types
 Causes = list[causes.Cause]
 Schema = json.JsonObject
 
+#: There is no old value that belongs to this one.
+_MISSING: Any = object()
 _TYPE_NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer"}
 
 
 def check(schema: Schema, body: json.JsonObject, old: json.JsonObject | None = None) -> Causes:
     """Return what is wrong with a custom resource, without its metadata."""
-    properties = schema.get("properties") or {}
+    properties, former = schema.get("properties") or {}, old or {}
     found: Causes = []
     for key in schema.get("required") or ():
         if key not in body:
@@ -34,11 +36,13 @@ def check(schema: Schema, body: json.JsonObject, old: json.JsonObject | None = N
         if key in ("apiVersion", "kind", "metadata"):
             continue
         if key in properties:
-            found += _value(properties[key], key, value)
+            found += _value(properties[key], key, value, former.get(key, _MISSING))
     return found + _branches(schema, "", body)
 
 
-def _value(schema: Schema, path: str, value: Any) -> Causes:
+def _value(schema: Schema, path: str, value: Any, old: Any = _MISSING) -> Causes:
+    if old is not _MISSING and old == value:
+        return []
     if value is None:
         if schema.get("nullable") or not schema.get("type"):
             return []
@@ -49,7 +53,7 @@ def _value(schema: Schema, path: str, value: Any) -> Causes:
     found = _enum(schema, path, value)
     rule = _RULES.get(type(value))
     if rule is not None:
-        found += rule(schema, path, value)
+        found += rule(schema, path, value, old)
     return found + _branches(schema, path, value)
 
 
@@ -87,7 +91,8 @@ def _enum(schema: Schema, path: str, value: Any) -> Causes:
     return [causes.Cause("FieldValueNotSupported", message, path)]
 
 
-def _object(schema: Schema, path: str, value: json.JsonObject) -> Causes:
+def _object(schema: Schema, path: str, value: json.JsonObject, old: Any) -> Causes:
+    former = old if isinstance(old, dict) else {}
     properties = schema.get("properties") or {}
     additional = schema.get("additionalProperties")
     found: Causes = []
@@ -97,7 +102,8 @@ def _object(schema: Schema, path: str, value: json.JsonObject) -> Causes:
     for key, each in value.items():
         child = properties.get(key, additional)
         if isinstance(child, dict):
-            found += _value(child, structural_schemas.join(path, key), each)
+            was = former.get(key, _MISSING)
+            found += _value(child, structural_schemas.join(path, key), each, was)
     least, most = schema.get("minProperties"), schema.get("maxProperties")
     if least is not None and len(value) < least:
         detail = f"{path} in body should have at least {least} properties"
@@ -107,11 +113,13 @@ def _object(schema: Schema, path: str, value: json.JsonObject) -> Causes:
     return found
 
 
-def _list(schema: Schema, path: str, value: list[Any]) -> Causes:
+def _list(schema: Schema, path: str, value: list[Any], old: Any) -> Causes:
     items = schema.get("items") or {}
+    kind, former = former_items(schema, old)
     found: Causes = []
     for index, each in enumerate(value):
-        found += _value(items, f"{path}[{index}]", each)
+        was = former.get(structured_merge.item_key(kind, each), _MISSING) if former else _MISSING
+        found += _value(items, f"{path}[{index}]", each, was)
     least, most = schema.get("minItems"), schema.get("maxItems")
     if least is not None and len(value) < least:
         detail = f"{path} in body should have at least {least} items"
@@ -119,6 +127,15 @@ def _list(schema: Schema, path: str, value: list[Any]) -> Causes:
     if most is not None and len(value) > most:
         found.append(causes.too_many(path, len(value), most))
     return found + _repeated(schema, path, value)
+
+
+def former_items(schema: Schema, old: Any) -> tuple[types.Type, dict[str | None, Any]]:
+    """Return the type of a list by its keys, and its former items by them; none without keys."""
+    kind = types.Type(types.Shape.LIST, keys=tuple(schema.get("x-kubernetes-list-map-keys") or ()))
+    if schema.get("x-kubernetes-list-type") != "map" or not isinstance(old, list):
+        return kind, {}
+    keyed = ((structured_merge.item_key(kind, item), item) for item in old)
+    return kind, {key: item for key, item in keyed if key is not None}
 
 
 def _repeated(schema: Schema, path: str, value: list[Any]) -> Causes:
@@ -140,7 +157,7 @@ def _repeated(schema: Schema, path: str, value: list[Any]) -> Causes:
     return found
 
 
-def _string(schema: Schema, path: str, value: str) -> Causes:
+def _string(schema: Schema, path: str, value: str, _: Any) -> Causes:
     found: Causes = []
     least, most = schema.get("minLength"), schema.get("maxLength")
     if most is not None and len(value) > most:
@@ -175,7 +192,7 @@ def valid_pattern(pattern: str) -> bool:
     return True
 
 
-def _number(schema: Schema, path: str, value: float) -> Causes:
+def _number(schema: Schema, path: str, value: float, _: Any) -> Causes:
     found: Causes = []
     least, most = schema.get("minimum"), schema.get("maximum")
     if least is not None:
@@ -201,7 +218,7 @@ def _plain(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else str(value)
 
 
-_RULES: Mapping[type, Callable[[Schema, str, Any], Causes]] = {
+_RULES: Mapping[type, Callable[[Schema, str, Any, Any], Causes]] = {
     dict: _object,
     list: _list,
     str: _string,

@@ -6,7 +6,7 @@ from typing import Any
 from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import causes
 from kube_sandbox.apimachinery.scheme import catalog, decoding
-from kube_sandbox.apimachinery.validation import checks, custom_resources, names
+from kube_sandbox.apimachinery.validation import checks, custom_resources, names, rules
 
 Causes = list[causes.Cause]
 Object = json.JsonObject
@@ -75,6 +75,9 @@ def _versions(spec: Object) -> Causes:
         detail = "must have exactly one version marked as storage version"
         found.append(causes.invalid(path, versions, detail))
     seen: set[str] = set()
+    schemas = [version.get("schema") for version in versions]
+    # What all versions share the server keeps, and names, once.
+    shared = schemas[0] is not None and all(schema == schemas[0] for schema in schemas)
     for index, version in enumerate(versions):
         where = f"{path}[{index}]"
         name = version.get("name", "")
@@ -83,7 +86,10 @@ def _versions(spec: Object) -> Causes:
             found.append(causes.invalid(path, versions, detail))
         seen.add(name)
         found += checks.named(f"{where}.name", name, names.label_1035)
-        found += _version_schema(f"{where}.schema.openAPIV3Schema", version)
+        if not shared:
+            found += _version_schema(f"{where}.schema.openAPIV3Schema", version)
+        elif index == 0:
+            found += _version_schema("spec.validation.openAPIV3Schema", version)
         scale = (version.get("subresources") or {}).get("scale")
         if scale is not None:
             found += _scale(f"{where}.subresources.scale", scale)
@@ -167,7 +173,7 @@ def _node(path: str, where: str, schema: Object) -> Causes:
     if schema.get("uniqueItems"):
         detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         found.append(causes.forbidden(f"{path}.uniqueItems", detail))
-    return found + _list_type(path, schema)
+    return found + rules.definition_faults(path, schema) + _list_type(path, schema)
 
 
 def _structure(path: str, where: str, schema: Object) -> Causes:
@@ -241,19 +247,15 @@ def _update(body: Object, old: Object) -> Causes:
     return found
 
 
-def warnings(body: Object) -> list[str]:
-    """Return what the sandbox leaves out about a definition, one sentence per version."""
-    found = []
+def warnings(body: Object) -> tuple[str, ...]:
+    """Return which rules of a definition the sandbox does not evaluate: a sentence per place."""
+    sentences: list[str] = []
     for version in (body.get("spec") or {}).get("versions") or ():
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        rules = [
-            where or "the root"
-            for where, each in custom_resources.every_schema(schema)
-            if each.get("x-kubernetes-validations")
-        ]
-        if rules:
-            found.append(
-                f"version {version.get('name', '')}: x-kubernetes-validations is not evaluated by "
-                f"this emulated cluster ({len(rules)} places, the first: {rules[0]})"
+        for where, part in custom_resources.every_schema(schema):
+            sentences.extend(
+                f"version {version.get('name', '')}: a rule of {where or 'the root'} is not "
+                f"evaluated by this emulated cluster: {reason}"
+                for reason in rules.left_out(part)
             )
-    return found
+    return tuple(dict.fromkeys(sentences))

@@ -17,6 +17,7 @@ from kube_sandbox.apimachinery.validation import (
     definitions,
     names,
     pods,
+    rules,
     services,
     workloads,
 )
@@ -26,6 +27,7 @@ Object = json.JsonObject
 Check = Callable[[Object, Object | None], Causes]
 NameRule = Callable[[str], tuple[str, ...]]
 
+_EXTENSIONS = "apiextensions.k8s.io"
 _RBAC = "rbac.authorization.k8s.io"
 
 
@@ -42,7 +44,8 @@ def check(
     """
     found = _metadata(kind, body, old)
     if kind.declared is not None:
-        return found + custom_resources.check(kind.declared.schema, body, old)
+        found += custom_resources.check(kind.declared.schema, body, old)
+        return found + rules.check(kind.declared, body, old, found)
     if subresource == "status":
         return found
     rule = _CHECKS.get((kind.group, kind.kind))
@@ -60,7 +63,7 @@ def _metadata(kind: schema.Schema, body: Object, old: Object | None) -> Causes:
         found += checks.named("metadata.name", name, rule)
     found += checks.labels("metadata.labels", metadata.get("labels"))
     found += pods.annotations("metadata.annotations", metadata.get("annotations"))
-    found += _finalizers(metadata.get("finalizers") or [])
+    found += _finalizers(kind, metadata.get("finalizers") or [])
     found += _owners(metadata.get("ownerReferences") or [])
     return found + _same_identity(metadata, (old or {}).get("metadata"))
 
@@ -68,15 +71,28 @@ def _metadata(kind: schema.Schema, body: Object, old: Object | None) -> Causes:
 _PLAIN_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 
 
-def _finalizers(given: list[str]) -> Causes:
+def _finalizers(kind: schema.Schema, given: list[str]) -> Causes:
     found: Causes = []
+    free = kind.custom or kind.group == _EXTENSIONS
     for each in given:
         path = "metadata.finalizers"
         found += checks.named(path, each, names.qualified)
-        if "/" not in each and each not in _PLAIN_FINALIZERS and not names.qualified(each):
+        plain = "/" not in each and each not in _PLAIN_FINALIZERS
+        if plain and not free and not names.qualified(each):
             detail = "name is neither a standard finalizer name nor is it fully qualified"
             found.append(causes.invalid(path, each, detail))
     return found
+
+
+def finalizer_warnings(body: Object, old: Object | None) -> tuple[str, ...]:
+    """Return what the server says about new finalizers of a custom resource."""
+    before = ((old or {}).get("metadata") or {}).get("finalizers") or ()
+    return tuple(
+        f'metadata.finalizers: "{name}": prefer a domain-qualified finalizer name to avoid '
+        "accidental conflicts with other finalizer writers"
+        for name in (body.get("metadata") or {}).get("finalizers") or ()
+        if "/" not in name and name not in (*before, *_PLAIN_FINALIZERS)
+    )
 
 
 def _owners(owners: list[Object]) -> Causes:

@@ -19,6 +19,8 @@ def _selected_template(kind: str, spec: Object, restart: tuple[str, ...] = ("Alw
     labels = (template.get("metadata") or {}).get("labels") or {}
     if selector is None:
         found.append(causes.required("spec.selector"))
+        # One that is missing selects nothing.
+        found.append(causes.invalid("spec.template.metadata.labels", labels, _MISMATCH))
     else:
         malformed = checks.label_selector("spec.selector", selector)
         found += malformed

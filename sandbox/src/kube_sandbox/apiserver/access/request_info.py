@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kube_sandbox.apimachinery.meta import parameters
+
 _WRITES = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 
 
@@ -45,6 +47,6 @@ def _verb(method: str, name: str, query: Mapping[str, str]) -> str:
         return _WRITES[method]
     if method == "DELETE":
         return "delete" if name else "deletecollection"
-    if query.get("watch", "") in ("1", "true"):
+    if parameters.flag(query, "watch"):
         return "watch"
     return "get" if name else "list"

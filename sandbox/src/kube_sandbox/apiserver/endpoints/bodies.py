@@ -7,7 +7,7 @@ import yaml
 from aiohttp import web
 
 from kube_sandbox import json
-from kube_sandbox.apimachinery.meta import api_errors
+from kube_sandbox.apimachinery.meta import api_errors, causes, parameters
 from kube_sandbox.apimachinery.scheme import catalog, field_validation, types
 from kube_sandbox.apiserver.endpoints import protobuf
 from kube_sandbox.apiserver.storage import verbs
@@ -18,6 +18,8 @@ APPLY = "application/apply-patch+yaml"
 _JSON = ("application/json", "")
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml")
 _SHOWN = 512
+#: Bytes of a ``fieldManager``.
+_LONGEST_MANAGER = 128
 _DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 _PATCHES = frozenset(each.value for each in verbs.PatchType)
 _VALIDATIONS = frozenset(each.value for each in verbs.Validation)
@@ -60,9 +62,10 @@ def parse_object(
     if media == protobuf.MEDIA_TYPE and declared is not None:
         return protobuf.parse(text, declared)
     if media not in _JSON:
+        binary = f", {protobuf.MEDIA_TYPE}" if declared is not None else ""
         message = (
             "the body of the request was in an unknown format - accepted media types include: "
-            "application/json, application/yaml"
+            f"application/json, application/yaml{binary}"
         )
         raise api_errors.StatusError(415, message)
     try:
@@ -139,15 +142,19 @@ def options(
     query = request.query
     chosen = query.get("fieldValidation", "") or default
     if chosen not in _VALIDATIONS:
-        raise _unsupported("fieldValidation", chosen, '"Ignore", "Warn", "Strict"')
+        cause = causes.unsupported("fieldValidation", chosen, ("", *sorted(_VALIDATIONS)))
+        raise _refused(cause)
+    manager = query.get("fieldManager", "")
+    if len(manager.encode()) > _LONGEST_MANAGER:
+        raise _refused(causes.too_long("fieldManager", _LONGEST_MANAGER))
     validation = verbs.Validation(chosen)
     checked = validation is not verbs.Validation.IGNORE and text
     return verbs.Options(
-        manager=query.get("fieldManager", ""),
+        manager=manager,
         agent=request.headers.get("User-Agent", ""),
         dry_run=dry_run(query.getall("dryRun", [])),
         validation=validation,
-        force=query.get("force", "") in ("true", "1"),
+        force=parameters.flag(query, "force"),
         duplicates=tuple(field_validation.duplicates(text)) if checked else (),
     )
 
@@ -160,15 +167,13 @@ def dry_run(values: list[str]) -> bool:
     """
     for value in values:
         if value not in ("", "All"):
-            raise _unsupported("dryRun", value, '"All"')
+            raise _refused(causes.unsupported("dryRun", [value], ("All",)))
     return "All" in values
 
 
-def _unsupported(field: str, value: str, known: str) -> api_errors.StatusError:
-    text = f'Unsupported value: "{value}": supported values: {known}'
-    cause = {"reason": "FieldValueNotSupported", "message": text, "field": field}
-    message = f'CreateOptions.meta.k8s.io "" is invalid: {field}: {text}'
-    return api_errors.invalid("meta.k8s.io", "CreateOptions", "", message, [cause])
+def _refused(cause: causes.Cause) -> api_errors.StatusError:
+    message = causes.message("meta.k8s.io", "CreateOptions", "", [cause])
+    return api_errors.invalid("meta.k8s.io", "CreateOptions", "", message, [cause.json])
 
 
 def deletion(request: web.Request, text: bytes) -> verbs.Deletion:
@@ -190,8 +195,8 @@ def deletion(request: web.Request, text: bytes) -> verbs.Deletion:
     if not propagation and orphan in (True, "true"):
         propagation = "Orphan"
     if propagation not in ("", "Background", "Foreground", "Orphan"):
-        known = '"Foreground", "Background", "Orphan"'
-        raise _unsupported("propagationPolicy", str(propagation), known)
+        known = ("Foreground", "Background", "Orphan")
+        raise _refused(causes.unsupported("propagationPolicy", propagation, known))
     grace = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
     return verbs.Deletion(
         propagation=propagation,

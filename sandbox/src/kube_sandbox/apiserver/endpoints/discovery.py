@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 
 from kube_sandbox import json
-from kube_sandbox.apimachinery.scheme import kinds, openapi, served_kinds
+from kube_sandbox.apimachinery.scheme import kinds, openapi, openapi_v2, served_kinds
 from kube_sandbox.apiserver.endpoints import negotiation
 
 #: What the sandbox emulates; from the recorded answers of a real one.
@@ -104,7 +104,8 @@ def _aggregated_part(kind: kinds.Kind, part: kinds.Subresource) -> json.JsonObje
 
 def paths(known: served_kinds.Served) -> list[str]:
     """Return ``/``: where there is something to see."""
-    found = ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
+    found = ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/readyz", "/version"]
+    found += ["/openapi/v2", "/openapi/v3"]
     for name in known.groups():
         if name:
             found.append(f"/apis/{name}")
@@ -201,13 +202,22 @@ class OpenApiDocuments:
         self._known = known
         self._generation = -1
         self._documents: dict[tuple[str, str], openapi.Document] = {}
+        self._whole: json.JsonObject | None = None
 
     def all(self) -> Documents:
         """Return every document, made anew when custom resources have come or gone."""
         if self._generation != self._known.generation:
             self._documents = dict(_openapi_documents(self._known))
             self._generation = self._known.generation
+            self._whole = None
         return self._documents
+
+    def whole(self) -> json.JsonObject:
+        """Return the one document of OpenAPI v2, made when somebody asks for it."""
+        documents = self.all()
+        if self._whole is None:
+            self._whole = openapi_v2.document(each.content for each in documents.values())
+        return self._whole
 
 
 def _openapi_documents(known: served_kinds.Served) -> dict[tuple[str, str], openapi.Document]:

@@ -12,6 +12,7 @@ import yaml
 from aiohttp import web
 
 from kube_sandbox import json
+from kube_sandbox.apimachinery.meta import api_errors
 from kube_sandbox.apimachinery.scheme import conversions, kinds
 from kube_sandbox.apiserver.endpoints import negotiation
 from kube_sandbox.apiserver.printing import table
@@ -134,3 +135,14 @@ def warning(text: str) -> str:
 
 #: Answers that are always JSON.
 PLAIN = negotiation.Form()
+
+
+def refused(problem: api_errors.StatusError) -> web.Response:
+    """Turn a refusal into its Status."""
+    answer = response(encode(problem.body), PLAIN, code=problem.code)
+    wait = (problem.body.get("details") or {}).get("retryAfterSeconds")
+    if wait:
+        answer.headers["Retry-After"] = str(wait)
+    if problem.code == 401:
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    return answer

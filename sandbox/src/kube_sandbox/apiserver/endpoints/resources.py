@@ -116,11 +116,26 @@ Handler = Callable[[Exchange], Awaitable[web.StreamResponse]]
 
 
 async def handle(exchange: Exchange) -> web.StreamResponse:
-    """Answer a request for a resource.
+    """Answer a request for a resource; what the kind is warned of stands in refusals, too.
 
     Raises:
         api_errors.StatusError: Any refusal.
     """
+    deprecation = exchange.kind.deprecation
+    if not deprecation:
+        return await _handle(exchange)
+    try:
+        answer = await _handle(exchange)
+    except api_errors.StatusError as problem:
+        answer = encoding.refused(problem)
+    if not answer.prepared:
+        others = answer.headers.popall("Warning", [])
+        for text in (encoding.warning(deprecation), *others):
+            answer.headers.add("Warning", text)
+    return answer
+
+
+async def _handle(exchange: Exchange) -> web.StreamResponse:
     route = exchange.route
     verb = route.line.verb
     if route.subresource:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from kube_sandbox import json
-from kube_sandbox.apimachinery.meta import api_errors
+from kube_sandbox.apimachinery.meta import api_errors, parameters
 from kube_sandbox.apimachinery.scheme import kinds
 from kube_sandbox.apiserver.endpoints import encoding, negotiation, routes
 from kube_sandbox.apiserver.registry import listing
@@ -53,23 +53,23 @@ def read_wish(route: routes.Route, request: web.Request, form: negotiation.Form)
         own = f"metadata.name={route.name}"
         fields = f"{fields},{own}" if fields else own
     version = query.get("resourceVersion", "")
-    asked = query.get("sendInitialEvents", "")
+    given, asked = "sendInitialEvents" in query, parameters.flag(query, "sendInitialEvents")
     match = query.get("resourceVersionMatch", "")
-    if (asked == "true") is not (match == "NotOlderThan"):
+    if asked is not (match == "NotOlderThan"):
         why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        if asked != "true":
+        if not asked:
             why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
         raise _forbidden(why)
     anew = version in ("", "0")
-    bookmarks = query.get("allowWatchBookmarks", "") in ("true", "1")
-    initial = asked == "true" or (asked == "" and anew)
+    bookmarks = parameters.flag(query, "allowWatchBookmarks")
+    initial = asked or (not given and anew)
     return Wish(
         kind=route.kind,
         namespace=route.namespace,
         matches=listing.matcher(route.kind, query.get("labelSelector", ""), fields),
         revision=None if anew or initial else listing.parse_version(version),
         initial=initial,
-        initial_end=asked == "true" and bookmarks,
+        initial_end=asked and bookmarks,
         bookmarks=bookmarks,
         lifetime=_lifetime(query.get("timeoutSeconds", "")),
         form=form,
@@ -248,6 +248,8 @@ async def serve(
     stream = Stream(state, wish)
     response = web.StreamResponse(headers={"Cache-Control": "no-cache, private"})
     response.content_type = "application/json"
+    if wish.kind.deprecation:
+        response.headers["Warning"] = encoding.warning(wish.kind.deprecation)
     response.enable_chunked_encoding()
     deadline = asyncio.get_running_loop().time() + wish.lifetime
     stop = stream.follow()

@@ -6,10 +6,13 @@ deleted takes its objects with it before it goes.
 """
 
 from kube_sandbox import json
+from kube_sandbox.apimachinery.patching import managed_fields
 from kube_sandbox.apimachinery.scheme import kinds, schema
 from kube_sandbox.apiserver.storage import cluster_state
 
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+#: The manager that owns what the server writes itself.
+_SERVER = "kube-apiserver"
 _STATUS = kinds.Subresource("status", ("", "", ""), kinds.READ_WRITE)
 _SCALE = kinds.Subresource("scale", ("autoscaling", "v1", "Scale"), kinds.READ_WRITE)
 
@@ -81,8 +84,16 @@ def _kind(definition: json.JsonObject, version: json.JsonObject) -> kinds.Kind:
             each["jsonPath"].removeprefix(".") for each in version.get("selectableFields") or ()
         ),
         scale_paths=_scale_paths(scale) if scale else None,
+        deprecation=_deprecation(spec["group"], version, names["kind"]),
         printer_columns=tuple(version.get("additionalPrinterColumns") or ()),
     )
+
+
+def _deprecation(group: str, version: json.JsonObject, kind: str) -> str:
+    """Say what every answer about a deprecated version warns of; empty: it is not deprecated."""
+    if not version.get("deprecated"):
+        return ""
+    return version.get("deprecationWarning") or f"{group}/{version['name']} {kind} is deprecated"
 
 
 def _scale_paths(scale: json.JsonObject) -> kinds.ScalePaths:
@@ -108,12 +119,16 @@ def establish(state: cluster_state.ClusterState, definition: json.JsonObject) ->
         stored.append(current)
     conditions = _conditions(state, before, _ACCEPTED, _ESTABLISHED)
     status = {"conditions": conditions, "acceptedNames": accepted, "storedVersions": stored}
-    metadata = definition["metadata"]
-    finalizers = metadata.get("finalizers") or []
-    if FINALIZER not in finalizers and not metadata.get("deletionTimestamp"):
-        metadata = {**metadata, "finalizers": [*finalizers, FINALIZER]}
-    settled = {**definition, "metadata": metadata, "status": status}
+    settled = {**definition, "status": status}
     if settled != definition:
+        settled = managed_fields.update(
+            kinds.CUSTOM_RESOURCE_DEFINITION.schema,
+            definition,
+            settled,
+            manager=_SERVER,
+            now=state.stamp(),
+            subresource="status",
+        )
         state.storage.put(kinds.CUSTOM_RESOURCE_DEFINITION.bucket, "", name, settled)
 
 

@@ -164,6 +164,8 @@ def _finalizers(
         finalizers = [each for each in finalizers if each not in (FOREGROUND, ORPHAN)]
         if wanted:
             finalizers.append(wanted)
+    if kind is kinds.CUSTOM_RESOURCE_DEFINITION and custom_resources.FINALIZER not in finalizers:
+        finalizers.append(custom_resources.FINALIZER)
     if kind is kinds.PERSISTENT_VOLUME_CLAIM and not is_used(state, live):
         finalizers = [each for each in finalizers if each != _CLAIM]
     if kind.name == "PersistentVolume" and not kind.custom:

@@ -120,9 +120,18 @@ def _forbidden_match(why: str) -> api_errors.StatusError:
 def _decode(token: str) -> _Token:
     try:
         text = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    except binascii.Error as problem:
+        raise _no_token("illegal base64 data") from problem
+    try:
         return msgspec.json.decode(text, type=_Token)
-    except (binascii.Error, msgspec.DecodeError, UnicodeError) as problem:
-        raise api_errors.bad_request("continue key is not valid") from problem
+    except (msgspec.DecodeError, UnicodeError) as problem:
+        first = text[:1].decode("latin-1")
+        why = f"invalid character '{first}' looking for beginning of value" if first else "no data"
+        raise _no_token(why) from problem
+
+
+def _no_token(why: str) -> api_errors.StatusError:
+    return api_errors.bad_request(f"invalid continue token: continue key is not valid: {why}")
 
 
 def parse_version(text: str) -> int:
@@ -134,7 +143,10 @@ def parse_version(text: str) -> int:
     if not text:
         return 0
     if not text.isdecimal():
-        raise api_errors.bad_request(f'Invalid value: "{text}": resourceVersion must be a number')
+        raise api_errors.bad_request(
+            f'invalid resource version: resourceVersion: Invalid value: "{text}": '
+            f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        )
     return int(text)
 
 

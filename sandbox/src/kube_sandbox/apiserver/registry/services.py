@@ -99,6 +99,14 @@ def _ports(
     for index, port in enumerate(spec.get("ports") or ()):
         wanted = port.get("nodePort") or held.get(_identity(port)) or 0
         if not wanted or wanted not in mine:
+            if wanted and wanted not in state.settings.node_ports:
+                where = f"spec.ports[{index}].nodePort"
+                first, last = state.settings.node_ports[0], state.settings.node_ports[-1]
+                why = (
+                    "provided port is not in the valid range. "
+                    f"The range of valid ports is {first}-{last}"
+                )
+                raise _taken(body, where, wanted, why)
             found = state.addresses.take_port(wanted)
             if found is None:
                 where = f"spec.ports[{index}].nodePort"

@@ -18,6 +18,7 @@ from kube_sandbox.apimachinery.patching import (
     strategic_merge,
 )
 from kube_sandbox.apimachinery.scheme import conversions, kinds, schema
+from kube_sandbox.apimachinery.validation import definitions, validator
 from kube_sandbox.apiserver.registry import (
     deleting,
     naming,
@@ -73,7 +74,7 @@ def create(
         stored.schema, None, placed, manager=options.owner, now=state.stamp()
     )
     written = _create(state, stored, namespace, tracked, options)
-    return _told(kind, written, read.warnings)
+    return _told(kind, written, None, read.warnings)
 
 
 def _create(
@@ -136,7 +137,7 @@ def update(
         raise naming.other_name(given, target.name)
     metadata = {**placed["metadata"], "name": target.name}
     written = _replace(state, stored, target, live, {**placed, "metadata": metadata}, options)
-    return _told(kind, written, read.warnings)
+    return _told(kind, written, live, read.warnings)
 
 
 def _received(kind: kinds.Kind, body: object, options: verbs.Options) -> object:
@@ -172,7 +173,7 @@ def patch(
     if given != target.name:
         raise naming.other_name(given, target.name)
     written = _replace(state, stored, target, live, read.body, options)
-    return _told(kind, written, read.warnings)
+    return _told(kind, written, live, read.warnings)
 
 
 def patched_body(
@@ -223,18 +224,19 @@ def apply(
     shown = None if live is None else conversions.outward(kind, live)
     merged = merge_applied(kind, target, shown, wanted, options, now=state.stamp())
     if merged is live:
-        return _told(kind, verbs.Written(merged))
+        return _told(kind, verbs.Written(merged), live)
     if kind is not stored:
         merged = conversions.inward(kind, reading.settle(kind, merged))
     settled = reading.settle(stored, merged)
     if live is None:
         settled = naming.placed(stored, target.namespace, settled)
         written = _create(state, stored, target.namespace, settled, options)
-        return _told(kind, written)
+        return _told(kind, written, None)
     sent = wanted["metadata"]
     asked = {key: sent[key] for key in ("resourceVersion", "uid") if sent.get(key)}
     settled = {**settled, "metadata": {**settled["metadata"], **asked}}
-    return _told(kind, _replace(state, stored, target, live, settled, options, tracked=True))
+    written = _replace(state, stored, target, live, settled, options, tracked=True)
+    return _told(kind, written, live)
 
 
 def _applicable(kind: kinds.Kind, target: Target, body: json.JsonObject) -> json.JsonObject:
@@ -364,8 +366,15 @@ def store(
 
 
 def _told(
-    kind: kinds.Kind, written: verbs.Written, warnings: tuple[str, ...] = ()
+    kind: kinds.Kind,
+    written: verbs.Written,
+    live: json.JsonObject | None,
+    warnings: tuple[str, ...] = (),
 ) -> verbs.Written:
     notes = (kind.note,) if kind.note else ()
+    if kind.custom:
+        notes = (*notes, *validator.finalizer_warnings(written.body, live))
+    elif kind is kinds.CUSTOM_RESOURCE_DEFINITION:
+        notes = (*notes, *definitions.warnings(written.body))
     told = (*warnings, *written.warnings, *notes)
     return verbs.Written(conversions.outward(kind, written.body), written.created, told)

@@ -153,7 +153,7 @@ class _LabelParser:
         while (token := self._next()) == ",":
             values.add("" if self._peek() == ")" else self._value())
         if token != ")":
-            raise _unparsable(token, "',', or ')'")
+            raise _unparsable(token, "',' or ')'")
         return frozenset(values)
 
 
@@ -204,10 +204,10 @@ def _field_test(term: str, selector: str, kind: kinds.Kind) -> Predicate:
     known = _FIELDS.get((kind.group, kind.name), {})
     allowed = field in ("metadata.name", "metadata.namespace") or field in known
     if not allowed and field not in kind.selectable:
-        where = f"{kind.group}/{kind.version}, Resource={kind.plural}"
+        if known or kind.custom:
+            raise api_errors.bad_request(f"field label not supported: {field}")
         raise api_errors.bad_request(
-            f'Unable to find "{where}" that match label selector "", field selector "{selector}": '
-            f"field label not supported: {field}"
+            f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
         )
     path, empty, wanted = field.split("."), known.get(field, ""), operator != "!="
     return lambda body: (_read(body, path, empty) == value) is wanted

@@ -121,7 +121,8 @@ class Storage:
         self._subscribers: dict[int, Subscriber] = {}
         self._next_subscriber = 0
         #: All buckets know everything after this revision, until they forget.
-        self._forgotten = 0
+        #: The first ones are gone as well, as in a cluster that has run for a while.
+        self._forgotten = first_revision
 
     @property
     def revision(self) -> int:

@@ -164,9 +164,11 @@ class Reader:
         """
         if "chunked" in find(headers, "transfer-encoding").lower():
             return self._chunks(start)
-        told = find(headers, "content-length")
+        lengths = {value.strip() for name, value in headers if name.lower() == "content-length"}
         length = default
-        if told:
+        if len(lengths) > 1:
+            raise MalformedError(f"{len(lengths)} different content-lengths")
+        if told := "".join(lengths):
             if not told.isdigit():
                 raise MalformedError(f"content-length {told[:20]!r}")
             length = int(told)

@@ -51,7 +51,7 @@ def cluster() -> registry.Registry:
 
 def test_a_definition_is_established_in_a_second_step(cluster: registry.Registry) -> None:
     told = cluster.get(CRD, "", "widgets.example.com")
-    changes = cluster.storage.since(CRD.bucket, 0)
+    changes = cluster.storage.since(CRD.bucket, 100)
 
     conditions = {each["type"]: each["status"] for each in told["status"]["conditions"]}
     assert conditions == {"NamesAccepted": "True", "Established": "True"}

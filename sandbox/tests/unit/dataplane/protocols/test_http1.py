@@ -98,6 +98,7 @@ def test_who_keeps_a_connection(text: bytes, keeps: bool) -> None:
         b"GET / HTTP/1.1\r\n folded: yes\r\n\r\n",
         b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
         b"POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 1\r\n\r\nab",
         CHUNKED + b"zz\r\n",
         CHUNKED + b"fffffff\r\n",
         b"x" * 100_000,

@@ -3,7 +3,8 @@
 from datetime import timedelta
 
 from volary.config.dialects.flagger import metrics, source, steps, webhooks_and_matches
-from volary.model.pipeline import pipelines, webhook
+from volary.model.pipeline import webhook
+from volary.model.pipeline.stage_kinds import external_stages, rollout_stages, traffic_stages
 
 _LEAST_INTERVAL = timedelta(seconds=10)
 _DEFAULT_INTERVAL = timedelta(seconds=60)
@@ -25,7 +26,7 @@ def translate(read: source.Source, method: str) -> timedelta:
     spec = read.spec
     deadline = f"{spec.progress_deadline_seconds}s" if spec.progress_deadline_seconds else ""
     at = ("spec", "progressDeadlineSeconds") if deadline else ("spec", "targetRef")
-    rollout = pipeline.begin(pipelines.StageName.CANARY_ROLLOUT, at, timeout=deadline)
+    rollout = pipeline.begin(rollout_stages.CANARY_ROLLOUT.name, at, timeout=deadline)
     if not read.is_service:
         _size(read, rollout)
         rollout.set("createService", True, ("spec", "service"))
@@ -35,8 +36,8 @@ def translate(read: source.Source, method: str) -> timedelta:
     else:
         length = _progression(read, pipeline, can_divide=can_divide)
         deadline = _promotion_deadline(read) if deadline else ""
-    pipeline.begin(pipelines.StageName.PRIMARY_ROLLOUT, written, timeout=deadline)
-    pipeline.begin(pipelines.StageName.CANARY_CLEAN, written)
+    pipeline.begin(rollout_stages.PRIMARY_ROLLOUT.name, written, timeout=deadline)
+    pipeline.begin(rollout_stages.CANARY_CLEAN.name, written)
     return length + gates * _GATE_TIMEOUT
 
 
@@ -48,7 +49,7 @@ def _gates(read: source.Source, pipeline: steps.Steps) -> int:
         if each.type not in _GATES:
             continue
         at = (*read.analysis_path, "webhooks", i)
-        name, limit = pipelines.StageName.WEBHOOK_GATE, _text(_GATE_TIMEOUT)
+        name, limit = external_stages.WEBHOOK_GATE.name, _text(_GATE_TIMEOUT)
         gate = pipeline.begin(name, at, description=each.name, timeout=limit)
         read.reading.warn(
             at,
@@ -94,7 +95,7 @@ def _progression(read: source.Source, pipeline: steps.Steps, *, can_divide: bool
     interval = _interval(read)
     length = _length(read, interval)
     limit = max(_SHORTEST_TIMEOUT, 2 * length + timedelta(hours=1))
-    step = pipeline.begin(pipelines.StageName.PROGRESSIVE_TRAFFIC, at, timeout=_text(limit))
+    step = pipeline.begin(traffic_stages.PROGRESSIVE_TRAFFIC.name, at, timeout=_text(limit))
     step.set("interval", _text(interval), (*at, "interval"))
     step.set("threshold", max(1, found.threshold), (*at, "threshold"))
     _strategy(read, step, can_divide=can_divide)

@@ -5,7 +5,6 @@ from typing import Any
 
 from volary.config.dialects.flagger import source
 from volary.config.text import yaml
-from volary.model.pipeline import pipelines
 
 _STAGES: yaml.Path = ("spec", "pipeline", "stages")
 
@@ -19,7 +18,7 @@ class Steps:
 
     def begin(
         self,
-        name: pipelines.StageName,
+        name: str,
         written: yaml.Path,
         *,
         description: str = "",
@@ -28,7 +27,7 @@ class Steps:
         """Append a stage that comes from `written`."""
         path = (*_STAGES, self.count)
         self.count += 1
-        self.to.put((*path, "name"), name.value, written)
+        self.to.put((*path, "name"), name, written)
         self.to.draft.came_from(path, self.to.reading.where(written))
         if description:
             self.to.put((*path, "desc"), description, written)

@@ -10,7 +10,8 @@ from volary.manifests import objects
 from volary.manifests.routes import virtual_services
 from volary.model import applications, errors, json
 from volary.model.objects import manifest
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import variant
+from volary.model.pipeline.stage_kinds import traffic_stages
 from volary.stages.traffic import division
 from volary.stages.traffic import weights as shares
 from volary.stages.traffic.routers import istio_rules, selection
@@ -58,7 +59,7 @@ def routed(
     """
     how = virtual_services.routing(application, item)
     plain = _plain(item, how)
-    options = pipelines.TrafficOptions(wanted.primary, wanted.canary, wanted.baseline)
+    options = traffic_stages.TrafficOptions(wanted.primary, wanted.canary, wanted.baseline)
     result = virtual_services.route(plain, how, options)
     if not result.updated:
         raise errors.user_error(

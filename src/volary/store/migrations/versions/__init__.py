@@ -1,2 +1,1 @@
-"""One file for each step of the schema, in order. Start reading at the first.
-"""
+"""One file for each step of the schema, in order. Start reading at the first."""

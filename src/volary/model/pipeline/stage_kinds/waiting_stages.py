@@ -1,0 +1,64 @@
+"""Stages that wait: for time to pass, for people, for enough to judge by."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from volary.model import analysis
+from volary.model.pipeline.stage_kinds import stage_kind
+
+
+@dataclass(frozen=True, slots=True)
+class WaitOptions(stage_kind.StageOptions):
+    """Options of ``WAIT``."""
+
+    duration: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalOptions(stage_kind.StageOptions):
+    """Options of ``WAIT_APPROVAL``."""
+
+    #: Who may approve.
+    approvers: tuple[str, ...]
+    #: How many of them have to.
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisOptions(stage_kind.StageOptions):
+    """Options of ``ANALYSIS``, and of an analysis beside another stage."""
+
+    #: How long is measured; of an analysis beside another stage: as long as that one takes.
+    duration: timedelta
+    metrics: tuple[analysis.Rule, ...] = ()
+    http: tuple[analysis.HttpCheck, ...] = ()
+    #: How long after `duration` data are waited for where a rule says so.
+    hold_for: timedelta = timedelta(minutes=10)
+    #: Fixed at the run's start: clusters that got no canary of the fleet's share.
+    without_canary: tuple[str, ...] = ()
+
+
+WAIT = stage_kind.StageKind(
+    name="WAIT",
+    options=WaitOptions,
+    description="Wait before the next stage",
+    changes_cluster=False,
+    is_skippable=True,
+)
+WAIT_APPROVAL = stage_kind.StageKind(
+    name="WAIT_APPROVAL",
+    options=ApprovalOptions,
+    description="Wait until people agree",
+    changes_cluster=False,
+    waits_for_people=True,
+    instead_of_analysis="while people are asked no cluster is worked on: put an ANALYSIS before it,"
+    " or use K8S_WEBHOOK_GATE",
+)
+ANALYSIS = stage_kind.StageKind(
+    name="ANALYSIS",
+    options=AnalysisOptions,
+    description="Measure the new version and judge it",
+    changes_cluster=False,
+    is_skippable=True,
+    instead_of_analysis="write the metrics under with",
+)
