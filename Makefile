@@ -1,6 +1,6 @@
 # The commands of the house. Each sets up .venv by itself and does nothing twice.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench lock clean
+.PHONY: help demo test check format bench lock clients clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -30,6 +30,11 @@ bench: $(READY) ## Measure speed as ratios; writes benchmarks/README.md
 lock: ## Resolve dependencies again (needs uv)
 	@uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-emit-package kube-sandbox \
 	  --python-version 3.11 --extra sandbox --extra traffic --extra postgres --group dev pyproject.toml -o requirements/dev.lock
+	@uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+	  --python-version 3.11 --group clients -c requirements/dev.lock -o requirements/clients.lock
+
+clients: $(READY) ## Add stock Kubernetes clients, which the sandbox is tested with where they are
+	@PYTHON="$(PYTHON)" sh requirements/bootstrap.sh requirements/clients.lock
 
 clean: ## Remove everything that was built
 	@rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Makes .venv with the locked dependencies and volary and its sandbox: with uv when it is there, else with venv and pip.
+# With the name of another lock file: adds what is locked there.
 set -eu
 PYTHON=${PYTHON:-python3}
 LOCK=requirements/dev.lock
@@ -12,6 +13,13 @@ fail() {
 command -v "$PYTHON" >/dev/null 2>&1 || fail "$PYTHON was not found" "install Python 3.11 or newer, or name one: make PYTHON=python3.12 …"
 "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
   fail "$("$PYTHON" --version) is too old" "Volary needs Python 3.11 or newer; name one: make PYTHON=python3.12 …"
+
+if [ $# -gt 0 ]; then
+  if command -v uv >/dev/null 2>&1; then
+    exec uv pip install -q --python .venv/bin/python --require-hashes -r "$1"
+  fi
+  exec .venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r "$1"
+fi
 
 printf 'setting up .venv (once, about a minute) …\n' >&2
 if command -v uv >/dev/null 2>&1; then

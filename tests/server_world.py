@@ -95,7 +95,6 @@ class Served:
             )
         origin = run_origins.to_document(run_origins.Origin("shop", f"{application}/volary.yaml"))
         made = transitions.first_transition(run, origin, moment)
-        made = replace(made, commands=())
         await self.service.store.keep_transition(made, fence=None)
 
     async def tell(self, run_id: str, version: int, *events: str) -> None:

@@ -190,11 +190,6 @@ def first(run: str = "run-1", **changes: object) -> run_records.Transition:
         document={"schema": 1},
         stages=(stage(),),
         tasks=(task("us", 0), task("eu", 1)),
-        events=({"event": "Start"},),
-        commands=(
-            run_records.CommandRecord("start us", {"command": "StartTask", "target": "us"}),
-            run_records.CommandRecord("wake", {"command": "WakeAt"}),
-        ),
         feed=(told("run-started"), told("task-started")),
         origin={"by": "ana"},
     )

@@ -9,6 +9,7 @@ import random
 import sys
 from datetime import UTC, datetime, timedelta
 
+from volary.engine.observers import observer_events
 from volary.engine.persistence import codec, transitions
 from volary.engine.runs import policies, run_builder, state
 from volary.engine.state_machine import events, machine
@@ -81,7 +82,8 @@ async def drive(store: protocol.Store, dice: random.Random, *, step: bool) -> No
         done = machine.advance(run, event)
         if done.run is run:
             continue
-        kept = transitions.step_transition(run, (event,), done, version)
+        told = observer_events.between(run, done.run, event.at)
+        kept = transitions.step_transition(run, (event,), done.run, told, version)
         version = (await store.keep_transition(kept, fence=lease.fence)).version
         run = done.run
         say("kept", version)

@@ -44,7 +44,12 @@ LATER: dict[str, dict[str, str]] = {
         "SelfSubjectRulesReview": _OBJECT,
         "SelfSubjectRulesReviewSpec": "namespace",
     },
-    "io.k8s.api.authentication.v1": {"SelfSubjectReview": "metadata status"},
+    "io.k8s.api.authentication.v1": {
+        "BoundObjectReference": "kind apiVersion name uid",
+        "SelfSubjectReview": "metadata status",
+        "TokenRequest": _OBJECT,
+        "TokenRequestSpec": "audiences - boundObjectRef expirationSeconds",
+    },
     "io.k8s.api.autoscaling.v1": {
         "CrossVersionObjectReference": "kind name apiVersion",
         "HorizontalPodAutoscaler": _OBJECT,

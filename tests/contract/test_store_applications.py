@@ -6,7 +6,6 @@ from datetime import timedelta
 import pytest
 
 import store_fixtures as given
-from volary.model.objects import manifest
 from volary.store import fencing, protocol, records
 
 
@@ -31,11 +30,9 @@ async def test_only_a_change_makes_a_new_version(store: protocol.Store) -> None:
 
 async def test_an_application_is_forgotten_with_all_but_its_runs(store: protocol.Store) -> None:
     commit = records.CommitRecord("shop", "abc", given.at(1))
-    item = records.InventoryItem(manifest.ResourceKey("", "Service", "shop", "web"), "v1", "abc")
     for name in ("shop", "cart"):
         await store.applications.keep(replace(given.SHOP, name=name), fence=None)
         await store.commits.keep(replace(commit, application=name), fence=None)
-        await store.inventory.replace(name, "us", [item], fence=None)
         await store.memories.keep(name, "us", "primary", {"replicas": 2}, fence=None)
 
     await store.applications.forget("shop", fence=None)
@@ -45,10 +42,8 @@ async def test_an_application_is_forgotten_with_all_but_its_runs(store: protocol
     wanted = records.ApplicationFilter(labels=given.SHOP.labels)
     assert [each.name for each in (await store.applications.list(wanted)).items] == ["cart"]
     assert await store.commits.get("shop", "abc") is None
-    assert await store.inventory.list("shop", "us") == ()
     assert await store.memories.recall("shop", "us", "primary") == {}
     assert await store.commits.get("cart", "abc") is not None
-    assert await store.inventory.list("cart", "us") == (item,)
     assert await store.memories.recall("cart", "us", "primary") == {"replicas": 2}
 
 
@@ -72,23 +67,6 @@ async def test_a_commit_keeps_the_time_it_was_seen_first(store: protocol.Store) 
 
     assert await store.commits.get("shop", "abc") == replace(later, seen=given.at(1))
     assert await store.commits.get("cart", "abc") is None
-
-
-async def test_an_inventory_is_replaced(store: protocol.Store) -> None:
-    def item(kind: str, name: str, commit: str) -> records.InventoryItem:
-        key = manifest.ResourceKey("", kind, "shop", name)
-        return records.InventoryItem(key, "v1", commit)
-
-    await store.inventory.replace("shop", "eu", [item("Service", "eu", "a")], fence=None)
-    old = [item("Service", "web", "a"), item("ConfigMap", "web", "a")]
-    await store.inventory.replace("shop", "us", old, fence=None)
-    new = [item("Service", "web", "b"), item("ConfigMap", "more", "b"), item("Service", "web", "c")]
-    await store.inventory.replace("shop", "us", new, fence=None)
-
-    assert await store.inventory.list("shop", "us") == (new[1], new[2])
-    await store.inventory.replace("shop", "us", [], fence=None)
-    assert await store.inventory.list("shop", "us") == ()
-    assert await store.inventory.list("shop", "eu") == (item("Service", "eu", "a"),)
 
 
 async def test_a_request_waits_until_it_is_answered_once(

@@ -24,7 +24,6 @@ async def test_a_new_run_comes_back_whole(store: protocol.Store) -> None:
         origin={"by": "ana"},
         stages=(given.stage(),),
         tasks=(given.task("us", 0), given.task("eu", 1)),
-        commands=given.first().commands,
     )
 
 
@@ -36,9 +35,6 @@ async def test_what_a_transition_does_not_name_stays(store: protocol.Store) -> N
         expected_version=1,
         at=given.at(1),
         tasks=(done,),
-        events=({"event": "TaskFinished"},),
-        settled=("start us", "never there"),
-        commands=(run_records.CommandRecord("wake", {"at": "later"}),),
         feed=(given.told("task-finished", 1),),
     )
 
@@ -51,28 +47,6 @@ async def test_what_a_transition_does_not_name_stays(store: protocol.Store) -> N
     assert run.document == {"schema": 1}
     assert run.origin == {"by": "ana"}
     assert run.tasks == (done, given.task("eu", 1))
-    assert run.commands == (run_records.CommandRecord("wake", {"at": "later"}),)
-    assert await store.events.journal("run-1") == (
-        (1, {"event": "Start"}),
-        (2, {"event": "TaskFinished"}),
-    )
-    assert await store.events.journal("run-1", after=1) == ((2, {"event": "TaskFinished"}),)
-
-
-async def test_events_of_one_step_have_versions_of_their_own(store: protocol.Store) -> None:
-    """What several clusters reported together is one transaction, and still told apart."""
-    await store.keep_transition(given.first(), fence=None)
-    lot = tuple({"event": "TaskFinished", "target": each} for each in ("us", "eu", "asia"))
-    step = run_records.Transition(given.head(), 1, given.at(1), events=lot)
-
-    kept = await store.keep_transition(step, fence=None)
-    again = await store.keep_transition(step, fence=None)
-    quiet = await store.keep_transition(
-        run_records.Transition(given.head(), kept.version, given.at(2)), fence=None
-    )
-
-    assert (kept.version, again, quiet.version) == (4, kept, 5)
-    assert await store.events.journal("run-1", after=1) == tuple(enumerate(lot, 2))
 
 
 async def test_a_document_is_replaced_as_a_whole(store: protocol.Store) -> None:
@@ -138,7 +112,7 @@ async def test_a_transition_from_another_version_is_refused(
 async def test_of_two_who_saw_the_same_version_one_wins(store: protocol.Store) -> None:
     await store.keep_transition(given.first(), fence=None)
     steps = [
-        run_records.Transition(given.head(), 1, given.at(1), events=({"event": str(number)},))
+        run_records.Transition(given.head(), 1, given.at(1), feed=(given.told(str(number)),))
         for number in range(5)
     ]
 
@@ -148,7 +122,7 @@ async def test_of_two_who_saw_the_same_version_one_wins(store: protocol.Store) -
 
     assert sum(isinstance(result, run_records.KeptTransition) for result in results) == 1
     assert sum(isinstance(result, fencing.VersionConflict) for result in results) == 4
-    assert len(await store.events.journal("run-1")) == 2
+    assert len(await store.events.after("run-1", 2)) == 1
 
 
 async def test_many_runs_at_once_are_all_kept(store: protocol.Store) -> None:
@@ -173,7 +147,6 @@ async def test_many_runs_at_once_are_all_kept(store: protocol.Store) -> None:
 async def test_an_unknown_run_is_none(store: protocol.Store) -> None:
     assert await store.runs.load("nothing") is None
     assert await store.events.after("nothing", 0) == ()
-    assert await store.events.journal("nothing") == ()
     assert await store.logs.after("nothing", 0) == ()
     assert await store.runs.approvals("nothing") == ()
 
@@ -209,17 +182,6 @@ async def test_times_come_back_in_utc(store: protocol.Store) -> None:
     assert run is not None
     assert run.head.started == there
     assert run.head.started.utcoffset() == timedelta(0)
-
-
-async def test_commands_are_settled(store: protocol.Store) -> None:
-    await store.keep_transition(given.first(), fence=None)
-
-    await store.runs.settle("run-1", ["wake", "wake", "unknown"], fence=None)
-    await store.runs.settle("run-9", ["wake"], fence=None)
-    run = await store.runs.load("run-1")
-
-    assert run is not None
-    assert [each.key for each in run.commands] == ["start us"]
 
 
 async def test_approvals_are_kept_in_order(store: protocol.Store) -> None:

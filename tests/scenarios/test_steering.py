@@ -1,6 +1,7 @@
 """People steer: everything the service offers, on runs that are under way."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -8,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 import command_world
 import git_feed
@@ -122,6 +124,26 @@ async def test_a_run_waits_for_as_many_people_as_it_needs(tmp_path: Path) -> Non
             await given.service.approve("left", BEN)
         with pytest.raises(refusals.NotFound, match="there is no run nowhere"):
             await given.service.approve("nowhere", BEN)
+
+
+async def test_an_approval_loads_no_stage_and_no_task(tmp_path: Path) -> None:
+    """What it asks is to whom the run belongs and how it is: three rows, however large it is."""
+    async with left_behind(tmp_path, approval=policies.ApprovalRule(count=2)) as given:
+        await given.until_run("left", lambda run: run.pending_approval is not None)
+        asked: list[str] = []
+
+        def listen(_: object, __: object, statement: str, *___: object) -> None:
+            if statement.startswith("SELECT"):
+                asked.append(statement.partition("FROM ")[2].partition(" ")[0].strip())
+
+        engine = given.service.store._base._reader.sync_engine  # type: ignore[attr-defined]
+        sa.event.listen(engine, "before_cursor_execute", listen)
+        await given.service.approve("left", ANA)
+        sa.event.remove(engine, "before_cursor_execute", listen)
+
+        read = Counter(asked)
+        assert (read["stages"], read["tasks"]) == (0, 0)
+        assert read["runs"] == 3
 
 
 async def test_of_two_who_approve_at_once_one_is_told_that_it_is_done(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ CASES = (
     "authorization",
     "admission-policies",
     "quotas",
+    "more-kinds",
     "ownership-migration",
     "crd-changes",
     "parameters",

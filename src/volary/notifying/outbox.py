@@ -1,6 +1,5 @@
 """Messages to be delivered, and where they survive a restart."""
 
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
@@ -48,18 +47,3 @@ class Outbox(Protocol):
             errors.VolaryError: It cannot be written now, or by this process.
         """
         ...
-
-
-@dataclass(slots=True)
-class MemoryOutbox:
-    """Forgets at the end of the process."""
-
-    contents: Contents = field(default_factory=Contents)
-
-    async def load(self) -> Contents:
-        """Return what was saved last."""
-        return self.contents
-
-    async def save(self, contents: Contents) -> None:
-        """Keep it."""
-        self.contents = contents

@@ -6,11 +6,8 @@ shows, so that a process that was overtaken can write nothing; a *document* is J
 by the caller, which nothing here looks into; a *page* is a piece of a list, with a
 *cursor* where the next one begins.
 
-One protocol (`protocol.Store`), three implementations that pass one suite of tests:
-SQLite (a file, the default), PostgreSQL (for a team) and memory (for tests and one-shot
-runs). The first two share the code in `sql`; their schema is `sql.tables`, and
-`migrations` brings an older database to it. Start reading at `protocol`, then `opening`.
-
-Rows evolve by adding with defaults; nothing is renamed, retyped or given a new meaning.
-May import `volary.model` only.
+One protocol (`protocol.Store`), one implementation on two databases that pass one suite of tests:
+SQLite (a file, the default; in memory for tests and one-shot runs) and PostgreSQL (for a team).
+The code is in `sql`, its schema in `sql.schema.tables`; `migrations` makes it in a new database.
+Start reading at `protocol`, then `factory`. May import `volary.model` only.
 """

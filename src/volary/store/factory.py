@@ -1,4 +1,4 @@
-"""Opens a store by its address: the one place that knows all three.
+"""Opens a store by its address: the one place that knows all addresses.
 
 ===========================================  =======================================
 ``memory:``                                   nothing outlives the process
@@ -18,7 +18,6 @@ import sqlalchemy as sa
 
 from volary.model import clocks, errors
 from volary.store import migrator, protocol, records
-from volary.store.memory import store as memory
 from volary.store.sql import sql_store
 from volary.store.sql.database import database
 
@@ -38,9 +37,6 @@ async def open_store(
         errors.TemporaryError: The database cannot be reached or used now.
     """
     limits = limits or records.Limits()
-    if address == "memory:":
-        yield memory.MemoryStore(clock=clock, limits=limits)
-        return
     url = parse(address)
     _make_private(url)
     base = database.Database(url, busy=limits.busy)
@@ -59,6 +55,8 @@ def parse(address: str) -> sa.URL:
             password.
     """
     scheme, _, rest = address.partition(":")
+    if address == "memory:":
+        return sa.URL.create("sqlite+aiosqlite")
     if scheme == "sqlite" and rest:
         return _file(rest)
     if scheme in ("postgresql", "postgres") and rest.startswith("//"):

@@ -14,7 +14,7 @@ from volary.model import errors
 from volary.store.sql.database import database
 
 #: The newest revision; `migrations/versions` holds one file for each.
-HEAD = "0003"
+HEAD = "0001"
 
 #: Held in PostgreSQL while migrating; any number that nobody else uses.
 _LOCK = 0x766F6C617279
@@ -41,7 +41,7 @@ async def migrate(base: database.Database, *, revision: str = HEAD) -> None:
             raise errors.user_error(
                 f"the database was written by a newer version of Volary (schema {present}, "
                 f"this version knows up to {HEAD})",
-                hint="run that version, or restore a backup from before the upgrade",
+                hint="run that version, or restore a backup of this one",
             )
         await _upgrade(connection, revision)
 

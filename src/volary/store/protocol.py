@@ -17,15 +17,16 @@ from volary.model import json
 from volary.model.runs import run_records
 from volary.store import records
 
-#: The version an event of the machine led to, and its document.
-Entry = tuple[int, json.JsonObject]
-
 
 class Runs(Protocol):
     """Runs as they were kept last; `Store.keep_transition` changes them."""
 
     async def load(self, run_id: str) -> run_records.StoredRun | None:
         """Return the whole run at one moment; None when there is none."""
+        ...
+
+    async def summary(self, run_id: str) -> records.RunSummary | None:
+        """Return what lists show of a run; None when there is none."""
         ...
 
     async def list(
@@ -40,12 +41,6 @@ class Runs(Protocol):
 
     async def approvals(self, run_id: str) -> tuple[run_records.ApprovalRecord, ...]:
         """Return who approved or rejected what, in order."""
-        ...
-
-    async def settle(
-        self, run_id: str, keys: Sequence[str], *, fence: run_records.Fence | None
-    ) -> None:
-        """Forget commands that were carried out; unknown keys are ignored."""
         ...
 
 
@@ -66,10 +61,6 @@ class Events(Protocol):
 
     async def position(self) -> int:
         """Return the position of the newest event; 0 when there was never one."""
-        ...
-
-    async def journal(self, run_id: str, *, after: int = 0, limit: int = 500) -> tuple[Entry, ...]:
-        """Return what drove the run: pairs of version and event, after version `after`."""
         ...
 
 
@@ -216,25 +207,6 @@ class Commits(Protocol):
         ...
 
 
-class Inventory(Protocol):
-    """What Volary applied where."""
-
-    async def replace(
-        self,
-        application: str,
-        target: str,
-        items: Sequence[records.InventoryItem],
-        *,
-        fence: run_records.Fence | None,
-    ) -> None:
-        """Keep exactly `items` for an application in a cluster."""
-        ...
-
-    async def list(self, application: str, target: str) -> tuple[records.InventoryItem, ...]:
-        """Return what is kept, in order of the key."""
-        ...
-
-
 class Clusters(Protocol):
     """The clusters as they were seen last. There are as many as the fleet has, and no more."""
 
@@ -333,11 +305,6 @@ class Store(Protocol):
         ...
 
     @property
-    def inventory(self) -> Inventory:
-        """What was applied where."""
-        ...
-
-    @property
     def clusters(self) -> Clusters:
         """The clusters as they were seen last."""
         ...
@@ -355,7 +322,7 @@ class Store(Protocol):
     async def keep_transition(
         self, transition: run_records.Transition, *, fence: run_records.Fence | None
     ) -> run_records.KeptTransition:
-        """Keep one step of a run: state, event, commands and feed, all or nothing.
+        """Keep one step of a run: state and feed, all or nothing.
 
         Safe to repeat: the same transition a second time changes nothing and gets the same
         answer, so a caller that does not know whether it was kept just tries again.

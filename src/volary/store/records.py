@@ -7,7 +7,6 @@ from typing import Generic, TypeVar
 
 from volary.model import json
 from volary.model import statuses as model_statuses
-from volary.model.objects import manifest
 from volary.model.runs import run_records
 
 Item = TypeVar("Item", covariant=True)
@@ -195,16 +194,6 @@ class CommitRecord:
     reason: str = ""
     #: The run it led to; empty: none.
     run_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class InventoryItem:
-    """An object that Volary applied for an application in a cluster."""
-
-    key: manifest.ResourceKey
-    #: The version it was applied with, ``v1``.
-    api_version: str = ""
-    commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)

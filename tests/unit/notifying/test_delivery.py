@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+import memory_outbox
 from volary.model import errors
 from volary.notifying import delivery, outbox
 
@@ -42,7 +43,7 @@ async def test_pauses_double_and_the_receivers_own_delay_counts() -> None:
     busy = errors.TemporaryError("busy")
     told = errors.TemporaryError("later", delay=timedelta(seconds=30))
     sender = Sender(busy, busy, told, busy)
-    made = delivery.DeliveryQueue({"r": sender}, outbox.MemoryOutbox())
+    made = delivery.DeliveryQueue({"r": sender}, memory_outbox.MemoryOutbox())
     made.post(message("a"))
 
     await deliver(made, 100)
@@ -55,7 +56,9 @@ async def test_pauses_double_and_the_receivers_own_delay_counts() -> None:
 @pytest.mark.looptime
 async def test_after_enough_tries_it_is_given_up_and_the_next_one_goes() -> None:
     sender = Sender(*[errors.TemporaryError("busy")] * 3)
-    made = delivery.DeliveryQueue({"r": sender}, outbox.MemoryOutbox(), delivery.Limits(tries=3))
+    made = delivery.DeliveryQueue(
+        {"r": sender}, memory_outbox.MemoryOutbox(), delivery.Limits(tries=3)
+    )
     made.post(message("a"))
     made.post(message("b"))
 
@@ -70,7 +73,9 @@ async def test_the_oldest_go_when_too_many_wait_and_it_is_said(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     sender = Sender()
-    made = delivery.DeliveryQueue({"r": sender}, outbox.MemoryOutbox(), delivery.Limits(waiting=3))
+    made = delivery.DeliveryQueue(
+        {"r": sender}, memory_outbox.MemoryOutbox(), delivery.Limits(waiting=3)
+    )
     with caplog.at_level(logging.WARNING):
         for number in range(5):
             made.post(message(str(number)))
@@ -85,7 +90,7 @@ async def test_the_oldest_go_when_too_many_wait_and_it_is_said(
 @pytest.mark.looptime
 async def test_edits_keep_their_pace() -> None:
     sender = Sender()
-    made = delivery.DeliveryQueue({"r": sender}, outbox.MemoryOutbox())
+    made = delivery.DeliveryQueue({"r": sender}, memory_outbox.MemoryOutbox())
     async with asyncio.TaskGroup() as group:
         task = group.create_task(made.keep_delivering())
         for number in range(100):
@@ -99,7 +104,7 @@ async def test_edits_keep_their_pace() -> None:
 
 
 async def test_an_outbox_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    class Broken(outbox.MemoryOutbox):
+    class Broken(memory_outbox.MemoryOutbox):
         async def load(self) -> outbox.Contents:
             raise errors.TemporaryError("the database is gone")
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+import memory_outbox
 import process_time
 from volary.controller.persistence import notification_outbox
 from volary.engine.observers import feed
@@ -120,7 +121,11 @@ async def notifying(
     limits: delivery.Limits = QUICK,
 ) -> AsyncIterator[notifier.Notifier]:
     opened = notifier.open_notifier(
-        settings, box or outbox.MemoryOutbox(), FixedClock(), slack_api=receiver.url, limits=limits
+        settings,
+        box or memory_outbox.MemoryOutbox(),
+        FixedClock(),
+        slack_api=receiver.url,
+        limits=limits,
     )
     async with opened as made, asyncio.TaskGroup() as group:
         delivering = group.create_task(made.keep_delivering())
@@ -313,7 +318,7 @@ async def saved(box: outbox.Outbox, holds: Callable[[outbox.Contents], bool]) ->
 
 async def test_who_drives_again_delivers_nothing_twice(tmp_path: Path) -> None:
     async with receiving() as receiver:
-        settings, box = to(hook(receiver, tmp_path)), outbox.MemoryOutbox()
+        settings, box = to(hook(receiver, tmp_path)), memory_outbox.MemoryOutbox()
         receiver.gate.clear()
         opened = notifier.open_notifier(settings, box, FixedClock(), limits=QUICK)
         async with opened as made:

@@ -51,21 +51,3 @@ def _shown(value: object) -> object:
             return {str(_shown(key)): _shown(each) for key, each in value.items()}
         case _:
             return value
-
-
-def log_event(entry: json.JsonObject, run: str) -> feed.RunEvent | None:
-    """Return a line of a log as the event that it was."""
-    stage = str(entry.get("stage", ""))
-    return read(
-        {
-            "event": feed.TaskLogged.event,
-            "at": entry.get("at"),
-            "run": run,
-            "stage": stage,
-            "stageName": stage.partition("-")[2] or stage,
-            "target": entry.get("target"),
-            "attempt": entry.get("attempt"),
-            "level": entry.get("level"),
-            "line": entry.get("text"),
-        }
-    )

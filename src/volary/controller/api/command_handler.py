@@ -154,13 +154,15 @@ class CommandHandler:
         return await self._sync(reconciler, request)
 
     async def _of_run(self, request: records.RequestRecord) -> str:
-        stored = await self._leader.store.runs.load(request.run_id)
-        if stored is None:
+        runs = self._leader.store.runs
+        summary = await runs.summary(request.run_id)
+        if summary is None:
             return f"there is no run {request.run_id}"
         event = _event(request, self._leader.dependencies.clock.now())
-        if stored.head.finished is not None:
-            return machine.advance(codec.read_run(stored), event).refusal
-        reconciler = self._registry.reconciler(stored.head.application)
+        if summary.head.finished is not None:
+            ended = await runs.load(request.run_id)
+            return machine.advance(codec.read_run(ended), event).refusal if ended else ""
+        reconciler = self._registry.reconciler(summary.head.application)
         return (
             await reconciler.request(request.run_id, event)
             if reconciler
@@ -229,9 +231,9 @@ class CommandHandler:
 
     async def _commit_of(self, reconciler: reconcilers.ApplicationReconciler, named: str) -> str:
         """Return the commit of a run that is named by its id; else what is named is one."""
-        stored = await self._leader.store.runs.load(named)
-        is_run = stored is not None and stored.head.application == reconciler.name
-        return stored.head.commit if stored is not None and is_run else named
+        run = await self._leader.store.runs.summary(named)
+        is_run = run is not None and run.head.application == reconciler.name
+        return run.head.commit if run is not None and is_run else named
 
 
 def _event(request: records.RequestRecord, now: datetime) -> events.Event:

@@ -22,7 +22,7 @@ from volary.controller.preview import previews
 from volary.controller.runs import ready_runs, releases
 from volary.controller.status import application_state, application_statuses, run_requests
 from volary.model import json
-from volary.model.runs import run_plans, run_records
+from volary.model.runs import run_plans
 from volary.store import protocol, records
 
 _Page = representations.PageView
@@ -77,13 +77,23 @@ class Service:
         page = await self.store.runs.list(wanted, cursor=cursor, limit=limit)
         return _Page(tuple(map(conversions.of_summary, page.items)), page.cursor)
 
+    async def run_summary(self, run_id: str) -> representations.RunSummaryView:
+        """Return a run as lists show it.
+
+        Raises:
+            refusals.NotFound: There is none of that id.
+        """
+        return conversions.of_summary(await self._summary(run_id))
+
     async def run(self, run_id: str) -> representations.RunView:
         """Return a whole run: stages, tasks, what it waits for, what comes next.
 
         Raises:
             refusals.NotFound: There is none of that id.
         """
-        stored = await self._run(run_id)
+        stored = await self.store.runs.load(run_id)
+        if stored is None:
+            raise refusals.not_found("run", run_id)
         known = await self.store.applications.get(stored.head.application)
         return conversions.of_run(stored, await self.store.runs.approvals(run_id), known)
 
@@ -349,13 +359,12 @@ class Service:
     async def _ask_run(
         self, kind: str, run: str, asker: representations.Actor, document: json.JsonObject
     ) -> representations.AskedView:
-        stored = await self._run(run)
-        name = stored.head.application
+        name = (await self._summary(run)).head.application
         async with self.audit_trail.noting(
             asker, f"run.{kind}", application=name, run=run, document=document
         ):
             await self.asker.ask(kind, asker.by, application=name, run=run, document=document)
-        return representations.AskedView(run, (await self._run(run)).head.reason)
+        return representations.AskedView(run, (await self._summary(run)).head.reason)
 
     async def _ask_application(
         self, kind: str, name: str, asker: representations.Actor, document: json.JsonObject
@@ -402,8 +411,8 @@ class Service:
             raise refusals.not_found("application", name)
         return found
 
-    async def _run(self, run_id: str) -> run_records.StoredRun:
-        found = await self.store.runs.load(run_id)
+    async def _summary(self, run_id: str) -> records.RunSummary:
+        found = await self.store.runs.summary(run_id)
         if found is None:
             raise refusals.not_found("run", run_id)
         return found

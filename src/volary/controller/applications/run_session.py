@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from volary.controller import notifications
 from volary.controller.leadership import context
 from volary.controller.persistence import (
-    analysis_writer,
+    batch_writers,
     journal,
-    log_writer,
     redaction,
     task_state,
 )
@@ -23,8 +22,8 @@ class RunSession:
 
     kind: run_requests.KindName
     runner: runners.Runner
-    log: log_writer.LogWriter
-    analyses: analysis_writer.AnalysisWriter
+    log: batch_writers.LogWriter
+    analyses: batch_writers.AnalysisWriter
 
 
 def open_session(
@@ -34,8 +33,8 @@ def open_session(
     version: int,
 ) -> RunSession:
     """Return what carries a release out, and keeps each step from the stored `version` on."""
-    log = log_writer.LogWriter(leader.store, fence=leader.fence)
-    analyses = analysis_writer.AnalysisWriter(leader.store, fence=leader.fence)
+    log = batch_writers.LogWriter(leader.store, fence=leader.fence)
+    analyses = batch_writers.AnalysisWriter(leader.store, fence=leader.fence)
     release.performer.keeper = task_state.TaskStateStore(leader.store, leader.fence)
     told = notifications.observer(leader.notifier, release, known)
     keeper = journal.StoreJournal(

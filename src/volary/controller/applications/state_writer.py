@@ -12,6 +12,7 @@ from volary.controller.leadership import context
 from volary.controller.persistence import redaction, retry
 from volary.controller.runs import ready_runs
 from volary.controller.status import application_state, application_statuses, run_origins
+from volary.engine.observers import observer_events
 from volary.engine.persistence import codec, transitions
 from volary.engine.state_machine import machine
 from volary.manifests import redaction as manifest_redaction
@@ -130,7 +131,8 @@ class ApplicationStateWriter:
         leader, run = self._leader, codec.read_run(stored)
         happened, step = machine.abandon(run, by, reason, leader.dependencies.clock.now())
         if happened:
-            made = transitions.step_transition(run, happened, step, stored.version)
+            told = observer_events.between(run, step.run, happened[-1].at)
+            made = transitions.step_transition(run, happened, step.run, told, stored.version)
             await self._keep_transition(made, ready_runs.masker(leader.dependencies))
 
     async def forget(self) -> None:

@@ -1,6 +1,6 @@
 """The engine's journal in the store: each step of a run is one transaction.
 
-State, event, outstanding commands and feed are kept together or not at all, with the fence of
+State and feed are kept together or not at all, with the fence of
 the lease that this process holds. A store that is locked, full or gone is waited for: the run
 stands still meanwhile and loses nothing.
 """
@@ -52,12 +52,14 @@ class StoreJournal:
             faults.Overtaken: Another process holds the leader lease now; this one must stop.
             faults.VersionConflict: Another process has driven this run on.
         """
-        made = transitions.step_transition(self._run, record.happened, record.step, self._version)
+        made = transitions.step_transition(
+            self._run, record.happened, record.run, record.told, self._version
+        )
         clean = redaction.clean_transition(self._masker, made)
 
         async def write() -> run_records.KeptTransition:
             return await self._store.keep_transition(clean, fence=self._fence)
 
         kept = await retry.until_available(write, f"run {self._run.id}")
-        self._run, self._version = record.step.run, kept.version
+        self._run, self._version = record.run, kept.version
         self._kept()

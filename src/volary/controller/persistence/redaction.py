@@ -72,11 +72,6 @@ def clean_transition(
         document=_clean_optional(masker, transition.document),
         stages=tuple(_clean_stage_or_task(masker, stage) for stage in transition.stages),
         tasks=tuple(_clean_stage_or_task(masker, task) for task in transition.tasks),
-        events=tuple(clean_document(masker, event) for event in transition.events),
-        commands=tuple(
-            replace(command, document=clean_document(masker, command.document))
-            for command in transition.commands
-        ),
         feed=tuple(
             replace(each, document=clean_document(masker, each.document))
             for each in transition.feed

@@ -27,11 +27,12 @@ from volary.model.pipeline.stage_kinds import waiting_stages
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """One transition: what happened, what became of the run, what had to be done."""
+    """One transition: what happened, what became of the run, what observers are told of it."""
 
     #: In order; one event, or several that arrived while the one before was being kept.
     happened: tuple[events.Event, ...]
-    step: machine.Step
+    run: state.Run
+    told: tuple[feed.RunEvent, ...]
 
 
 class Journal(Protocol):
@@ -50,7 +51,7 @@ class MemoryJournal:
 
     async def keep(self, record: StepRecord) -> None:
         """Remember the run; earlier states of it are forgotten."""
-        self.runs[record.step.run.id] = record.step.run
+        self.runs[record.run.id] = record.run
 
 
 _LOG = logging.getLogger(__name__)
@@ -171,16 +172,17 @@ class Runner:
     async def _take(self, group: asyncio.TaskGroup, letters: Sequence[_Message]) -> None:
         before = self._run
         happened, step = machine.advance_all(before, map(self._newest, letters))
-        if step.run is not before:
-            await self._journal.keep(StepRecord(happened, step))
-            self._run = step.run
         (last, _), (_, answer) = letters[-1], letters[0]
+        told = observer_events.between(before, step.run, last.at)
+        if step.run is not before:
+            await self._journal.keep(StepRecord(happened, step.run, told))
+            self._run = step.run
         if answer is not None and not answer.done():
             answer.set_result(step.refusal)
         if step.refusal:
             self._tell(feed.RequestRefused(at=last.at, run=before.id, reason=step.refusal))
-        for told in observer_events.between(before, step.run, last.at):
-            self._tell(told)
+        for event in told:
+            self._tell(event)
         self._carry_out_commands(group, step.commands)
 
     def _newest(self, letter: _Message) -> events.Event:

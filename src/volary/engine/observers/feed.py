@@ -149,7 +149,7 @@ class TaskStarted(TaskEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskProgressed(TaskEvent):
-    """How far a task is; may be left out by a slow reader's channel."""
+    """How far a task is."""
 
     event: ClassVar[str] = "task-progressed"
 
@@ -162,7 +162,7 @@ class TaskProgressed(TaskEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskLogged(TaskEvent):
-    """A line of a task's log; may be left out by a slow reader's channel."""
+    """A line of a task's log."""
 
     event: ClassVar[str] = "task-logged"
 
@@ -204,10 +204,6 @@ class TaskFinished(TaskEvent):
     status: statuses.TaskStatus
     reason: str
     details: tuple[str, ...]
-
-
-#: Events that may be dropped for a slow reader; all others are always delivered.
-LOSSY = (TaskProgressed, TaskLogged)
 
 
 class Observer(Protocol):

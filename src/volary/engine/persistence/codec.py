@@ -1,30 +1,23 @@
-"""Runs, events and commands as JSON documents, and back: the form in which they are stored.
+"""Runs as JSON documents, and back: the form in which they are stored.
 
-A run is stored in pieces (`model.record`), so that one step writes only what it changed:
-
-- the head: the run without its stages, with ``schema``, the number of this format;
-- per stage: the stage without its tasks, with the heads of its groups;
-- per task: the task, with the position of its group.
-
-The rules that keep old runs readable for ever: keys are the field names of the dataclasses in
-`state`; a new field has a default, and nothing is renamed, retyped or given another meaning;
-readers ignore keys they do not know. ``schema`` grows only when that is not enough, and then this
-module reads the old form as well. Times are RFC 3339, durations ISO 8601, enums their words.
+A run is stored in pieces (`model.runs.run_records`), so that one step writes only what it
+changed: the run without its stages, each stage without its tasks, each task. A piece has columns
+to ask for and a document with all other fields: keys are the field names of the dataclasses in
+`state`, and readers ignore keys they do not know. ``schema`` is the number of this format. Times
+are RFC 3339, durations ISO 8601, enums their words.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from datetime import datetime
 from typing import Any, TypeVar, cast, get_type_hints
 
 import msgspec
 
 from volary.engine.runs import state
-from volary.engine.state_machine import commands, events
 from volary.model import errors, json
 from volary.model.pipeline import pipelines
-from volary.model.pipeline.stage_kinds import (
-    catalog,
-)
+from volary.model.pipeline.stage_kinds import catalog
 from volary.model.runs import run_records
 
 #: The format written here; newer ones are refused.
@@ -32,78 +25,49 @@ SCHEMA = 1
 
 Value = TypeVar("Value")
 
-#: Kinds of events by the name they are stored under: never renamed.
-EVENTS: Mapping[str, type[events.Event]] = {
-    kind.__name__: kind
-    for kind in (
-        events.Start,
-        events.TaskProgressed,
-        events.TaskFinished,
-        events.TimePassed,
-        events.Cancel,
-        events.PauseAsked,
-        events.Resume,
-        events.SkipCluster,
-        events.SkipStage,
-        events.Retry,
-        events.Approve,
-        events.Reject,
-        events.Withdraw,
-        events.PromoteWave,
-        events.Unfreeze,
-    )
-}
-#: Kinds of commands, likewise.
-COMMANDS: Mapping[str, type[commands.Command]] = {
-    kind.__name__: kind
-    for kind in (commands.StartTask, commands.StopTask, commands.WakeAt, commands.Release)
-}
+#: What a piece says in columns, under the same names as in `state`; its document leaves it out.
+_OF_RUN = tuple(each.name for each in fields(run_records.RunHead))
+_OF_STAGE = ("id", "status", "reason", "started", "finished")
+_OF_TASK = ("target", "status", "reason", "attempt", "started", "finished")
+#: Fields of a run that are not in its own document.
+NOT_IN_HEAD = ("stages", "rollback", *_OF_RUN)
 
 
-def write_event(event: events.Event) -> json.JsonObject:
-    """Return the document of an event; ``event`` names its kind."""
-    return {"event": type(event).__name__, **_plain(event)}
-
-
-def read_event(document: json.JsonObject) -> events.Event:
-    """Read an event.
-
-    Raises:
-        errors.PermanentError: It is none, or a newer version's.
-    """
-    return _read(_kind(EVENTS, document, "event"), document)
-
-
-def write_command(command: commands.Command) -> json.JsonObject:
-    """Return the document of a command; ``command`` names its kind."""
-    return {"command": type(command).__name__, **_plain(command)}
-
-
-def read_command(document: json.JsonObject) -> commands.Command:
-    """Read a command.
-
-    Raises:
-        errors.PermanentError: It is none, or a newer version's.
-    """
-    return _read(_kind(COMMANDS, document, "command"), document)
+def run_head(run: state.Run, created: datetime) -> run_records.RunHead:
+    """Return the columns of a run; `created` stands in when the run does not say."""
+    columns = _columns(run, _OF_RUN)
+    return run_records.RunHead(**columns | {"created": run.created or created})
 
 
 def write_head(run: state.Run) -> json.JsonObject:
-    """Return the run without its stages."""
-    return {"schema": SCHEMA, **_plain(run, leave_out=("stages", "rollback"))}
+    """Return the document of the run."""
+    return {"schema": SCHEMA, **_plain(run, leave_out=NOT_IN_HEAD)}
 
 
-def write_stage(stage: state.StageState) -> json.JsonObject:
-    """Return the stage without its tasks."""
-    return {
-        **_plain(stage, leave_out=("groups",)),
-        "groups": [_plain(group, leave_out=("tasks",)) for group in stage.groups],
-    }
+def stage_record(position: int, stage: state.StageState) -> run_records.StageRecord:
+    """Return the record of the stage at `position`."""
+    return run_records.StageRecord(
+        position=position,
+        name=stage.stage.name,
+        document={
+            **_plain(stage, leave_out=("groups", *_OF_STAGE)),
+            "groups": [_plain(group, leave_out=("tasks",)) for group in stage.groups],
+        },
+        **_columns(stage, _OF_STAGE),
+    )
 
 
-def write_task(task: state.TaskState, group: int) -> json.JsonObject:
-    """Return the task, which belongs to the stage's group at position `group`."""
-    return {**_plain(task), "group": group}
+def task_record(
+    stage: str, position: int, group: int, task: state.TaskState
+) -> run_records.TaskRecord:
+    """Return the record of a task, which is at `position` of its stage and in its group `group`."""
+    document = cast("json.JsonObject", msgspec.to_builtins(task))
+    for name in _OF_TASK:
+        del document[name]
+    document["group"] = group
+    return run_records.TaskRecord(
+        stage=stage, position=position, document=document, **_columns(task, _OF_TASK)
+    )
 
 
 def read_run(stored: run_records.StoredRun) -> state.Run:
@@ -112,8 +76,7 @@ def read_run(stored: run_records.StoredRun) -> state.Run:
     Raises:
         errors.PermanentError: A piece is damaged, or was written by a newer version.
     """
-    document = stored.document
-    schema = document.get("schema", SCHEMA)
+    schema = stored.document.get("schema")
     if not isinstance(schema, int) or schema > SCHEMA:
         raise errors.PermanentError(
             f"run {stored.head.id} was stored by a newer version of Volary (format {schema}, "
@@ -126,46 +89,47 @@ def read_run(stored: run_records.StoredRun) -> state.Run:
 
 
 def _run(stored: run_records.StoredRun) -> state.Run:
-    tasks: dict[str, list[json.JsonObject]] = {stage.id: [] for stage in stored.stages}
+    tasks: dict[str, list[run_records.TaskRecord]] = {stage.id: [] for stage in stored.stages}
     for task in stored.tasks:
-        tasks[task.stage].append(task.document)
-    read = tuple(_stage(stage.document, tasks[stage.id]) for stage in stored.stages)
+        tasks[task.stage].append(task)
+    stages = [_stage(stage, tasks[stage.id]) for stage in stored.stages]
     return _build(
         state.Run,
         stored.document,
-        stages=tuple(each for each in read if each.id != state.ROLLBACK_ID),
-        rollback=next((each for each in read if each.id == state.ROLLBACK_ID), None),
+        **_columns(stored.head, _OF_RUN),
+        stages=tuple(stage for stage in stages if stage.id != state.ROLLBACK_ID),
+        rollback=next((stage for stage in stages if stage.id == state.ROLLBACK_ID), None),
     )
 
 
-def _stage(document: json.JsonObject, tasks: Iterable[json.JsonObject]) -> state.StageState:
+def _stage(
+    record: run_records.StageRecord, tasks: Iterable[run_records.TaskRecord]
+) -> state.StageState:
+    document = record.document
     members: list[list[state.TaskState]] = [[] for _ in document["groups"]]
     for task in tasks:
-        members[task["group"]].append(_read(state.TaskState, task))
+        columns = _columns(task, _OF_TASK) | {"status": task.status.value}
+        members[task.document["group"]].append(_read(state.TaskState, task.document | columns))
     described = document["stage"]
     options = catalog.of(described["name"]).options
-    groups = zip(document["groups"], members, strict=True)
     return _build(
         state.StageState,
         document,
+        **_columns(record, _OF_STAGE),
         stage=_build(pipelines.Stage, described, options=_read(options, described["options"])),
         groups=tuple(
-            _build(state.GroupState, group, tasks=tuple(tasks)) for group, tasks in groups
+            _build(state.GroupState, group, tasks=tuple(of_group))
+            for group, of_group in zip(document["groups"], members, strict=True)
         ),
     )
 
 
-def _kind(known: Mapping[str, type[Value]], document: json.JsonObject, key: str) -> type[Value]:
-    kind = known.get(str(document.get(key, "")))
-    if kind is None:
-        raise errors.PermanentError(f"a stored {key} of kind {document.get(key)!r} is not known")
-    return kind
+def _columns(piece: object, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(piece, name) for name in names}
 
 
-def _plain(value: object, *, leave_out: tuple[str, ...] = ()) -> json.JsonObject:
+def _plain(value: object, *, leave_out: tuple[str, ...]) -> json.JsonObject:
     """Return a dataclass as a JSON object, without some of its fields."""
-    if not leave_out:
-        return cast("json.JsonObject", msgspec.to_builtins(value))
     return {
         name: msgspec.to_builtins(getattr(value, name))
         for name in _types(type(value))
@@ -199,7 +163,7 @@ def _types(kind: type) -> Mapping[str, Any]:
     """Return the fields of a dataclass with their types, in order."""
     if kind not in _KNOWN_TYPES:
         hints = get_type_hints(kind)
-        _KNOWN_TYPES[kind] = {each.name: hints[each.name] for each in fields(kind)}
+        _KNOWN_TYPES[kind] = {field.name: hints[field.name] for field in fields(kind)}
     return _KNOWN_TYPES[kind]
 
 

@@ -3,7 +3,7 @@
 Values of Secrets are masked, ``stringData`` too.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from volary.manifests import redaction
 from volary.manifests.diff import object_diff, value_diff
@@ -41,11 +41,6 @@ def render(
     masker.learn([*compared.deleted, *compared.added])
     masker.learn(side for changed in compared.changed for side in (changed.old, changed.new))
     return masker.clean("".join(f"{line}\n" for line in lines))
-
-
-def render_items(items: Iterable[value_diff.Item]) -> str:
-    """Return the tree of the differences of one object."""
-    return "".join(f"{line}\n" for line in _tree(list(items)))
 
 
 def title(item: manifest.Manifest) -> str:

@@ -119,11 +119,6 @@ def unprunable(body: json.JsonObject, application: str) -> str:
     return ""
 
 
-def prunable(body: json.JsonObject, application: str) -> bool:
-    """Say whether an object may be pruned once nobody wants it."""
-    return not unprunable(body, application)
-
-
 def unremovable(
     body: json.JsonObject,
     application: str,

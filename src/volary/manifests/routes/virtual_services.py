@@ -205,27 +205,6 @@ def may_change(entry: json.JsonObject, how: Routing) -> bool:
     return _is_editable(entry, how) and not _without_destinations(entry)
 
 
-def disagreements(
-    body: json.JsonObject, how: Routing, weights: traffic_stages.TrafficOptions
-) -> list[str]:
-    """Return a sentence for each editable route whose live weights are not the wanted ones."""
-    if missing := _unknown_routes(body, how):
-        return [f'route "{name}" does not exist' for name in missing]
-    wanted = route(manifest.Manifest(body), how, weights).manifest.body
-    pairs = zip(observed_weights(body, how), observed_weights(wanted, how), strict=True)
-    return [
-        f'route "{now.name}" has {_describe_shares(now.weights)}'
-        f" instead of {_describe_shares(then.weights)}"
-        for now, then in pairs
-        if now.editable and (now.weights, now.others) != (then.weights, then.others)
-    ]
-
-
-def traffic_of(body: json.JsonObject, how: Routing, variant: Variant) -> int:
-    """Return the largest weight that any route, editable or not, gives to a variant."""
-    return max((each.weights[variant] for each in observed_weights(body, how)), default=0)
-
-
 def _check_editable(item: manifest.Manifest, how: Routing) -> None:
     if unknown := _unknown_routes(item.body, how):
         names = filter(None, _route_names(item.body))

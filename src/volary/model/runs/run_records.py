@@ -73,15 +73,6 @@ class TaskRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class CommandRecord:
-    """Something a runner still has to do; one with the same key replaces it."""
-
-    #: Unique in the run, such as ``start 1-K8S_SYNC us 1`` or ``wake``.
-    key: str
-    document: json.JsonObject
-
-
-@dataclass(frozen=True, slots=True)
 class EventRecord:
     """One event of a run's feed."""
 
@@ -121,12 +112,6 @@ class Transition:
     #: Only those that are new or changed.
     stages: tuple[StageRecord, ...] = ()
     tasks: tuple[TaskRecord, ...] = ()
-    #: What the step was caused by, in order; a task's progress is not worth remembering.
-    events: tuple[json.JsonObject, ...] = ()
-    #: To be done from now on.
-    commands: tuple[CommandRecord, ...] = ()
-    #: Keys of commands that nobody has to carry out any more.
-    settled: tuple[str, ...] = ()
     #: For readers of the feed, in order; the store numbers them.
     feed: tuple[EventRecord, ...] = ()
     approvals: tuple[ApprovalRecord, ...] = ()
@@ -135,8 +120,8 @@ class Transition:
 
     @property
     def version(self) -> int:
-        """The run's version afterwards: each event that is remembered has one of its own."""
-        return self.expected_version + max(1, len(self.events))
+        """The run's version afterwards."""
+        return self.expected_version + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,5 +147,3 @@ class StoredRun:
     stages: tuple[StageRecord, ...]
     #: In order of stage and position.
     tasks: tuple[TaskRecord, ...]
-    #: Outstanding ones, in order of key.
-    commands: tuple[CommandRecord, ...]

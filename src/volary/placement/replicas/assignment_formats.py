@@ -1,65 +1,22 @@
 """An assignment as JSON, kept with a run and with the application, and as text for people."""
 
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterator
+from typing import cast
+
+import msgspec
 
 from volary.model import json
-from volary.model.objects import manifest
 from volary.placement.replicas import assignment
 
 
 def to_document(made: assignment.Assignment) -> json.JsonObject:
     """Return an assignment as JSON."""
-    return {
-        "workloads": [_workload_document(workload) for workload in made.workloads],
-        "readAt": {name: at.isoformat() for name, at in made.read_at.items()},
-        "unavailable": dict(made.unavailable),
-    }
+    return cast("json.JsonObject", msgspec.to_builtins(made))
 
 
 def from_document(document: json.JsonObject) -> assignment.Assignment:
-    """Read an assignment; what an earlier version did not write is empty."""
-    return assignment.Assignment(
-        tuple(_read_workload(each) for each in document.get("workloads", ())),
-        {name: datetime.fromisoformat(at) for name, at in document.get("readAt", {}).items()},
-        dict(document.get("unavailable", {})),
-    )
-
-
-def _workload_document(divided: assignment.WorkloadAssignment) -> json.JsonObject:
-    key = divided.key
-    return {
-        "group": key.group,
-        "kind": key.kind,
-        "namespace": key.namespace,
-        "name": key.name,
-        "shares": {name: _share_document(each) for name, each in divided.shares.items()},
-        "reason": divided.reason,
-        "room": dict(divided.room),
-    }
-
-
-def _share_document(share: assignment.Share) -> json.JsonObject:
-    found: json.JsonObject = {"replicas": share.replicas}
-    if share.completions is not None:
-        found["completions"] = share.completions
-    if share.least is not None:
-        found["least"] = share.least
-    return found
-
-
-def _read_workload(document: json.JsonObject) -> assignment.WorkloadAssignment:
-    key = manifest.ResourceKey(*(document[part] for part in ("group", "kind", "namespace", "name")))
-    shares: Mapping[str, json.JsonObject] = document["shares"]
-    return assignment.WorkloadAssignment(
-        key,
-        {
-            name: assignment.Share(each["replicas"], each.get("completions"), each.get("least"))
-            for name, each in shares.items()
-        },
-        document.get("reason", ""),
-        dict(document.get("room", {})),
-    )
+    """Read an assignment; nothing: nothing is divided."""
+    return msgspec.convert(document, assignment.Assignment)
 
 
 def describe(made: assignment.Assignment) -> Iterator[str]:

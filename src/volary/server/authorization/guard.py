@@ -119,7 +119,7 @@ async def _labels(request: requests.Request, scope: access.Scope) -> Mapping[str
     """Return the labels of the application that the path is about."""
     service, (_, name) = server_state.of(request).service, _resource_of(request, scope)
     if scope is access.Scope.RUN:
-        name = (await service.run(name)).summary.application
+        name = (await service.run_summary(name)).application
     return (await service.application(name)).labels
 
 

@@ -75,11 +75,11 @@ async def stream_logs(
     """Follow a run's logs; the id of each line is its position, an ``end`` event ends it."""
     service = server_state.of(request).service
     start = event_streams.start_of(request, after)
-    await service.run(run)
+    await service.run_summary(run)
 
     async def fetch(at: int, limit: int) -> tuple[list[event_streams.StreamEvent], int]:
         # Asked before the lines: what a run that has ended said is all there then.
-        ended = (await service.run(run)).summary.finished
+        ended = (await service.run_summary(run)).finished
         lines = await service.logs(run, stage=stage, target=cluster, after=at, limit=limit)
         pieces = [_line(line) for line in lines]
         at = lines[-1].position if lines else at

@@ -1,5 +1,5 @@
 """Alembic's scripts: how a database gets its schema; run by `store.migrator`.
 
-A script names plain SQLAlchemy types, not those of `sql.schema.tables`. Start reading at
-`versions`.
+Every script but the first names plain SQLAlchemy types, not those of `sql.schema.tables`. Start
+reading at `versions`.
 """

@@ -13,7 +13,6 @@ from volary.store.sql.repositories import (
     commits,
     events,
     findings,
-    inventory,
     leases,
     logs,
     requests,
@@ -42,7 +41,6 @@ class SqlStore:
         self.leases = leases.Leases(base, clock)
         self.applications = applications.Applications(base, limits)
         self.commits = commits.Commits(base, limits)
-        self.inventory = inventory.Inventory(base)
         self.clusters = clusters.Clusters(base)
         self.requests = requests.Requests(base, limits, clock)
         self.audit = audit.Audit(base, limits)

@@ -8,8 +8,7 @@ from volary.controller import refusals
 from volary.controller.api import command_client, representations
 from volary.controller.persistence import change_signal
 from volary.manifests import redaction
-from volary.store import records
-from volary.store.memory import store as memory
+from volary.store import factory, records
 
 ANA = representations.Actor("ana", "192.0.2.7")
 SAID = {"reason": "the token s3cr3t-word leaked", "cluster": "s3cr3t-word"}
@@ -31,17 +30,17 @@ async def test_sentences_are_kept_without_secrets_and_names_as_they_are() -> Non
         redaction.Masker(["s3cr3t-word"]),
         change_signal.ChangeSignal(),
     )
-    store = memory.MemoryStore(clock=clock, limits=records.Limits())
-    audit = command_client.AuditLog(store, clock, masker)
-    asker = command_client.CommandClient(
-        store, clock, asked=notify_all, kept=notify_all, make_id=lambda: "r1", masker=masker
-    )
+    async with factory.open_store("memory:", clock=clock) as store:
+        audit = command_client.AuditLog(store, clock, masker)
+        asker = command_client.CommandClient(
+            store, clock, asked=notify_all, kept=notify_all, make_id=lambda: "r1", masker=masker
+        )
 
-    with pytest.raises(refusals.Busy):
-        async with audit.noting(ANA, "cluster.cordon", document=SAID):
-            await asker.ask("cluster", "ana", document=SAID, patience=timedelta(milliseconds=1))
+        with pytest.raises(refusals.Busy):
+            async with audit.noting(ANA, "cluster.cordon", document=SAID):
+                await asker.ask("cluster", "ana", document=SAID, patience=timedelta(milliseconds=1))
 
-    [asked] = await store.requests.unanswered()
-    assert asked.document == TOLD
-    [noted] = (await store.audit.list(records.AuditFilter())).items
-    assert noted.document == {**TOLD, "refusal": noted.document["refusal"]}
+        [asked] = await store.requests.unanswered()
+        assert asked.document == TOLD
+        [noted] = (await store.audit.list(records.AuditFilter())).items
+        assert noted.document == {**TOLD, "refusal": noted.document["refusal"]}

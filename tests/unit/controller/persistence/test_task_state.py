@@ -1,13 +1,14 @@
 """What tasks remember and analyses find, on its way into the store; and secrets learnt late."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 import store_fixtures as given
-from volary.controller.persistence import analysis_writer, local_state, redaction, task_state
+from volary.controller.persistence import batch_writers, local_state, redaction, task_state
 from volary.engine.observers import feed
 from volary.manifests import redaction as manifest_redaction
 from volary.model import errors
@@ -34,14 +35,14 @@ def found(number: int, *, kind: str = "measurement", attempt: int = 1) -> feed.T
 
 
 @pytest.fixture
-async def kept() -> protocol.Store:
+async def kept() -> AsyncIterator[protocol.Store]:
     async with factory.open_store("memory:", clock=given.TurnedClock()) as store:
         await store.keep_transition(given.first(), fence=None)
-        return store
+        yield store
 
 
 async def test_what_was_measured_before_is_found_again_page_by_page(kept: protocol.Store) -> None:
-    book = analysis_writer.AnalysisWriter(kept, fence=None)
+    book = batch_writers.AnalysisWriter(kept, fence=None)
     for number in range(1_200):
         book.notify(found(number))
     book.notify(found(5, kind="verdict"))
@@ -92,7 +93,7 @@ class _Away:
 
 async def test_findings_wait_for_a_store_that_is_away_and_the_oldest_go_first() -> None:
     store = _Away()
-    book = analysis_writer.AnalysisWriter(store, fence=None)  # type: ignore[arg-type]
+    book = batch_writers.AnalysisWriter(store, fence=None)  # type: ignore[arg-type]
     for number in range(10_003):
         book.notify(found(number))
     await book.flush()

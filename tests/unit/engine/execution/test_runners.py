@@ -9,7 +9,7 @@ import pytest
 
 from volary.engine import executor
 from volary.engine.execution import runners
-from volary.engine.observers import channel, feed
+from volary.engine.observers import feed
 from volary.engine.runs import state
 from volary.engine.state_machine import events
 from volary.model import errors, statuses
@@ -359,34 +359,6 @@ async def test_what_a_task_says_just_before_its_end_is_kept(planned_run: Make) -
     us = run.stages[0].task("us")
     assert us is not None
     assert us.progress == state.Progress("all ready", 3, 3)
-
-
-@pytest.mark.looptime
-async def test_a_channel_delivers_the_story_and_drops_only_chatter(planned_run: Make) -> None:
-    async def chatty(_: executor.TaskContext, report: executor.Reporter) -> statuses.Outcome:
-        report.log("\n".join(f"line {number}" for number in range(100)))
-        report.log("x" * 10_000)
-        return done()
-
-    reader = channel.Channel(capacity=10)
-    run, _ = await carry_out(planned_run(("us",)), Clusters(us=chatty), reader)
-    told = [event async for event in reader]
-
-    logged = [event.line for event in told if isinstance(event, feed.TaskLogged)]
-    assert len(logged) == 10
-    assert reader.dropped == 2 * 101 - 10
-    assert all(len(line) <= 4002 for line in logged)
-    assert isinstance(told[-1], feed.RunFinished)
-    assert sum(isinstance(event, feed.TaskFinished) for event in told) == 2
-    assert run.status is RunStatus.SUCCEEDED
-
-
-async def test_a_channel_can_be_closed_without_an_end() -> None:
-    reader = channel.Channel()
-    reader.notify(feed.RunChanged(at=BEGINNING, run="r", status=RunStatus.WAITING, reason="x"))
-    reader.close()
-
-    assert [event.event async for event in reader] == ["run-changed"]
 
 
 @pytest.mark.looptime

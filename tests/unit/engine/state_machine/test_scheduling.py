@@ -77,7 +77,7 @@ def test_a_run_timeout_is_a_failure_too(begun: Make, converse: Converse) -> None
 WAVES = (
     run_builder.Group(("us",), "first"),
     run_builder.Group(
-        ("eu",), "rest", approval=policies.ApprovalRule(2, ("ana", "bo"), timedelta(hours=1))
+        ("eu",), "rest", approval=policies.ApprovalRule(2, ("al", "bo"), timedelta(hours=1))
     ),
 )
 
@@ -90,15 +90,15 @@ def test_a_group_waits_for_the_group_before_and_for_its_approvals(
         converse,
         begun(groups=WAVES),
         """
-        >> approve ana
+        >> approve al
         << no: a run that is running cannot be approved
         >> us succeeded
-        == waiting: stage 1 of 2, K8S_CANARY_ROLLOUT: awaiting approval: 0 of 2 (approvers: ana and bo)
+        == waiting: stage 1 of 2, K8S_CANARY_ROLLOUT: awaiting approval: 0 of 2 (approvers: al and bo)
         >> approve cy
-        << no: cy is not one of the approvers: ana and bo
-        >> approve ana
-        >> approve ana
-        << no: ana has approved already
+        << no: cy is not one of the approvers: al and bo
+        >> approve al
+        >> approve al
+        << no: al has approved already
         >> +59m
         >> approve bo
         << start 1-K8S_CANARY_ROLLOUT on eu
@@ -106,7 +106,7 @@ def test_a_group_waits_for_the_group_before_and_for_its_approvals(
         >> +9m
         >> +1m
         << stop eu gracefully: timed out after 10m
-        """,
+        """,  # noqa: E501
     )
 
 

@@ -2,7 +2,8 @@
 
 SQLite has one writer at a time: here it is one connection, and its transactions take the
 write lock when they begin, so none fails half-way because another process came first.
-Readers have connections of their own and see the state as of their beginning (WAL).
+Readers have connections of their own and see the state as of their beginning (WAL). A database
+in memory is one connection for everybody, and works in the event loop's own thread.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext import asyncio as sa_async
 
-from volary.store.sql.database import connection_queue, error_translation
+from volary.store.sql.database import connection_queue, error_translation, loop_connection
 
 #: Connections at once, besides the one for what is urgent.
 _READERS, _WRITERS = 4, 3
@@ -68,7 +69,11 @@ class Database:
 
     def __init__(self, url: sa.URL, *, busy: timedelta) -> None:
         self.is_sqlite = url.get_backend_name() == "sqlite"
-        if self.is_sqlite:
+        if self.is_sqlite and not url.database:
+            self._writer = self._reader = _in_memory()
+            _prepare_sqlite(self._writer, "BEGIN")
+            self._writing = self._urgently = connection_queue.ConnectionQueue(1)
+        elif self.is_sqlite:
             self._writer = _sqlite(url, busy, size=1)
             self._reader = _sqlite(url, busy, size=_READERS)
             _prepare_sqlite(self._writer, "BEGIN IMMEDIATE")
@@ -80,7 +85,11 @@ class Database:
                 connection_queue.ConnectionQueue(_WRITERS),
                 connection_queue.ConnectionQueue(1),
             )
-        self._reading = connection_queue.ConnectionQueue(_READERS)
+        self._reading = (
+            self._writing
+            if self._reader is self._writer and self.is_sqlite
+            else connection_queue.ConnectionQueue(_READERS)
+        )
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[sa_async.AsyncConnection]:
@@ -157,6 +166,15 @@ def _sqlite(url: sa.URL, busy: timedelta, *, size: int) -> sa_async.AsyncEngine:
         # Longer than a lock is waited for: the one ahead of us may be waiting for it.
         pool_timeout=busy.total_seconds() * 4,
         connect_args={"timeout": busy.total_seconds()},
+        hide_parameters=True,
+    )
+
+
+def _in_memory() -> sa_async.AsyncEngine:
+    return sa_async.create_async_engine(
+        "sqlite+aiosqlite://",
+        async_creator=loop_connection.connect,
+        poolclass=sa.StaticPool,
         hide_parameters=True,
     )
 

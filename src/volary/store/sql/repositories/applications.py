@@ -79,7 +79,7 @@ class Applications:
         """Forget it with all that is kept under its name, but for its runs."""
         async with self._base.writing() as connection:
             await fences.check(connection, fence)
-            for table in (tables.commits, tables.inventory, tables.application_states):
+            for table in (tables.commits, tables.application_states):
                 await connection.execute(sa.delete(table).where(table.c.application == name))
             applications = tables.applications
             await connection.execute(sa.delete(applications).where(applications.c.name == name))

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from volary.store import pagination, protocol, records
+from volary.store import pagination, records
 from volary.store.sql.database import database
 from volary.store.sql.schema import rows, tables
 
@@ -44,21 +44,6 @@ class Events:
         query = sa.select(sa.func.coalesce(sa.func.max(tables.events.c.position), 0))
         async with self._base.reading() as connection:
             return int((await connection.execute(query)).scalar_one())
-
-    @database.finished
-    async def journal(
-        self, run_id: str, *, after: int = 0, limit: int = 500
-    ) -> tuple[protocol.Entry, ...]:
-        """Return what drove the run."""
-        kept = tables.transitions.c
-        query = (
-            sa.select(kept.version, kept.event)
-            .where(kept.run_id == run_id, kept.version > after)
-            .order_by(kept.version)
-            .limit(pagination.bounded(limit, self._limits.page))
-        )
-        async with self._base.reading() as connection:
-            return tuple((row.version, row.event) for row in await connection.execute(query))
 
     async def _read(
         self, query: sa.Select[tuple[object, ...]], limit: int

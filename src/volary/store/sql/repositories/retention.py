@@ -33,7 +33,6 @@ class Retention:
             await self._prune_old(tables.findings, rule.logs_before, finished)
         if rule.events_before is not None:
             events += await self._prune_old(tables.events, rule.events_before, finished)
-            await self._prune_old(tables.transitions, rule.events_before, finished)
         audit = 0
         if rule.audit_before is not None:
             audit = await self._delete(tables.audit, tables.audit.c.at < rule.audit_before)

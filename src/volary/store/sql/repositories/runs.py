@@ -8,8 +8,13 @@ import sqlalchemy as sa
 from volary.model.runs import run_records
 from volary.store import pagination, records
 from volary.store.sql.database import database
-from volary.store.sql.repositories import transitions
-from volary.store.sql.schema import fences, rows, tables
+from volary.store.sql.schema import rows, tables
+
+_SUMMARY: tuple[sa.Column[Any], ...] = (
+    *rows.HEAD,
+    tables.runs.c.version,
+    tables.runs.c.origin,
+)
 
 
 class Runs:
@@ -22,7 +27,7 @@ class Runs:
     @database.finished
     async def load(self, run_id: str) -> run_records.StoredRun | None:
         """Return the whole run at one moment."""
-        stages, tasks, commands = tables.stages, tables.tasks, tables.commands
+        stages, tasks = tables.stages, tables.tasks
         async with self._base.reading() as connection:
             run = (
                 await connection.execute(sa.select(tables.runs).where(tables.runs.c.id == run_id))
@@ -41,11 +46,6 @@ class Runs:
                 .where(tasks.c.run_id == run_id)
                 .order_by(stages.c.position, tasks.c.position)
             )
-            outstanding = await connection.execute(
-                sa.select(commands)
-                .where(commands.c.run_id == run_id)
-                .order_by(commands.c.command_key)
-            )
             return run_records.StoredRun(
                 head=rows.to_head(run),
                 version=run.version,
@@ -54,10 +54,15 @@ class Runs:
                 origin=run.origin,
                 stages=tuple(map(rows.to_stage, of_stages)),
                 tasks=tuple(map(rows.to_task, of_tasks)),
-                commands=tuple(
-                    run_records.CommandRecord(row.command_key, row.document) for row in outstanding
-                ),
             )
+
+    @database.finished
+    async def summary(self, run_id: str) -> records.RunSummary | None:
+        """Return what lists show of a run."""
+        query = sa.select(*_SUMMARY).where(tables.runs.c.id == run_id)
+        async with self._base.reading() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        return _summary(row) if row else None
 
     @database.finished
     async def list(
@@ -66,16 +71,12 @@ class Runs:
         """Return runs, the newest first."""
         runs = tables.runs.c
         limit = pagination.bounded(limit, self._limits.page)
-        columns: tuple[sa.Column[Any], ...] = (*rows.HEAD, runs.version, runs.origin)
-        query = sa.select(*columns).where(*_conditions(wanted))
+        query = sa.select(*_SUMMARY).where(*_conditions(wanted))
         if after := pagination.by_time(cursor):
             query = query.where(sa.tuple_(runs.created, runs.id) < sa.tuple_(*after))
         query = query.order_by(runs.created.desc(), runs.id.desc()).limit(limit + 1)
         async with self._base.reading() as connection:
-            found = [
-                records.RunSummary(rows.to_head(row), row.version, row.origin)
-                for row in await connection.execute(query)
-            ]
+            found = [_summary(row) for row in await connection.execute(query)]
         return pagination.cut(found, limit, lambda item: (item.head.created, item.head.id))
 
     @database.finished
@@ -96,14 +97,9 @@ class Runs:
         async with self._base.reading() as connection:
             return tuple(map(rows.to_approval, await connection.execute(query)))
 
-    @database.finished
-    async def settle(
-        self, run_id: str, keys: Sequence[str], *, fence: run_records.Fence | None
-    ) -> None:
-        """Forget commands that were carried out."""
-        async with self._base.writing() as connection:
-            await fences.check(connection, fence)
-            await transitions.forget_commands(connection, [(run_id, key) for key in keys])
+
+def _summary(row: sa.Row[Any]) -> records.RunSummary:
+    return records.RunSummary(rows.to_head(row), row.version, row.origin)
 
 
 def _conditions(wanted: records.RunFilter) -> Sequence[sa.ColumnElement[bool]]:

@@ -105,19 +105,6 @@ async def _write(
             for task in transition.tasks
         ],
     )
-    await forget_commands(
-        connection,
-        [(transition.head.id, key) for transition in transitions for key in transition.settled],
-    )
-    await _many(
-        connection,
-        _replace(connection, tables.commands),
-        [
-            {"run_id": transition.head.id, "command_key": one.key, "document": one.document}
-            for transition in transitions
-            for one in transition.commands
-        ],
-    )
     await _write_history(connection, accepted)
 
 
@@ -159,20 +146,6 @@ async def _write_history(
     transitions = [write.transition for write, _ in accepted]
     await _many(
         connection,
-        sa.insert(tables.transitions),
-        [
-            {
-                "run_id": transition.head.id,
-                "version": version,
-                "at": transition.at,
-                "event": event,
-            }
-            for transition in transitions
-            for version, event in enumerate(transition.events, transition.expected_version + 1)
-        ],
-    )
-    await _many(
-        connection,
         sa.insert(tables.events),
         [
             rows.of_event(write.transition.head, last + offset, event)
@@ -189,17 +162,6 @@ async def _write_history(
             for one in transition.approvals
         ],
     )
-
-
-async def forget_commands(
-    connection: sa_async.AsyncConnection, keys: Sequence[tuple[str, str]]
-) -> None:
-    """Delete commands by run and key."""
-    commands = tables.commands.c
-    statement = sa.delete(tables.commands).where(
-        commands.run_id == sa.bindparam("of_run"), commands.command_key == sa.bindparam("of_key")
-    )
-    await _many(connection, statement, [{"of_run": run, "of_key": key} for run, key in keys])
 
 
 def _replace(connection: sa_async.AsyncConnection, table: sa.Table) -> sa.Insert:

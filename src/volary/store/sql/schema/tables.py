@@ -200,16 +200,6 @@ tasks = sa.Table(
     sa.Index("tasks_by_target", "target", "status"),
 )
 
-#: What drove the run: events of the machine.
-transitions = sa.Table(
-    "transitions",
-    METADATA,
-    _run(primary_key=True),
-    sa.Column("version", sa.BigInteger(), primary_key=True, autoincrement=False),
-    _at("at"),
-    _document("event"),
-)
-
 #: What readers see of a run.
 events = sa.Table(
     "events",
@@ -288,14 +278,6 @@ application_states = sa.Table(
     _document(),
 )
 
-commands = sa.Table(
-    "commands",
-    METADATA,
-    _run(primary_key=True),
-    _key("command_key"),
-    _document(),
-)
-
 approvals = sa.Table(
     "approvals",
     METADATA,
@@ -309,19 +291,6 @@ approvals = sa.Table(
     _words("comment"),
     sa.Index("approvals_by_run", "run_id", "position"),
     sqlite_autoincrement=True,
-)
-
-inventory = sa.Table(
-    "inventory",
-    METADATA,
-    _key("application"),
-    _key("target"),
-    _key("api_group"),
-    _key("kind"),
-    _key("namespace"),
-    _key("name"),
-    _words("api_version"),
-    _words("commit_hash"),
 )
 
 clusters = sa.Table(

@@ -61,7 +61,7 @@ async def test_a_lease_is_renewed_however_many_writes_wait(database_address: str
         async with asyncio.TaskGroup() as group:
             writes = [
                 group.create_task(
-                    store.inventory.replace("shop", f"cluster-{number}", (), fence=lease.fence)
+                    store.memories.keep("shop", f"cluster-{number}", "x", {}, fence=lease.fence)
                 )
                 for number in range(200)
             ]

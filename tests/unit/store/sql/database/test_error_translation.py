@@ -201,9 +201,7 @@ async def test_two_who_make_the_same_run_at_once(database_address: str) -> None:
 async def test_a_bug_in_one_transition_harms_no_other(database_address: str) -> None:
     """It is raised for whoever made it, and for nobody else of the batch."""
     async with opened(database_address) as store:
-        broken = run_records.Transition(
-            given.head("broken"), 0, given.at(0), commands=(run_records.CommandRecord("x", {}),)
-        )
+        broken = run_records.Transition(given.head("broken"), 0, given.at(0))
         object.__setattr__(broken, "tasks", ("not a task",))
         results = await asyncio.gather(
             *(store.keep_transition(given.first(f"run-{n}"), fence=None) for n in range(3)),

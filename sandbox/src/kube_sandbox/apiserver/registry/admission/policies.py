@@ -1,8 +1,7 @@
 """ValidatingAdmissionPolicies: rules in CEL that refuse a write or warn about it.
 
-Of Kubernetes' own functions for CEL only those of the language itself are there; an
-expression that needs another one, or ``authorizer``, fails, and the policy's failurePolicy says
-what that means.
+There are the functions that rules of custom resources have; an expression that needs another
+one, or ``authorizer``, fails, and the policy's failurePolicy says what that means.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kube_sandbox import json
-from kube_sandbox.apimachinery.meta import api_errors, expressions, selectors
+from kube_sandbox.apimachinery.meta import api_errors, selectors
 from kube_sandbox.apimachinery.scheme import conversions, kinds
+from kube_sandbox.apimachinery.validation import expressions
 from kube_sandbox.apiserver.registry.admission import request
 from kube_sandbox.apiserver.storage import cluster_state
 

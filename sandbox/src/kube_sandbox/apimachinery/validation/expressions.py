@@ -1,8 +1,10 @@
-"""Expressions in CEL, as validation rules and admission policies have them."""
+"""Expressions in CEL that may ask by any names, as those of admission policies do."""
 
 import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from kube_sandbox.apimachinery.validation import rule_functions
 
 if TYPE_CHECKING:
     import cel
@@ -24,7 +26,9 @@ def evaluate(text: str, variables: Mapping[str, object]) -> object:
     names = program.variables()
     known = {name: value for name, value in variables.items() if name in names}
     try:
-        return program.execute(cel.Context(variables=known))
+        return program.execute(
+            cel.Context(variables=known, functions=dict(rule_functions.FUNCTIONS))
+        )
     except KeyError as problem:
         raise ExpressionError(f"no such key: {problem.args[0]}") from problem
     except (TypeError, ValueError, RuntimeError, LookupError, ArithmeticError) as problem:
