@@ -19,6 +19,7 @@ from typing import Any
 import pygit2
 
 import hatchery
+import process_time
 from kube_sandbox import fleet as kube_sandbox_fleet
 from kube_sandbox.crds import definitions as crd_definitions
 
@@ -28,7 +29,7 @@ AUTHOR = pygit2.Signature("Ana", "ana@example.com", 1_700_000_000, 60)
 SPEED = 30.0
 #: Objects that clusters write by themselves, and what is remembered about them.
 _OWN = ("Event", "Lease")
-_TIMEOUT = 60
+_TIMEOUT = process_time.HANG
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ class World(Shell):
 
     async def settled(self) -> dict[str, str]:
         """Wait until the controllers have nothing to do, and return `versions`."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(process_time.HANG):
             before = self.versions()
             while True:
                 await asyncio.sleep(0.15)

@@ -2,12 +2,18 @@
 
 import asyncio
 import contextlib
+import os
+import signal
 import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+import sqlalchemy
+import sqlalchemy.event
+import sqlalchemy.pool
 
 import git_feed
 import hatchery
@@ -26,6 +32,24 @@ async def _drive(owner: str, store: str, repository: str, fleet: str) -> None:
     )
     async with composition.open_controller(settings_of(store, fleet_file), parts) as made:
         await made.run()
+
+
+def drive_one_step(owner: str, store: str, repository: str, fleet: str) -> None:
+    """Be a controller that dies as soon as it has kept a step of a run."""
+    kept = False
+
+    def write(*given: Any) -> None:
+        nonlocal kept
+        kept = kept or "INTO transitions" in given[2]
+
+    def give_back(*_: Any) -> None:
+        if kept:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sqlalchemy.event.listen(sqlalchemy.Engine, "after_cursor_execute", write)
+    # A connection is given back when its transaction was committed.
+    sqlalchemy.event.listen(sqlalchemy.pool.Pool, "checkin", give_back)
+    drive(owner, store, repository, fleet)
 
 
 def drive(owner: str, store: str, repository: str, fleet: str) -> None:
@@ -55,6 +79,13 @@ class Nursery:
         words = owner, self.address, str(self.repository), self.fleet
         async with hatchery.call("controller_process:drive", *words) as process:
             yield process.pid
+
+    @contextlib.asynccontextmanager
+    async def short_life(self) -> AsyncIterator[hatchery.Process]:
+        """A controller that dies when it has kept a step, at the latest at the end of the block."""
+        words = "the only one", self.address, str(self.repository), self.fleet
+        async with hatchery.call("controller_process:drive_one_step", *words) as process:
+            yield process
 
     def ask(self, query: str, *arguments: object) -> list[Any]:
         """Look into the database; nothing when it is not there yet."""

@@ -4,12 +4,13 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import command_world
 import git_feed
+import process_time
 from volary.clusters.transport import circuit_breaker, transports
 from volary.config.fleet import fleet_files
 from volary.controller import composition, inputs, refusals
@@ -26,7 +27,7 @@ SPEED = 60.0
 
 class Clock:
     def now(self) -> datetime:
-        return datetime.now(UTC)  # noqa: TID251 - the one clock of these tests
+        return process_time.now()
 
 
 @dataclass
@@ -52,7 +53,10 @@ class Controlled:
         return (await self.service.runs(records.RunFilter())).items
 
     async def until_application(
-        self, holds: Callable[[representations.ApplicationView], bool], *, timeout: float = 20.0
+        self,
+        holds: Callable[[representations.ApplicationView], bool],
+        *,
+        timeout: float = process_time.HANG,
     ) -> representations.ApplicationView:
         """Wait until the application stands so."""
         found = None
@@ -68,7 +72,11 @@ class Controlled:
             raise AssertionError(f"it never stood so, but: {found}") from None
 
     async def until_run(
-        self, run: str, holds: Callable[[representations.RunView], bool], *, timeout: float = 20.0
+        self,
+        run: str,
+        holds: Callable[[representations.RunView], bool],
+        *,
+        timeout: float = process_time.HANG,
     ) -> representations.RunView:
         """Wait until a run is so."""
         found = None
@@ -84,7 +92,9 @@ class Controlled:
         except TimeoutError:
             raise AssertionError(f"the run never was so, but: {found}") from None
 
-    async def ended(self, run: str, *, timeout: float = 20.0) -> representations.RunSummaryView:
+    async def ended(
+        self, run: str, *, timeout: float = process_time.HANG
+    ) -> representations.RunSummaryView:
         """Wait for a run's end, and until the application knows of it."""
         await self.until_run(run, lambda each: each.summary.finished is not None, timeout=timeout)
         await self.until_application(lambda each: each.status != "running" or each.run != run)
@@ -95,16 +105,15 @@ class Controlled:
         found = await self.service.all_events(0, application="simple", limit=100_000)
         return [each.document for each in found]
 
-    async def logs(self, run: str, *, tries: int = 50) -> tuple[representations.LogView, ...]:
+    async def logs(self, run: str) -> tuple[representations.LogView, ...]:
         """Return a run's log once some of it was written: lines are kept in batches."""
-        for _ in range(tries):
-            if lines := await self.service.logs(run):
-                return lines
-            await asyncio.sleep(0.1)
-        return ()
+        async with asyncio.timeout(process_time.HANG):
+            while not (lines := await self.service.logs(run)):  # noqa: ASYNC110 - in batches
+                await asyncio.sleep(0.1)
+        return lines
 
     async def synced(
-        self, commit: str, *, timeout: float = 20.0
+        self, commit: str, *, timeout: float = process_time.HANG
     ) -> representations.ApplicationView:
         """Wait until a commit is what runs."""
         return await self.until_application(

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 import command_world
+import process_time
 import wave_watch
 from controller_process import Nursery
 from kube_sandbox.apiserver.storage import storage
@@ -62,11 +63,11 @@ def still_there(world: command_world.World, cluster: str, inventory: str) -> lis
     ]
 
 
-async def until(nest: Nursery, query: str, holds: Callable[[Any], bool], *, seconds: float) -> Any:
+async def until(nest: Nursery, query: str, holds: Callable[[Any], bool]) -> Any:
     """Look into the database until the single value of `query` is so."""
     value = None
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(process_time.HANG):
             while True:
                 rows = nest.ask(query)
                 value = rows[0][0] if rows else None
@@ -101,12 +102,12 @@ async def release(
         nest = Nursery(base / "volary.db", world.directory, world.fleet)
         with wave_watch.watched(world, application="simple", waves=waves) as watch:
             async with nest.life():
-                await until(nest, SYNCED, bool, seconds=20)
+                await until(nest, SYNCED, bool)
             second = world.edit("deployment.yaml", V1, V2, message="Deploy v2")
             await disturb(nest, world)
             async with nest.life():
-                await until(nest, SYNCED, lambda commit: commit == second, seconds=30)
-                await until(nest, WORK, lambda open_runs: open_runs == 0, seconds=5)
+                await until(nest, SYNCED, lambda commit: commit == second)
+                await until(nest, WORK, lambda open_runs: open_runs == 0)
             runs = nest.ask("select status from runs order by created")
             assert runs == [("succeeded",), ("succeeded",)], runs
             await world.settled()
@@ -128,21 +129,15 @@ def has_ended(nest: Nursery) -> bool:
 async def at_every_boundary(nest: Nursery, _world: command_world.World) -> None:
     """Kill it as soon as a step was kept, again and again until the run has ended."""
     lives = 0
-    while True:
-        (before,) = nest.ask(STEPS)[0]
-        async with nest.life() as process:
-            while True:
-                (after,) = nest.ask(STEPS)[0]
-                if after > before:
-                    os.kill(process, signal.SIGKILL)
-                    break
-                if has_ended(nest):
-                    # What is reported together is one step: a handful for each of the stages.
-                    assert lives >= 8, "there were hardly any boundaries"
-                    return
-                await asyncio.sleep(0.001)
+    while not has_ended(nest):
+        async with nest.short_life() as process, asyncio.TaskGroup() as group:
+            ending = group.create_task(process.wait())
+            await process_time.until(lambda ended=ending: ended.done() or has_ended(nest))
+            ending.cancel()
         lives += 1
-        assert lives < 60, "it does not get on"
+        assert lives < 200, "it does not get on"
+    # What is reported together is one step: a handful for each of the stages.
+    assert lives >= 8, "there were hardly any boundaries"
 
 
 async def at_every_division(nest: Nursery, world: command_world.World) -> None:

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import process_time
+
 #: PostgreSQL refuses to run as root.
 _UNPRIVILEGED = "nobody"
 
@@ -62,7 +64,7 @@ class Server:
                 cwd=self._directory,
                 **_identity(),
             )
-        for _ in range(300):
+        while self._process.poll() is None:
             if self._run("psql", "-h", self._directory, "-U", "postgres", "-c", "SELECT 1") == 0:
                 return
             time.sleep(0.05)
@@ -72,7 +74,7 @@ class Server:
         """Stop it as if the machine had died."""
         if self._process is not None:
             self._process.send_signal(3)  # "immediate": no goodbye to anybody
-            self._process.wait(20)
+            self._process.wait(process_time.HANG)
             self._process = None
 
     def empty_tables(self, database: str) -> None:
@@ -90,7 +92,10 @@ class Server:
 
     def _run(self, program: str, *arguments: str | Path) -> int:
         return subprocess.run(
-            [self._programs / program, *arguments], capture_output=True, check=False, timeout=30
+            [self._programs / program, *arguments],
+            capture_output=True,
+            check=False,
+            timeout=process_time.HANG,
         ).returncode
 
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+import process_time
 from volary.clusters.client import client_pool
 from volary.controller import inputs
 from volary.controller.applications import reconcilers, registry
@@ -48,7 +49,7 @@ class Clock:
     """Goes on by itself, so that nothing waits for it."""
 
     def now(self) -> datetime:
-        return datetime.now(UTC)  # noqa: TID251 - the engine's deadlines are real ones here
+        return process_time.now()
 
 
 class NoRepositories:
@@ -185,7 +186,7 @@ class World:
 
     async def until(self, holds: Callable[[records.ApplicationRecord], bool]) -> None:
         """Wait until the application is kept so."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(process_time.HANG):
             while True:
                 found = await self.store.applications.get("shop")
                 if found is not None and holds(found):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+import process_time
 import stage_world
 from mesh_world import ISTIO as ISTIO
 from mesh_world import meshed as meshed
@@ -53,7 +54,9 @@ class Listener:
     def sentences(self) -> list[str]:
         return [each.sentence for each in self.told if isinstance(each, feed.TaskProgressed)]
 
-    async def until(self, found: Callable[[], object], *, seconds: float = 20) -> None:
+    async def until(
+        self, found: Callable[[], object], *, seconds: float = process_time.HANG
+    ) -> None:
         async with asyncio.timeout(seconds):
             while not found():
                 self._changed.clear()
@@ -92,7 +95,7 @@ class Releases:
         )
         return run_builder.new_run("run-1", made, stage_world.Clock().now())
 
-    async def carry_out(self, run: state.Run, *, seconds: float = 60) -> state.Run:
+    async def carry_out(self, run: state.Run, *, seconds: float = process_time.HANG) -> state.Run:
         self.runner = runners.Runner(
             run,
             self.performer(),
@@ -169,7 +172,7 @@ class Gate:
         """What was asked at a path."""
         return [body for body, where in zip(self.asked, self.paths, strict=True) if where == path]
 
-    async def until(self, path: str, count: int = 1, *, seconds: float = 20) -> None:
+    async def until(self, path: str, count: int = 1, *, seconds: float = process_time.HANG) -> None:
         async with asyncio.timeout(seconds):
             while self.paths.count(path) < count:
                 self.changed.clear()

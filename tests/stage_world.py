@@ -8,8 +8,9 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
+import process_time
 from kube_sandbox import fleet
 from kube_sandbox import traffic as kube_sandbox_traffic
 from kube_sandbox.crds import definitions as crd_definitions
@@ -39,7 +40,7 @@ LIMITS = transports.Limits(
 
 class Clock:
     def now(self) -> datetime:
-        return datetime.now(UTC)  # noqa: TID251 - the one clock of these tests
+        return process_time.now()
 
 
 @dataclass

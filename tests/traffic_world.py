@@ -12,6 +12,7 @@ from datetime import timedelta
 
 import pytest
 
+import process_time
 import stage_world
 from kube_sandbox import fleet, proxies
 from kube_sandbox.dataplane import load
@@ -83,7 +84,7 @@ async def users(
 
 
 async def until_answered(
-    urls: Mapping[str, str], *, host: str = "shop", seconds: float = 10.0
+    urls: Mapping[str, str], *, host: str = "shop", seconds: float = process_time.HANG
 ) -> None:
     """Given: every proxy has found the way."""
     async with asyncio.timeout(seconds):

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import pytest
 import yaml
 
+import process_time
 from kube_sandbox import fleet
 
 #: Pods are ready within tens of milliseconds.
@@ -71,8 +72,7 @@ class Kubectl(Protocol):
 @pytest.fixture
 def kubectl(tmp_path: Path) -> Kubectl:
     """Stock kubectl, with nothing but the cluster's kubeconfig to know."""
-    program = _find()
-    environment = {"HOME": str(tmp_path), "PATH": os.defpath}
+    program, environment = _find(), _environment(tmp_path)
 
     async def run(
         cluster: fleet.Cluster, *words: str, text: str = "", check: bool = True
@@ -87,7 +87,7 @@ def kubectl(tmp_path: Path) -> Kubectl:
             stderr=asyncio.subprocess.PIPE,
         )
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(process_time.HANG):
                 out, err = await process.communicate(text.encode())
         except BaseException:
             with contextlib.suppress(ProcessLookupError):
@@ -99,6 +99,50 @@ def kubectl(tmp_path: Path) -> Kubectl:
         return answer
 
     return run
+
+
+class Follow(Protocol):
+    """Starts a kubectl that goes on telling, and gives what it prints line by line."""
+
+    def __call__(
+        self, cluster: fleet.Cluster, *words: str
+    ) -> contextlib.AbstractAsyncContextManager[AsyncIterator[str]]:
+        """Run it for as long as the block lasts."""
+        ...
+
+
+@pytest.fixture
+def follow(tmp_path: Path) -> Follow:
+    """Stock kubectl as in ``kubectl get pods --watch``."""
+    program, environment = _find(), _environment(tmp_path)
+
+    @contextlib.asynccontextmanager
+    async def started(cluster: fleet.Cluster, *words: str) -> AsyncIterator[AsyncIterator[str]]:
+        process = await asyncio.create_subprocess_exec(
+            program,
+            f"--kubeconfig={cluster.kubeconfig_path}",
+            *words,
+            env=environment,
+            stdout=asyncio.subprocess.PIPE,
+        )
+
+        async def lines() -> AsyncIterator[str]:
+            assert process.stdout is not None
+            while line := await process.stdout.readline():
+                yield line.decode()
+
+        try:
+            async with asyncio.timeout(process_time.HANG):
+                yield lines()
+        finally:
+            process.kill()
+            await process.wait()
+
+    return started
+
+
+def _environment(home: Path) -> dict[str, str]:
+    return {"HOME": str(home), "PATH": os.defpath}
 
 
 def _find() -> str:

@@ -1,17 +1,30 @@
-"""How every test runs: strict about tasks, without limits on time; of Volary and of its sandbox."""
+"""How every test runs: strict about tasks, in its process's time; of Volary and its sandbox."""
 
 import asyncio
 import gc
 import inspect
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 
 import hypothesis
 import pytest
 
+import process_time
+
 # How long one example takes says more about the machine's other work than about ours.
-hypothesis.settings.register_profile("house", hypothesis.settings.default, deadline=None)
+hypothesis.settings.register_profile(
+    "house",
+    hypothesis.settings.default,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("house")
+
+
+@pytest.hookimpl
+def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Limits of time count what a test's process got of the machine."""
+    return {"process time": process_time.Loop}
 
 
 @pytest.fixture

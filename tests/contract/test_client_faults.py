@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import process_time
 from kube_sandbox import fleet
 from kube_sandbox.faults import faults
 from sandbox_fixtures import FleetFactory
@@ -149,7 +150,7 @@ async def test_a_watch_that_is_disturbed_misses_nothing(pair: Pair, fault: dict[
                 if seen >= wanted:
                     return
 
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(process_time.HANG), asyncio.TaskGroup() as group:
         group.create_task(follow())
         for name in sorted(wanted):
             await client.apply(CONFIGMAPS, configmap(name))

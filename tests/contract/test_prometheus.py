@@ -5,10 +5,11 @@ none, in the naming of every family of metrics, for two clusters.
 """
 
 import contextlib
+import math
 import socket
 from collections.abc import AsyncIterator
-from dataclasses import replace
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import aiohttp
@@ -16,6 +17,7 @@ import aiohttp.web
 import pytest
 import yaml
 
+import process_time
 import scripted_server
 from kube_sandbox import prometheus
 from kube_sandbox.dataplane import programs
@@ -29,7 +31,6 @@ pytestmark = pytest.mark.skipif(
     not prometheus.is_installed(), reason="the program prometheus is not installed"
 )
 
-WINDOW = timedelta(seconds=3)
 Metrics, Method = metric_providers.Metrics, applications.RoutingMethod
 #: Requests between two scrapes, of which so many fail.
 STEPS = {"canary": (20, 1), "primary": (100, 0)}
@@ -40,8 +41,11 @@ class Page:
 
     def __init__(self) -> None:
         self.scrapes = 0
+        self.first = inputs.SystemClock().now()
 
     async def handle(self, asked: scripted_server.Asked) -> aiohttp.web.StreamResponse:
+        if not self.scrapes:
+            self.first = inputs.SystemClock().now()
         self.scrapes += 1
         lines: list[str] = []
         for cluster in ("us", "eu"):
@@ -144,9 +148,19 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@dataclass(frozen=True)
+class Place:
+    """A Prometheus, and what it is asked about: always the same, however long asking takes."""
+
+    address: str
+    moment: datetime
+    #: From its first scrape to the moment, in whole seconds.
+    window: timedelta
+
+
 @contextlib.asynccontextmanager
-async def scraping(directory: Path, port: int) -> AsyncIterator[str]:
-    """Run Prometheus; gives its address once it has enough to tell."""
+async def scraping(directory: Path, port: int) -> AsyncIterator[Place]:
+    """Run Prometheus; gives its place once it has enough to tell."""
     page = Page()
     async with scripted_server.serve() as server:
         server.handler = page.handle
@@ -162,12 +176,19 @@ async def scraping(directory: Path, port: int) -> AsyncIterator[str]:
         log = directory / "log"
         program = await programs.start("prometheus", words, log=log, directory=directory)
 
-        async def is_ready() -> bool:
-            return page.scrapes >= 8
+        async def has_scraped(count: int) -> None:
+            async def is_ready() -> bool:
+                return page.scrapes >= count
+
+            await program.until(is_ready, seconds=process_time.HANG)
 
         try:
-            await program.until(is_ready, seconds=60)
-            yield f"http://127.0.0.1:{port}"
+            await has_scraped(8)
+            moment = inputs.SystemClock().now()
+            window = timedelta(seconds=math.ceil((moment - page.first).total_seconds()))
+            # What was scraped before the moment is kept when the next but one has begun.
+            await has_scraped(page.scrapes + 2)
+            yield Place(f"http://127.0.0.1:{port}", moment, window)
         finally:
             await program.stop()
 
@@ -181,7 +202,7 @@ def settings(address: str, **options: object) -> metric_providers.Provider:
     )
 
 
-def filled(text: str, variant: str, cluster: str = "us") -> str:
+def filled(place: Place, text: str, variant: str, cluster: str = "us") -> str:
     workload = "shop" if variant == "primary" else f"shop-{variant}"
     values = query_placeholders.Values(
         application="shop",
@@ -190,7 +211,7 @@ def filled(text: str, variant: str, cluster: str = "us") -> str:
         workload=workload,
         primary="shop",
         cluster=cluster,
-        interval=WINDOW,
+        interval=place.window,
         service=workload,
         ingress="shop",
         route="shop",
@@ -199,71 +220,77 @@ def filled(text: str, variant: str, cluster: str = "us") -> str:
 
 
 async def ask(
-    providers: provider_pool.Providers, text: str, shape: query.Shape = query.Shape.POINTS
+    providers: provider_pool.Providers,
+    place: Place,
+    text: str,
+    shape: query.Shape = query.Shape.POINTS,
 ) -> query.Answer:
-    asked = query.Query(
-        text, inputs.SystemClock().now(), WINDOW, shape=shape, provider="prometheus"
-    )
+    asked = query.Query(text, place.moment, place.window, shape=shape, provider="prometheus")
     return await providers.measure(asked)
 
 
 async def test_a_real_prometheus_is_asked(tmp_path: Path, free_port: int) -> None:
-    async with scraping(tmp_path, free_port) as address:
-        await check_answers(address)
-        await check_ranges(address)
+    async with scraping(tmp_path, free_port) as place:
+        await check_answers(place)
+        await check_ranges(place)
         for family in Metrics:
-            await check_family(address, family)
-        await check_clusters(address)
+            await check_family(place, family)
+        await check_clusters(place)
 
 
-async def check_answers(address: str) -> None:
+async def check_answers(place: Place) -> None:
     """Whatever PromQL can give: values, several, none, NaN, infinity, a matrix, an error."""
     async with provider_pool.open_providers(
-        [settings(address)], clock=inputs.SystemClock()
+        [settings(place.address)], clock=inputs.SystemClock()
     ) as providers:
-        assert (await ask(providers, "scalar(vector(4))")).values == (4.0,)
-        several = await ask(providers, 'vector(1) or label_replace(vector(2),"a","b","","")')
+        assert (await ask(providers, place, "scalar(vector(4))")).values == (4.0,)
+        several = await ask(providers, place, 'vector(1) or label_replace(vector(2),"a","b","","")')
         assert sorted(several.values) == [1.0, 2.0]
         total = await ask(
             providers,
+            place,
             'vector(1) or label_replace(vector(2),"a","b","","")',
             query.Shape.TOTAL,
         )
         assert total.values == (3.0,)
-        assert (await ask(providers, "vector(1)/0")).values == (float("inf"),)
-        nan = await ask(providers, "vector(0)/0")
+        assert (await ask(providers, place, "vector(1)/0")).values == (float("inf"),)
+        nan = await ask(providers, place, "vector(0)/0")
         assert nan.values[0] != nan.values[0]
-        assert (await ask(providers, "nobody_counts_this")).reading is analysis.Reading.NO_DATA
-        matrix = await ask(providers, "up[1m]")
+        assert (
+            await ask(providers, place, "nobody_counts_this")
+        ).reading is analysis.Reading.NO_DATA
+        matrix = await ask(providers, place, "up[1m]")
         assert "a range of points for each series (a matrix)" in matrix.message
-        text = await ask(providers, '"hello"')
+        text = await ask(providers, place, '"hello"')
         assert text.message.endswith("the query has to give numbers")
-        wrong = await ask(providers, "sum(rate(up[1m])")
+        wrong = await ask(providers, place, "sum(rate(up[1m])")
         assert wrong.message.startswith("prometheus answered 400:")
         assert "parse error" in wrong.message
         long = " or ".join(f'up{{instance="{i}"}}' for i in range(200))
-        assert (await ask(providers, f"{long} or vector(5)")).values == (5.0,)
-    page = settings(f"{address}/graph")
+        assert (await ask(providers, place, f"{long} or vector(5)")).values == (5.0,)
+    page = settings(f"{place.address}/graph")
     async with provider_pool.open_providers([page], clock=inputs.SystemClock()) as providers:
-        assert (await ask(providers, "up")).reading is analysis.Reading.ERROR
+        assert (await ask(providers, place, "up")).reading is analysis.Reading.ERROR
 
 
-async def check_ranges(address: str) -> None:
-    every = replace(settings(address), points=metric_providers.Points.ALL)
+async def check_ranges(place: Place) -> None:
+    every = replace(settings(place.address), points=metric_providers.Points.ALL)
     async with provider_pool.open_providers([every], clock=inputs.SystemClock()) as providers:
         asked = query.Query("vector(1)", inputs.SystemClock().now(), timedelta(minutes=5))
         assert (await providers.measure(asked)).values == (1.0,) * 6
 
 
-async def check_family(address: str, family: Metrics) -> None:
-    one = settings(address, metrics=family, cluster_label="cluster")
+async def check_family(place: Place, family: Metrics) -> None:
+    one = settings(place.address, metrics=family, cluster_label="cluster")
     async with provider_pool.open_providers([one], clock=inputs.SystemClock()) as providers:
 
         async def built_in(name: str, variant: str) -> tuple[float, ...]:
             found = query_templates.find(name, Method.POD_SELECTOR, one, variant=variant)
             shape = query.Shape.TOTAL if found.total else query.Shape.POINTS
             texts = [each for each in (found.query, found.total) if each]
-            answers = [await ask(providers, filled(each, variant), shape) for each in texts]
+            answers = [
+                await ask(providers, place, filled(place, each, variant), shape) for each in texts
+            ]
             assert all(each.values for each in answers), (family, name, variant, answers)
             return tuple(each.values[0] for each in answers)
 
@@ -281,14 +308,14 @@ async def check_family(address: str, family: Metrics) -> None:
         assert everything > 0
 
 
-async def check_clusters(address: str) -> None:
+async def check_clusters(place: Place) -> None:
     """Of several clusters in one place, one's failures do not count for the other."""
-    one = settings(address, metrics=Metrics.ISTIO, cluster_label="cluster")
+    one = settings(place.address, metrics=Metrics.ISTIO, cluster_label="cluster")
     found = query_templates.find(query_templates.SUCCESS_RATE, Method.ISTIO, one)
     async with provider_pool.open_providers([one], clock=inputs.SystemClock()) as providers:
-        us = await ask(providers, filled(found.query, "canary", "us"))
-        eu = await ask(providers, filled(found.query, "canary", "eu"))
-        asia = await ask(providers, filled(found.query, "canary", "asia"))
+        us = await ask(providers, place, filled(place, found.query, "canary", "us"))
+        eu = await ask(providers, place, filled(place, found.query, "canary", "eu"))
+        asia = await ask(providers, place, filled(place, found.query, "canary", "asia"))
 
     assert us.values == (pytest.approx(95.0),)
     assert eu.values == (pytest.approx(100.0),)

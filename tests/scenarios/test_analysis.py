@@ -12,6 +12,7 @@ import pytest
 
 import command_world
 import metrics_server
+import process_time
 from controller_process import Nursery
 from measured_world import World, findings, world
 
@@ -142,7 +143,7 @@ async def test_killed_in_the_middle_an_analysis_goes_on_and_counts_what_it_saw(
 
 
 async def _until(nest: Any, query: str, holds: Any) -> None:
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(process_time.HANG):
         while True:
             rows = nest.ask(query)
             if rows and holds(rows[0][0]):

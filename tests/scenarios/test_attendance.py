@@ -10,6 +10,7 @@ from pathlib import Path
 
 import command_world
 import controller_world
+import process_time
 from kube_sandbox import fleet as sandboxes
 from sandbox_fixtures import Kubectl
 from volary.controller.api import representations
@@ -66,7 +67,7 @@ async def until_cluster(
 ) -> representations.ClusterView:
     found = None
     try:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(process_time.HANG):
             while True:
                 found = await made.service.fleet.get(name)
                 if holds(found):
@@ -79,7 +80,7 @@ async def until_cluster(
 async def until_image(made: controller_world.Controlled, target: str, wanted: str) -> None:
     found = ""
     try:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(process_time.HANG):
             while found != wanted:
                 if made.world.find(target, "Deployment", "simple") is not None:
                     found = made.world.images(target)

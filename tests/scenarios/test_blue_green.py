@@ -89,7 +89,7 @@ async def test_the_preview_shows_canary_before_the_switch() -> None:
             assert selected(releases, "us") == "primary"
             assert releases.runner is not None
             releases.runner.interrupt("ana", rollback=True)
-        assert running.result().status is RunStatus.CANCELLED or running.result().is_final
+        assert running.result().status is RunStatus.ROLLED_BACK
         assert selected(releases, "us") == "primary"
         assert selected(releases, "us", "shop-next") == ""
 

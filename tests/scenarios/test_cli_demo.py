@@ -52,7 +52,6 @@ async def test_every_scenario_tells_its_story_and_leaves_nothing_behind(tmp_path
     assert "rollback verified on us, eu and asia" in broken.out
 
 
-@pytest.mark.timeout(240)
 async def test_git_drives_and_nothing_is_lost(tmp_path: Path) -> None:
     """A push starts a run, kill -9 does not lose it, a person approves, a revert takes it back."""
     told = await demo(tmp_path / "gitops", "gitops")

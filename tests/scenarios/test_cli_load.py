@@ -28,7 +28,7 @@ async def test_requests_are_sent_and_counted(tmp_path: Path, kubectl: Kubectl) -
             shop = ("deployment", "shop", "--image=shop:v1", "--port=8080", "--replicas=2")
             await kubectl(where, "create", *shop)
             await kubectl(where, "expose", "deployment", "shop", "--port=80", "--target-port=8080")
-            await kubectl(where, "rollout", "status", "deployment", "shop", "--timeout=30s")
+            await kubectl(where, "rollout", "status", "deployment", "shop", "--timeout=300s")
         asked = ("sandbox", "load", "shop", "--dir", str(clusters), "--for", "1s", "--rate", "40")
         shown = await typing.volary(*asked)
         address = faults_client.locate(clusters, "eu")

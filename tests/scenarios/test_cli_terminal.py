@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import command_world
+import process_time
 
 #: Colours of text or background; bold and dim are no colours.
 COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|4[0-7]|9[0-7]|38;|48;)")
@@ -47,7 +48,7 @@ async def typed(given: command_world.World, *words: str, **environment: str) -> 
         os.set_blocking(ours, False)
         loop.add_reader(ours, lambda: written.append(_read(ours)))
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(process_time.HANG):
                 out, _ = await process.communicate()
         finally:
             loop.remove_reader(ours)

@@ -9,11 +9,11 @@ import sqlite3
 from pathlib import Path
 
 import command_world
+import process_time
 from controller_process import Nursery
 from killed_world import (
     NAMES,
     SPEED,
-    STEPS,
     SYNCED,
     V1,
     V2,
@@ -175,14 +175,23 @@ async def test_another_process_takes_over_and_the_stopped_one_can_write_nothing(
     ):
         nest = Nursery(tmp_path / "volary.db", world.directory, world.fleet)
         async with nest.life("first") as first:
-            await until(nest, SYNCED, bool, seconds=20)
+            await until(nest, SYNCED, bool)
+            # Until the first process is stopped the run does not end, however late that is.
+            for name in NAMES:
+                world.running.clusters[name].faults.images.add("*/simple:v2", "never-ready")
             second_commit = world.edit("deployment.yaml", V1, V2, message="Deploy v2")
-            await until(nest, STEPS, lambda steps: steps is not None and steps > 6, seconds=20)
-            await until(nest, WORK, lambda open_runs: open_runs == 1, seconds=20)
+            for name in NAMES:
+                await world.running.clusters[name].until(
+                    lambda view: bool(view.get("Deployment", "default", "simple-canary")),
+                    timeout=process_time.HANG,
+                )
+            assert nest.ask(WORK) == [(1,)]
             await stop_between_writes(nest, first)
+            for name in NAMES:
+                world.running.clusters[name].faults.images.clear()
             async with nest.life("second"):
-                await until(nest, _HOLDER, lambda owner: owner == "second", seconds=15)
-                await until(nest, SYNCED, lambda commit: commit == second_commit, seconds=30)
+                await until(nest, _HOLDER, lambda owner: owner == "second")
+                await until(nest, SYNCED, lambda commit: commit == second_commit)
                 before = nest.ask(_EVERYTHING)
                 os.kill(first, signal.SIGCONT)
                 # It wakes up, tries to go on, and is refused; then it stands by.
@@ -190,6 +199,6 @@ async def test_another_process_takes_over_and_the_stopped_one_can_write_nothing(
                 assert nest.ask(_EVERYTHING) == before
                 assert nest.ask(_HOLDER) == [("second",)]
             # And the other way round: a process that stands by takes over from a dead one.
-            await until(nest, _HOLDER, lambda owner: owner == "first", seconds=15)
+            await until(nest, _HOLDER, lambda owner: owner == "first")
         for name in NAMES:
             assert world.images(name) == f"{V2} 2/2"

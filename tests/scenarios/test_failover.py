@@ -10,6 +10,7 @@ from pathlib import Path
 from aiohttp import web
 
 import command_world
+import process_time
 from controller_world import ANA, SPEED, Controlled, controlled
 from volary.controller.api import representations
 from volary.controller.status import application_statuses
@@ -98,7 +99,7 @@ async def until_placed(
 
 
 async def until_state(given: Controlled, name: str, state: str) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(process_time.HANG):
         while True:
             if (await given.service.fleet.get(name)).status == state:
                 return
@@ -107,7 +108,7 @@ async def until_state(given: Controlled, name: str, state: str) -> None:
 
 async def moving(given: Controlled) -> representations.RunSummaryView:
     """Wait until the newest run is the move."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(process_time.HANG):
         while True:
             newest = (await given.runs())[0]
             if newest.trigger.startswith("eu carries"):

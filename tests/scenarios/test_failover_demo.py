@@ -2,12 +2,9 @@
 
 from pathlib import Path
 
-import pytest
-
 from demo_world import demo
 
 
-@pytest.mark.timeout(240)
 async def test_a_lost_cluster_is_replaced_and_nothing_moves_when_three_are(tmp_path: Path) -> None:
     told = await demo(tmp_path / "failover", "failover")
 

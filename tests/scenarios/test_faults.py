@@ -15,6 +15,7 @@ import pytest
 
 import command_world
 import postgres_server
+import process_time
 from controller_process import Nursery
 from controller_world import ANA, SPEED, Clock, Controlled, controlled
 from volary.controller.leadership import election
@@ -34,15 +35,15 @@ async def in_mid_run(base: Path) -> AsyncIterator[tuple[Controlled, Path, str]]:
         command_world.world(base, "us", "eu", speed=SPEED) as world,
         controlled(world, store=f"sqlite:{file}", parts=IMPATIENT) as given,
     ):
-        await given.until_application(lambda each: each.status == "synced", timeout=40)
+        await given.until_application(lambda each: each.status == "synced")
         commit = given.push(V1, V2)
-        await given.until_application(lambda each: each.status == "running", timeout=40)
+        await given.until_application(lambda each: each.status == "running")
         yield given, file, commit
 
 
 async def ended_well(given: Controlled, commit: str) -> None:
     """Then: the run went on to its end, and its feed has no gap."""
-    await given.synced(commit, timeout=60)
+    await given.synced(commit)
     runs = await given.runs()
     assert [each.status for each in runs] == ["succeeded"] * 2
     events = await given.service.events(runs[0].id)
@@ -52,13 +53,14 @@ async def ended_well(given: Controlled, commit: str) -> None:
         assert given.world.images(name) == f"{V2} 2/2"
 
 
-@pytest.mark.timeout(180)
 async def test_a_locked_database_stands_the_run_still_and_loses_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """For longer than the lease lasts, so that even that is lost and won again."""
     async with in_mid_run(tmp_path) as (given, file, commit):
-        elsewhere = sqlite3.connect(file, isolation_level=None, timeout=20, check_same_thread=False)
+        elsewhere = sqlite3.connect(
+            file, isolation_level=None, timeout=process_time.HANG, check_same_thread=False
+        )
         with closing(elsewhere) as other:
             # Not in the event loop: the one that holds the lock may need it to let go.
             await asyncio.to_thread(other.execute, "BEGIN IMMEDIATE")
@@ -73,7 +75,6 @@ async def test_a_locked_database_stands_the_run_still_and_loses_nothing(
     assert any("the database is locked by another process" in each for each in said)
 
 
-@pytest.mark.timeout(180)
 async def test_a_full_disk_stands_the_run_still_and_loses_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -107,20 +108,16 @@ async def insert_for_ever(base: Any, text: str) -> None:
 
 async def said(caplog: pytest.LogCaptureFixture, sentence: str) -> None:
     """Wait until somebody said so."""
-    for _ in range(400):
-        if any(sentence in each.getMessage() for each in caplog.records):
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"nobody said: {sentence}")
+    await process_time.until(
+        lambda: any(sentence in each.getMessage() for each in caplog.records), every=0.05
+    )
 
 
-async def known(
-    store: protocol.Store, holds: Callable[[records.ApplicationRecord], bool], seconds: float
-) -> None:
+async def known(store: protocol.Store, holds: Callable[[records.ApplicationRecord], bool]) -> None:
     """Wait until the application stands so; a database that is away is waited for as well."""
     found: object = None
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(process_time.HANG):
             while True:
                 try:
                     found = await store.applications.get("simple")
@@ -136,15 +133,14 @@ async def known(
 
 async def driven_by(store: protocol.Store, owner: str) -> None:
     """Wait until that process drives."""
-    for _ in range(600):
-        lease = await store.leases.current(election.NAME)
-        if lease is not None and lease.owner == owner:
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"{owner} does not drive")
+    async with asyncio.timeout(process_time.HANG):
+        while True:
+            lease = await store.leases.current(election.NAME)
+            if lease is not None and lease.owner == owner:
+                return
+            await asyncio.sleep(0.05)
 
 
-@pytest.mark.timeout(240)
 async def test_on_postgresql_processes_die_the_server_dies_and_the_run_ends(tmp_path: Path) -> None:
     """A push, kill -9 in mid-run, another process, the database's own death, and the end."""
     if postgres_server.programs() is None:
@@ -157,23 +153,22 @@ async def test_on_postgresql_processes_die_the_server_dies_and_the_run_ends(tmp_
         ):
             nest = Nursery(address, world.directory, world.fleet)
             async with nest.life("one") as process:
-                await known(store, lambda each: each.status == "synced", 60)
+                await known(store, lambda each: each.status == "synced")
                 commit = world.edit("deployment.yaml", V1, V2, message="Deploy v2")
-                await known(store, lambda each: each.status == "running", 60)
+                await known(store, lambda each: each.status == "running")
                 os.kill(process, signal.SIGKILL)
             async with nest.life("two"):
                 await driven_by(store, "two")
                 server.kill()
                 await asyncio.sleep(2)
                 server.start()
-                await known(store, lambda each: each.running_commit == commit, 90)
+                await known(store, lambda each: each.running_commit == commit)
             page = await store.runs.list(records.RunFilter())
             assert [each.head.status for each in page.items] == ["succeeded"] * 2
             for name in ("us", "eu"):
                 assert world.images(name) == f"{V2} 2/2"
 
 
-@pytest.mark.timeout(120)
 async def test_a_cluster_that_is_away_while_a_run_is_planned_is_waited_for(tmp_path: Path) -> None:
     """Nothing is begun elsewhere meanwhile, and it says which cluster is missing."""
     async with (
@@ -185,8 +180,7 @@ async def test_a_cluster_that_is_away_while_a_run_is_planned_is_waited_for(tmp_p
         eu.faults.change({"lost": "refuse"})
         commit = given.push(V1, V2)
         waiting = await given.until_application(
-            lambda each: each.waiting is not None and "eu" in each.waiting.waiting_reason,
-            timeout=40,
+            lambda each: each.waiting is not None and "eu" in each.waiting.waiting_reason
         )
         assert waiting.waiting is not None
         assert "tried again" in waiting.waiting.waiting_reason
@@ -194,7 +188,7 @@ async def test_a_cluster_that_is_away_while_a_run_is_planned_is_waited_for(tmp_p
         assert world.images("us") == f"{V1} 2/2"
 
         eu.faults.clear()
-        await given.synced(commit, timeout=60)
+        await given.synced(commit)
         assert world.images("eu") == f"{V2} 2/2"
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import command_world
 import git_feed
+import process_time
 from controller_world import ANA, SPEED, Controlled, controlled
 from volary.controller import refusals
 from volary.model import server_settings
@@ -145,7 +146,7 @@ async def test_nothing_is_caught_up_for_what_has_lost_its_repository(
             lost, runs = await given.application(), await given.runs()
             there = world.find("eu", "Deployment", "simple")
         async with settled(world, "infra", cluster_health=WATCHED) as given:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(process_time.HANG):
                 while len(await given.runs()) < 2:
                     await given.service.changed(0.1)
             caught_up = (await given.runs())[0]

@@ -13,6 +13,7 @@ from pathlib import Path
 import aiohttp
 
 import command_world
+import process_time
 
 CANARY = "canary-5f2b1c77e9"
 SETTINGS = """\
@@ -53,12 +54,12 @@ class Team:
 
     async def pushed(self, commit: str) -> None:
         """Wait until a commit has become a run."""
-        for _ in range(200):
-            if f'"commit": "{commit}"' in (await self.volary("get", "runs", "-o", "json")).out:
-                return
-            await self.request_refresh()
-            await asyncio.sleep(0.1)
-        raise AssertionError("it never became a run")
+        async with asyncio.timeout(process_time.HANG):
+            while True:
+                if f'"commit": "{commit}"' in (await self.volary("get", "runs", "-o", "json")).out:
+                    return
+                await self.request_refresh()
+                await asyncio.sleep(0.1)
 
     async def log_in(self) -> int:
         """Type `volary login` and the token; return its exit code."""
@@ -73,11 +74,9 @@ class Team:
 
     async def known(self) -> None:
         """Wait until the application was found and its first run is over."""
-        for _ in range(100):
-            if "synced" in (await self.volary("get", "apps")).out:
-                return
-            await asyncio.sleep(0.1)
-        raise AssertionError("it was never found and rolled out")
+        async with asyncio.timeout(process_time.HANG):
+            while "synced" not in (await self.volary("get", "apps")).out:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
 
 
 @contextlib.asynccontextmanager
@@ -233,10 +232,7 @@ async def test_a_secret_is_never_seen(tmp_path: Path) -> None:
         await people.known()
         world.write({"secret.yaml": secret}, message="Use a secret")
         await people.request_refresh()
-        for _ in range(300):
-            if world.find("us", "Secret", "simple") is not None:
-                break
-            await asyncio.sleep(0.1)
+        await process_time.until(lambda: world.find("us", "Secret", "simple") is not None)
         await people.known()
         seen = await _everything(people)
         people.process.interrupt(signal.SIGTERM)

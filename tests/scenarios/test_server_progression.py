@@ -5,6 +5,7 @@ import contextlib
 from pathlib import Path
 
 import command_world
+import process_time
 from controller_process import Nursery
 from controller_world import controlled
 
@@ -46,11 +47,11 @@ def describe(world: command_world.World, text: str) -> None:
     world.write({"volary.yaml": text}, message="Describe it")
 
 
-async def until(nest: Nursery, query: str, wanted: object, *, seconds: float = 30) -> None:
+async def until(nest: Nursery, query: str, wanted: object) -> None:
     """Look into the database until the single value of `query` is so."""
     value: object = None
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(process_time.HANG):
             while value != wanted:
                 rows = nest.ask(query)
                 value = rows[0][0] if rows else None

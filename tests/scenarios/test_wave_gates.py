@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
+import process_time
 from stage_world import World
 from volary.engine.execution import runners
 from volary.engine.observers import feed
@@ -46,7 +47,7 @@ async def meanwhile(
         await story.soaks.wait()
         await happens(story)
 
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(process_time.HANG), asyncio.TaskGroup() as group:
         group.create_task(later())
         group.create_task(moved(given, waves(soak), story=story))
     assert story.run is not None

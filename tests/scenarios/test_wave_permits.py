@@ -3,6 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
+import process_time
 from volary.engine.observers import feed
 from volary.engine.state_machine import events
 from volary.model.pipeline import pipelines
@@ -126,7 +127,7 @@ async def test_an_approval_that_is_withdrawn_holds_the_next_wave_up_again() -> N
             assert late.startswith("too late: ")
 
         with watched(given, story):
-            async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+            async with asyncio.timeout(process_time.HANG), asyncio.TaskGroup() as group:
                 group.create_task(decide())
                 group.create_task(moved(given, waves, stages=PATIENT, story=story))
 

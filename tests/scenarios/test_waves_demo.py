@@ -3,12 +3,9 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from demo_world import demo
 
 
-@pytest.mark.timeout(240)
 async def test_a_lost_cluster_is_gone_without_and_caught_up(tmp_path: Path) -> None:
     told = await demo(tmp_path / "waves", "waves")
 

@@ -1,7 +1,6 @@
 """Webhooks against a real HTTP server: what they are sent, what answers mean, bounds."""
 
 import asyncio
-import time
 from datetime import timedelta
 
 import pytest
@@ -58,10 +57,10 @@ async def test_up_to_202_is_agreement(status: int, agreed: bool) -> None:
 async def test_one_that_hangs_is_left_after_its_timeout() -> None:
     async with release_world.gate() as gate:
         gate.behaviours["/x"] = gate.hang
-        begin = time.monotonic()
+        begin = asyncio.get_running_loop().time()
         asked = hook(f"{gate.url}/x", timeout=timedelta(seconds=0.3))
         answer = await webhooks.call(asked, SUBJECT, OPEN)
-        assert time.monotonic() - begin < 5
+        assert asyncio.get_running_loop().time() - begin < 5
     assert answer == webhooks.Answer(False, "gave no answer within 0.3 seconds")
 
 
@@ -174,14 +173,14 @@ async def test_a_cancel_does_not_wait_for_a_gate() -> None:
     async with release_world.gate() as gate, stage_world.world("us") as world:
         gate.behaviours["/gate"] = gate.hang
         releases = release_world.Releases(world)
-        begin = time.monotonic()
+        begin = asyncio.get_running_loop().time()
         async with asyncio.TaskGroup() as group:
             run = releases.planned([gated(f"{gate.url}/gate")])
             running = group.create_task(releases.carry_out(run))
             await gate.until("/gate")
             assert releases.runner is not None
             releases.runner.interrupt("ana")
-        assert time.monotonic() - begin < 8
+        assert asyncio.get_running_loop().time() - begin < 8
     assert running.result().status is RunStatus.CANCELLED
 
 

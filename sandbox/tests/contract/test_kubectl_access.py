@@ -6,8 +6,6 @@ import yaml
 from kube_sandbox import fleet
 from sandbox_fixtures import FleetFactory, Kubectl, deployment
 
-pytestmark = pytest.mark.timeout(120)
-
 ACCOUNT = "system:serviceaccount:default:deployer"
 
 

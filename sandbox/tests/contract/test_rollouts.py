@@ -1,6 +1,7 @@
 """Stock kubectl against the sandbox: rollouts and what people do around them."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 import yaml
@@ -8,10 +9,7 @@ import yaml
 from kube_sandbox import fleet
 from kube_sandbox.apimachinery.meta import objects
 from kube_sandbox.controllers.manager import cache
-from sandbox_fixtures import FleetFactory, Kubectl, deployment
-
-pytestmark = pytest.mark.timeout(120)
-
+from sandbox_fixtures import FleetFactory, Follow, Kubectl, deployment
 
 SERVICE = yaml.safe_dump(
     {
@@ -63,7 +61,7 @@ async def _images(cluster: fleet.Cluster) -> list[str]:
 async def test_a_rollout_is_followed_to_its_end(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
     await _apply(kubectl, cluster, deployment(replicas=3))
 
-    answer = await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
+    answer = await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=300s")
 
     assert 'deployment "web" successfully rolled out' in answer.out
     shown = (await kubectl(cluster, "get", "deploy", "web")).out.splitlines()
@@ -73,16 +71,16 @@ async def test_a_rollout_is_followed_to_its_end(kubectl: Kubectl, cluster: fleet
 
 async def test_a_new_image_history_and_undo(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
     await _apply(kubectl, cluster, deployment(replicas=3))
-    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
+    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=300s")
     await kubectl(cluster, "set", "image", "deploy/web", "main=nginx:2")
-    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
+    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=300s")
     assert await _images(cluster) == ["nginx:2"] * 3
 
     history = (await kubectl(cluster, "rollout", "history", "deploy/web")).out
     assert [line.split()[0] for line in history.splitlines()[2:] if line] == ["1", "2"]
 
     await kubectl(cluster, "rollout", "undo", "deploy/web")
-    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
+    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=300s")
 
     assert await _images(cluster) == ["nginx:1"] * 3
     history = (await kubectl(cluster, "rollout", "history", "deploy/web")).out
@@ -91,11 +89,11 @@ async def test_a_new_image_history_and_undo(kubectl: Kubectl, cluster: fleet.Clu
 
 async def test_restart_replaces_every_pod(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
     await _apply(kubectl, cluster, deployment(replicas=2))
-    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
+    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=300s")
     before = {objects.uid(each) for each in cluster.view.list("Pod", "default")}
 
     await kubectl(cluster, "rollout", "restart", "deploy/web")
-    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
+    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=300s")
     await cluster.until(lambda view: len(view.list("Pod", "default")) == 2)
 
     assert not before & {objects.uid(each) for each in cluster.view.list("Pod", "default")}
@@ -103,7 +101,7 @@ async def test_restart_replaces_every_pod(kubectl: Kubectl, cluster: fleet.Clust
 
 async def test_nothing_new_starts_while_paused(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
     await _apply(kubectl, cluster, deployment(replicas=2))
-    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
+    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=300s")
 
     await kubectl(cluster, "rollout", "pause", "deploy/web")
     await kubectl(cluster, "set", "image", "deploy/web", "main=nginx:2")
@@ -111,7 +109,7 @@ async def test_nothing_new_starts_while_paused(kubectl: Kubectl, cluster: fleet.
     assert await _images(cluster) == ["nginx:1"] * 2
 
     await kubectl(cluster, "rollout", "resume", "deploy/web")
-    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
+    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=300s")
 
     assert await _images(cluster) == ["nginx:2"] * 2
 
@@ -120,10 +118,12 @@ async def test_a_bad_image_is_reported_and_keeps_the_old_pods(
     kubectl: Kubectl, cluster: fleet.Cluster
 ) -> None:
     await _apply(kubectl, cluster, deployment(replicas=2, progressDeadlineSeconds=20))
-    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
+    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=300s")
     await kubectl(cluster, "set", "image", "deploy/web", "main=bad:2")
 
-    answer = await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s", check=False)
+    answer = await kubectl(
+        cluster, "rollout", "status", "deploy/web", "--timeout=300s", check=False
+    )
 
     assert answer.code == 1
     assert 'deployment "web" exceeded its progress deadline' in answer.err
@@ -141,7 +141,7 @@ async def test_one_cluster_fails_an_image_that_works_elsewhere(
     for each in (us, eu):
         await _apply(kubectl, each, deployment("nginx:2", replicas=1))
 
-    await kubectl(us, "wait", "--for=condition=Available", "deploy/web", "--timeout=20s")
+    await kubectl(us, "wait", "--for=condition=Available", "deploy/web", "--timeout=300s")
 
     def is_failing(view: cache.Cache) -> bool:
         statuses = [
@@ -162,7 +162,7 @@ async def test_scale_and_wait(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
     await kubectl(cluster, "scale", "deploy/web", "--replicas=4")
 
     await kubectl(
-        cluster, "wait", "deploy/web", "--for=jsonpath={.status.readyReplicas}=4", "--timeout=20s"
+        cluster, "wait", "deploy/web", "--for=jsonpath={.status.readyReplicas}=4", "--timeout=300s"
     )
 
     assert len(cluster.view.list("Pod", "default")) == 4
@@ -170,9 +170,9 @@ async def test_scale_and_wait(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
 
 async def test_delete_waits_until_all_is_gone(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
     await _apply(kubectl, cluster, deployment(replicas=3), SERVICE)
-    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
+    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=300s")
 
-    await kubectl(cluster, "delete", "deploy/web", "--cascade=foreground", "--timeout=20s")
+    await kubectl(cluster, "delete", "deploy/web", "--cascade=foreground", "--timeout=300s")
 
     assert not cluster.view.list("Pod", "default")
     assert not cluster.view.list("ReplicaSet", "default")
@@ -180,14 +180,14 @@ async def test_delete_waits_until_all_is_gone(kubectl: Kubectl, cluster: fleet.C
 
 async def test_orphans_stay_and_are_adopted_again(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
     await _apply(kubectl, cluster, deployment(replicas=2))
-    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
+    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=300s")
     before = {objects.uid(each) for each in cluster.view.list("Pod", "default")}
 
-    await kubectl(cluster, "delete", "deploy/web", "--cascade=orphan", "--timeout=20s")
+    await kubectl(cluster, "delete", "deploy/web", "--cascade=orphan", "--timeout=300s")
     assert {objects.uid(each) for each in cluster.view.list("Pod", "default")} == before
 
     await _apply(kubectl, cluster, deployment(replicas=2))
-    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
+    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=300s")
 
     assert {objects.uid(each) for each in cluster.view.list("Pod", "default")} == before
 
@@ -195,34 +195,45 @@ async def test_orphans_stay_and_are_adopted_again(kubectl: Kubectl, cluster: fle
 async def test_a_namespace_goes_with_its_content(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
     await _apply(kubectl, cluster, NAMESPACE)
     await kubectl(cluster, "-n", "shop", "apply", "-f", "-", text=deployment(replicas=3))
-    await kubectl(cluster, "-n", "shop", "rollout", "status", "deploy/web", "--timeout=20s")
+    await kubectl(cluster, "-n", "shop", "rollout", "status", "deploy/web", "--timeout=300s")
     assert "default" in (await kubectl(cluster, "-n", "shop", "get", "serviceaccounts")).out
 
-    await kubectl(cluster, "delete", "namespace", "shop", "--timeout=20s")
+    await kubectl(cluster, "delete", "namespace", "shop", "--timeout=300s")
 
     for kind in ("Deployment", "ReplicaSet", "Pod", "ConfigMap", "ServiceAccount", "Event"):
         assert not cluster.view.list(kind, "shop")
 
 
-async def test_a_watch_shows_the_pods_come_and_go(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
-    async with asyncio.TaskGroup() as group:
-        watching = group.create_task(
-            kubectl(cluster, "get", "pods", "-w", "--request-timeout=6s", check=False)
-        )
-        await asyncio.sleep(1.5)
+async def _until(lines: AsyncIterator[str], word: str) -> list[str]:
+    """Read lines up to the first with a word."""
+    seen: list[str] = []
+    async for line in lines:
+        seen.append(line)
+        if word in line:
+            return seen
+    raise AssertionError(f"it ended without {word}: {seen}")
+
+
+async def test_a_watch_shows_the_pods_come_and_go(
+    kubectl: Kubectl, follow: Follow, cluster: fleet.Cluster
+) -> None:
+    await kubectl(cluster, "run", "first", "--image=nginx:1")
+    async with follow(cluster, "get", "pods", "-w") as lines:
+        # What is there already is shown first; from then on nothing is missed.
+        await _until(lines, "first")
         await _apply(kubectl, cluster, deployment(replicas=1))
-        await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
+        await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=300s")
         await kubectl(cluster, "scale", "deploy/web", "--replicas=0")
+        told = await _until(lines, "Terminating")
 
-    seen = [line.split()[2] for line in watching.result().out.splitlines() if line[:3] == "web"]
-
+    seen = [line.split()[2] for line in told if line.startswith("web")]
     for word in ("Pending", "ContainerCreating", "Running", "Terminating"):
         assert word in seen
 
 
 async def test_describe_tells_the_story(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
     await _apply(kubectl, cluster, deployment(replicas=1), SERVICE)
-    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
+    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=300s")
 
     told = (await kubectl(cluster, "describe", "deploy", "web")).out
     pod = (await kubectl(cluster, "describe", "pod", "-l", "app=web")).out
@@ -240,7 +251,7 @@ async def test_describe_tells_the_story(kubectl: Kubectl, cluster: fleet.Cluster
 
 async def test_events_are_listed(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
     await _apply(kubectl, cluster, deployment(replicas=1))
-    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=20s")
+    await kubectl(cluster, "rollout", "status", "deploy/web", "--timeout=300s")
 
     shown = (await kubectl(cluster, "get", "events")).out
     told = (await kubectl(cluster, "events")).out
@@ -277,12 +288,12 @@ async def test_the_other_workloads_roll_out_too(kubectl: Kubectl, cluster: fleet
     await _apply(kubectl, cluster, *(yaml.safe_dump(each) for each in bodies))
 
     for name in ("statefulset/statefulset", "daemonset/daemonset"):
-        await kubectl(cluster, "rollout", "status", name, "--timeout=20s")
+        await kubectl(cluster, "rollout", "status", name, "--timeout=300s")
         image = ("set", "image", name, "main=nginx:2")
         await kubectl(cluster, *image)
-        await kubectl(cluster, "rollout", "status", name, "--timeout=20s")
+        await kubectl(cluster, "rollout", "status", name, "--timeout=300s")
         await kubectl(cluster, "rollout", "undo", name)
-        await kubectl(cluster, "rollout", "status", name, "--timeout=20s")
+        await kubectl(cluster, "rollout", "status", name, "--timeout=300s")
 
     assert await _images(cluster) == ["nginx:1"] * 5
 
@@ -290,6 +301,6 @@ async def test_the_other_workloads_roll_out_too(kubectl: Kubectl, cluster: fleet
 async def test_a_job_completes(kubectl: Kubectl, cluster: fleet.Cluster) -> None:
     await _apply(kubectl, cluster, JOB)
 
-    await kubectl(cluster, "wait", "--for=condition=Complete", "job/once", "--timeout=20s")
+    await kubectl(cluster, "wait", "--for=condition=Complete", "job/once", "--timeout=300s")
 
     assert "1/1" in (await kubectl(cluster, "get", "job", "once")).out

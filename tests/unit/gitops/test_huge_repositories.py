@@ -38,13 +38,13 @@ async def test_a_hundred_thousand_files_are_walked_once_and_read_when_they_matte
     directories["shop"] = {"volary.yaml": WEB % "shop"}
     tree = await tree_of(tmp_path / "big.git", directories)
     finder = discovery.Discovery(server_settings.Repository("big", "/x"))
-    began = time.perf_counter()
+    began = time.process_time()
 
     found = finder.look(tree)
 
     assert [each.name for each in found.readings] == ["shop"]
     assert found.warnings == ()
-    assert time.perf_counter() - began < 30
+    assert time.process_time() - began < 30
 
 
 async def test_more_applications_than_are_taken_is_said(

@@ -13,6 +13,7 @@ from pathlib import Path
 import pygit2
 import pytest
 
+import process_time
 from git_hosting import Upstream
 from volary.gitops import repository_state, watcher
 from volary.model import applications, errors, server_settings
@@ -46,7 +47,7 @@ class Listener:
         self, wanted: Callable[[repository_state.RepositoryState], bool]
     ) -> repository_state.RepositoryState:
         """Wait for the first thing told that is wanted, and forget everything up to it."""
-        async with asyncio.timeout(20), self._news:
+        async with asyncio.timeout(process_time.HANG), self._news:
             while True:
                 for position, each in enumerate(self.told):
                     if wanted(each):

@@ -15,6 +15,7 @@ import pytest
 from aiohttp import web
 
 import memory_outbox
+import process_time
 from volary.controller.persistence import notification_outbox
 from volary.engine.observers import feed
 from volary.model import applications, server_settings, statuses
@@ -88,7 +89,7 @@ class Receiver:
         return [path for path, _, _ in self.seen]
 
     async def until(self, wanted: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(process_time.HANG):
             while True:
                 if wanted():
                     return
@@ -310,11 +311,9 @@ async def test_what_was_not_delivered_goes_out_after_a_restart(tmp_path: Path) -
 
 async def saved(box: outbox.Outbox, holds: Callable[[outbox.Contents], bool]) -> None:
     """Wait until what is kept is so."""
-    for _ in range(500):
-        if holds(await box.load()):
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(await box.load())
+    async with asyncio.timeout(process_time.HANG):
+        while not holds(await box.load()):  # noqa: ASYNC110 - nothing tells what was kept
+            await asyncio.sleep(0.01)
 
 
 async def test_who_drives_again_delivers_nothing_twice(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import process_time
 from volary.config.fleet import fleet_files
 from volary.model.fleet import fleets
 from volary.server import fleet_file
@@ -42,7 +43,7 @@ async def watched(file: Path) -> AsyncIterator[asyncio.Queue[tuple[str, ...]]]:
 async def test_a_changed_file_is_read_again_and_an_unchanged_one_is_not(tmp_path: Path) -> None:
     file = tmp_path / "fleet.yaml"
     file.write_text(ONE)
-    async with watched(file) as changes, asyncio.timeout(5):
+    async with watched(file) as changes, asyncio.timeout(process_time.HANG):
         await asyncio.sleep(0.05)
         before = changes.qsize()
         file.write_text(TWO)
@@ -56,7 +57,7 @@ async def test_a_file_that_was_put_in_its_place_counts(tmp_path: Path) -> None:
     file, other = tmp_path / "fleet.yaml", tmp_path / "new.yaml"
     file.write_text(ONE)
     other.write_text(TWO)
-    async with watched(file) as changes, asyncio.timeout(5):
+    async with watched(file) as changes, asyncio.timeout(process_time.HANG):
         other.replace(file)
         found = await changes.get()
 
@@ -69,7 +70,7 @@ async def test_a_file_with_errors_changes_nothing(
     file = tmp_path / "fleet.yaml"
     file.write_text(ONE)
     with caplog.at_level(logging.ERROR):
-        async with watched(file) as changes, asyncio.timeout(5):
+        async with watched(file) as changes, asyncio.timeout(process_time.HANG):
             file.write_text(ONE + "- {name: us}\n")
             while not caplog.records:  # noqa: ASYNC110 - a log has no event
                 await asyncio.sleep(0.01)
@@ -84,7 +85,7 @@ async def test_a_file_with_errors_changes_nothing(
 async def test_a_hangup_reads_it_again_in_any_case(tmp_path: Path) -> None:
     file = tmp_path / "fleet.yaml"
     file.write_text(ONE)
-    async with watched(file) as changes, asyncio.timeout(5):
+    async with watched(file) as changes, asyncio.timeout(process_time.HANG):
         os.kill(os.getpid(), signal.SIGHUP)
         found = await changes.get()
 

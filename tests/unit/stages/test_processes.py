@@ -1,12 +1,12 @@
 """Scripts as processes: what they are given, what they say, and that nothing of them is left."""
 
 import asyncio
-import time
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+import process_time
 from volary.clusters.watching import waits
 from volary.stages import processes
 
@@ -54,7 +54,7 @@ def _is_alive(number: int) -> bool:
 
 async def _gone(number: int) -> None:
     """A signal needs a moment to arrive."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(process_time.HANG):
         while _is_alive(number):  # noqa: ASYNC110 - nothing tells when a stranger's child ends
             await asyncio.sleep(0.01)
 
@@ -78,10 +78,10 @@ async def test_the_environment_holds_nothing_of_ours(
 
 async def test_children_go_with_a_script_that_is_late(tmp_path: Path) -> None:
     script = "trap '' TERM; sleep 300 & echo $!; sleep 300 & echo $!; wait"
-    begin = time.monotonic()
+    begin = asyncio.get_running_loop().time()
     ended, lines = await run(script, tmp_path, timeout=0.3, grace=0.3)
     assert ended.end is processes.End.LATE
-    assert time.monotonic() - begin < 10
+    assert asyncio.get_running_loop().time() - begin < 10
     for line in lines:
         await _gone(int(line))
 
@@ -100,10 +100,10 @@ async def test_a_polite_script_may_tidy_up_when_it_is_stopped(tmp_path: Path) ->
 
 
 async def test_children_left_behind_go_too(tmp_path: Path) -> None:
-    begin = time.monotonic()
+    begin = asyncio.get_running_loop().time()
     ended, lines = await run("sleep 300 & echo $!", tmp_path)
     assert ended == processes.Ended(processes.End.EXITED, 0)
-    assert time.monotonic() - begin < 5
+    assert asyncio.get_running_loop().time() - begin < 5
     await _gone(int(lines[0]))
 
 
@@ -177,7 +177,7 @@ async def test_what_an_earlier_process_left_running_is_ended_first(tmp_path: Pat
     )
     try:
         await run("true", tmp_path, mark="run-1 b")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(process_time.HANG):
             assert await earlier.wait() == -9
         assert other.returncode is None
     finally:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import process_time
 import store_fixtures as given
 import store_writer
 from volary.engine.persistence import codec
@@ -29,7 +30,7 @@ async def start(address: str, seed: int, *mode: str) -> asyncio.subprocess.Proce
 
 async def hear(process: asyncio.subprocess.Process) -> str:
     assert process.stdout is not None
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(process_time.HANG):
         return (await process.stdout.readline()).decode().strip()
 
 
@@ -109,7 +110,7 @@ async def test_a_process_that_was_overtaken_writes_nothing(database_address: str
             process.stdin.write(b"\n")
 
             assert await hear(process) == "overtaken: another process took over the lease drive"
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(process_time.HANG):
                 assert await process.wait() == 3
             assert await assert_agreement(store) == 2
     finally:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import process_time
 from kube_sandbox import errors
 from kube_sandbox.dataplane import programs
 
@@ -41,7 +42,7 @@ async def test_one_that_ends_says_why(python: str, tmp_path: Path) -> None:
 async def test_one_that_does_not_come_up_is_not_waited_for_long(
     python: str, tmp_path: Path
 ) -> None:
-    program = await start(python, "import time; time.sleep(60)", tmp_path)
+    program = await start(python, "import time; time.sleep(3600)", tmp_path)
 
     with pytest.raises(errors.UserError, match=r"is not ready after 0\.2 seconds"):
         await program.until(never, seconds=0.2)
@@ -55,7 +56,7 @@ async def test_one_that_will_not_end_is_ended(
     monkeypatch.setattr(programs, "_GRACE", 0.2)
     code = (
         "import pathlib, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
-        "pathlib.Path('there').touch(); time.sleep(60)"
+        "pathlib.Path('there').touch(); time.sleep(3600)"
     )
     program = await start(python, code, tmp_path)
 
@@ -63,7 +64,7 @@ async def test_one_that_will_not_end_is_ended(
         return (tmp_path / "there").exists()
 
     await program.until(there)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(process_time.HANG):
         await program.stop()
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import trustme
 
+import process_time
 from fixed_clock import FixedClock
 from scripted_server import Asked, ScriptedServer, serve, status
 from volary.clusters.client import clients
@@ -127,16 +128,13 @@ async def test_a_program_that_hangs_is_ended_with_its_children(
     program: Program, tmp_path: Path
 ) -> None:
     child = tmp_path / "child"
-    source = program.write("sleep 60 &", f"echo $! > {child}", "wait")
+    source = program.write("sleep 3600 &", f"echo $! > {child}", "wait")
 
     with pytest.raises(errors.UserError, match="gave no answer within 0 s"):
         await plugin(source, timeout=0.3).prove()
 
-    for _ in range(100):
-        if not _is_running(int(child.read_text())):
-            break
-        await asyncio.sleep(0.01)
-    assert not _is_running(int(child.read_text()))
+    number = int(child.read_text())
+    await process_time.until(lambda: not _is_running(number))
 
 
 def _is_running(process: int) -> bool:

@@ -15,6 +15,7 @@ from scripted_server import Asked, ScriptedServer, answer, serve, status
 from volary.clusters.api import api_errors, requests
 from volary.clusters.kubeconfig import connections
 from volary.clusters.transport import circuit_breaker, retries, transports
+from volary.model import errors
 
 GET = requests.Request("GET", "/version", what="get version", idempotent=True)
 POST = requests.Request("POST", "/api/v1/x", body=b"{}", what="create x")
@@ -201,7 +202,7 @@ async def test_a_probe_whose_credentials_fail_does_not_block_the_breaker(
     missing = connections.Exec("client.authentication.k8s.io/v1", "no-such-program-anywhere")
     async with sender_to(api_server.url, credentials=missing, circuit=rules) as sender:
         for _ in range(2):
-            with pytest.raises(Exception, match="was not found"):
+            with pytest.raises(errors.UserError, match="was not found"):
                 await sender.send(GET)
 
 

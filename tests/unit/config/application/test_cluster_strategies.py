@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.config.application import application_files, cluster_strategies
-from volary.model import applications
+from volary.model import applications, errors
 from volary.model.fleet import fleets
 from volary.model.fleet import selectors as fleet_selectors
 from volary.model.pipeline.stage_kinds import rollout_stages
@@ -116,7 +116,9 @@ def test_a_quick_sync_visits_every_cluster() -> None:
 def test_a_limit_outside_of_the_strategy_is_refused() -> None:
     app = shop(FILE.replace("[eu, odd]", "[us]"))
 
-    with pytest.raises(Exception, match="no cluster is left for the stage K8S_SYNC") as error:
+    with pytest.raises(
+        errors.UserError, match="no cluster is left for the stage K8S_SYNC"
+    ) as error:
         plans._stages_of_run(
             app,
             run_plans.Strategy.PIPELINE,

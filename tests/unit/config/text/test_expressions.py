@@ -75,10 +75,10 @@ def test_texts_do_not_hide_macros() -> None:
 
 def test_long_lists_are_refused_before_they_cost_anything() -> None:
     nested = expressions.parse("object.l.all(a, object.l.all(b, a == b))")
-    began = time.perf_counter()
+    began = time.thread_time()
     with pytest.raises(expressions.EvaluationError, match="take too long"):
         nested.evaluate(expressions.Subject({"l": [1] * 2000}))
-    assert time.perf_counter() - began < 0.5
+    assert time.thread_time() - began < 0.5
     assert nested.evaluate(expressions.Subject({"l": [1] * 100})) is True
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import aiohttp
 
+import process_time
 import server_world
 from volary.server import server_state
 
@@ -26,7 +27,10 @@ async def _pieces(answer: aiohttp.ClientResponse) -> AsyncIterator[dict[str, str
 
 async def _read(world: server_world.Served, path: str, most: int = 100, **headers: str) -> Any:
     found: list[dict[str, str]] = []
-    async with asyncio.timeout(10), world.session.get(world.url + path, headers=headers) as answer:
+    async with (
+        asyncio.timeout(process_time.HANG),
+        world.session.get(world.url + path, headers=headers) as answer,
+    ):
         async for piece in _pieces(answer):
             if "event" in piece:
                 found.append(piece)
@@ -116,10 +120,9 @@ async def test_a_reader_that_takes_nothing_is_let_go(tmp_path: Path) -> None:
             request = "GET /api/v1/runs/run-web/logs/stream HTTP/1.1\r\nHost: localhost\r\n\r\n"
             await loop.sock_sendall(reader, request.encode())
             dropped = "volary_streams_dropped_total"
-            for _ in range(200):
-                await asyncio.sleep(0.05)
-                if here.metrics.registry.get_sample_value(dropped) and not here.streams:
-                    break
+            await process_time.until(
+                lambda: here.metrics.registry.get_sample_value(dropped) and not here.streams
+            )
 
     assert here.metrics.registry.get_sample_value(dropped) == 1
     assert here.streams == 0

@@ -143,6 +143,7 @@ async def test_a_token_lets_in_and_is_written_nowhere(host: Host, tmp_path: Path
 
     assert fetched.head
     written = [each for each in (tmp_path / "data").rglob("*") if each.is_file()]
+    assert written
     assert all(SECRET.encode() not in each.read_bytes() for each in written)
 
 

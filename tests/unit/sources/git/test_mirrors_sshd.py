@@ -14,6 +14,7 @@ from pathlib import Path
 import pygit2
 import pytest
 
+import process_time
 from git_hosting import Upstream
 from volary.model import errors, server_settings
 from volary.sources.git import git_hosts, mirrors, ssh_remote
@@ -48,7 +49,9 @@ class Host:
 
 def new_key(path: Path) -> Path:
     subprocess.run(
-        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True, timeout=30
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)],
+        check=True,
+        timeout=process_time.HANG,
     )
     return path
 
@@ -83,14 +86,14 @@ async def host(tmp_path: Path) -> AsyncIterator[Host]:
 
 
 async def _until_open(port: int) -> None:
-    for _ in range(100):
-        with contextlib.suppress(OSError):
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.close()
-            await writer.wait_closed()
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError("sshd did not start")
+    async with asyncio.timeout(process_time.HANG):
+        while True:
+            with contextlib.suppress(OSError):
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.close()
+                await writer.wait_closed()
+                return
+            await asyncio.sleep(0.05)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 from h2 import config, connection, events
 
 import grpc_client
+import process_time
 from kube_sandbox.dataplane.protocols import http1, http2, listeners
 
 grpc = grpc_client.grpc
@@ -35,7 +36,7 @@ async def listening() -> AsyncIterator[listeners.Listener]:
     listener = listeners.bind("127.0.0.1", 0, answer)
     await listener.start()
     yield listener
-    await listener.stop(1.0)
+    await listener.stop(process_time.HANG)
 
 
 class Client:
@@ -143,10 +144,10 @@ async def test_stopping_answers_what_is_under_way_and_says_goodbye() -> None:
     async with asyncio.TaskGroup() as group:
         calling = group.create_task(grpc_client.call(f"127.0.0.1:{listener.port}", CALLS))
         group.create_task(idle.until_closed())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(process_time.HANG):
             while len(arrived) < CALLS:  # noqa: ASYNC110 (whatever the server notes)
                 await asyncio.sleep(0)
-        await listener.stop(1.0)
+        await listener.stop(process_time.HANG)
 
     assert calling.result().codes == {"OK": CALLS}
     assert idle.is_told_to_leave

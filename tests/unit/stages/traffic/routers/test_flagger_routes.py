@@ -108,5 +108,7 @@ def test_every_backend_has_a_service_that_selects_its_variant(case: str) -> None
         each.name: each.body["spec"]["selector"] for each in manifests if each.kind == "Service"
     }
 
-    for which, name in router.services(change.item.body, app).items():
+    backends = router.services(change.item.body, app)
+    assert backends.keys() >= {variant.Variant.PRIMARY, variant.Variant.CANARY}
+    for which, name in backends.items():
         assert services[name]["pipecd.dev/variant"] == which.value
