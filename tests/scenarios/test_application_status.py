@@ -65,13 +65,13 @@ async def test_a_silent_cluster_holds_nobody_up_and_is_shown_as_it_was_last_know
         assert now.health.reason == "eu cannot be seen"
         assert (now.ready, now.total) == (2, 2)
         silent = now.clusters[1]
-        assert silent.silence == "it did not answer within 0.4 s"
+        assert silent.unreachable_reason == "it did not answer within 0.4 s"
         assert silent.silent_since == before.whole.clusters[1].seen
         assert silent.state is not None
         assert (silent.state.ready, silent.state.commits) == (2, (OLD,))
 
         again = (await looking()).whole.clusters[1]
-        assert again.silence == "it did not answer within 0.1 s"
+        assert again.unreachable_reason == "it did not answer within 0.1 s"
         assert again.silent_since == silent.silent_since
 
         eu.faults.clear()

@@ -83,7 +83,7 @@ def _clusters(found: Sequence[json.JsonObject]) -> Iterator[_Row]:
             ",".join(_commit(commit) for commit in each["commits"]) or "-",
             ", ".join(f"{one['name']} {_images(one)}" for one in each["variants"]) or "-",
             _time(each["seen"]),
-            each["silence"] or state["reason"],
+            each["unreachableReason"] or state["reason"],
         )
 
 
@@ -99,7 +99,7 @@ def _unreachable(found: json.JsonObject) -> str:
     if found["seen"]:
         commits = ",".join(_commit(commit) for commit in found["commits"]) or "nothing"
         known = f"; last known: {commits}, {found['ready']} of {found['total']} ready"
-    return f"{found['name']}{since}: {found['silence']}{known}"
+    return f"{found['name']}{since}: {found['unreachableReason']}{known}"
 
 
 def _variant(found: json.JsonObject) -> str:

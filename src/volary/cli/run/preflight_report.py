@@ -79,15 +79,17 @@ def show_trials(trials: Sequence[preflight.Trial], *, as_json: bool) -> None:
     for trial in trials:
         if as_json:
             console.write(text.dumps(trial_to_json(trial)))
-        elif not trial.problems and not trial.silence:
+        elif not trial.problems and not trial.unreachable_reason:
             _show_trial(trial)
 
 
 def trial_to_json(trial: preflight.Trial) -> json.JsonObject:
     """Return the line of one cluster."""
     body: json.JsonObject = {"event": "previewed", "target": trial.target}
-    if trial.problems or trial.silence:
-        body["error"] = trial.silence or "; ".join(problem.message for problem in trial.problems)
+    if trial.problems or trial.unreachable_reason:
+        body["error"] = trial.unreachable_reason or "; ".join(
+            problem.message for problem in trial.problems
+        )
     else:
         body["changes"] = [
             {"object": str(change.key), "action": change.action.value}

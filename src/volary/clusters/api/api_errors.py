@@ -142,7 +142,7 @@ class UnreachableReason(StrEnum):
     TLS = "tls"
     PROXY = "proxy"
     BROKEN = "broken"
-    CIRCUIT_OPEN = "left_alone"
+    CIRCUIT_OPEN = "circuit_open"
 
 
 class Unreachable(errors.TemporaryError):
@@ -152,12 +152,12 @@ class Unreachable(errors.TemporaryError):
         self,
         message: str,
         *,
-        silence: UnreachableReason = UnreachableReason.BROKEN,
+        reason: UnreachableReason = UnreachableReason.BROKEN,
         sent: bool = True,
         delay: timedelta | None = None,
     ) -> None:
         super().__init__(_short(message), delay=delay)
-        self.silence = silence
+        self.reason = reason
         self.sent = sent
 
 

@@ -45,7 +45,7 @@ def _classify(error: errors.VolaryError) -> cluster_health.ProbeResult:
         case api_errors.Forbidden():
             return cluster_health.ProbeResult(_State.READY)
         case api_errors.Unreachable():
-            answered = error.silence in _ANSWERED
+            answered = error.reason in _ANSWERED
         case api_errors.ServerError():
             answered = error.status not in _GATEWAY
         case _:

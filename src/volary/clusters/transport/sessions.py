@@ -198,16 +198,16 @@ def translate_failure(
     """Return the error for a failed exchange."""
     return api_errors.Unreachable(
         f"cluster {connection.name} at {connection.server}: {failure_cause(failure)} ({what})",
-        silence=failure_kind(failure),
+        reason=failure_kind(failure),
         sent=not isinstance(failure, _NOT_SENT),
     )
 
 
 def failure_kind(failure: BaseException) -> UnreachableReason:
     """Return what sort of failure it is."""
-    for matched, silence in _REASONS:
+    for matched, reason in _REASONS:
         if isinstance(failure, matched):
-            return silence
+            return reason
     if isinstance(failure, aiohttp.ClientConnectorError):
         return (
             failure_kind(failure.os_error)

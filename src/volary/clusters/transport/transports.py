@@ -201,7 +201,7 @@ class Transport:
         if admission.refusal:
             raise api_errors.CircuitOpen(
                 f"cluster {self.connection.name} at {self.connection.server} {admission.refusal}",
-                silence=api_errors.UnreachableReason.CIRCUIT_OPEN,
+                reason=api_errors.UnreachableReason.CIRCUIT_OPEN,
                 sent=False,
                 delay=timedelta(seconds=admission.wait),
             )

@@ -251,7 +251,7 @@ def _planned_cluster(each: previews.TargetPreview) -> representations.PlannedClu
             for item in each.objects
         ),
         problems=each.problems,
-        silence=each.silence,
+        unreachable_reason=each.unreachable_reason,
         warnings=each.warnings,
     )
 

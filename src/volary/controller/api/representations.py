@@ -328,7 +328,7 @@ class PlannedClusterView:
     #: Why it would refuse.
     problems: tuple[str, ...]
     #: Why it could not be asked; empty: it could.
-    silence: str
+    unreachable_reason: str
     warnings: tuple[str, ...]
 
 

@@ -66,7 +66,7 @@ class ClusterStateView:
     #: When that was; none: never.
     seen: datetime | None
     #: Why it cannot be seen; empty: it was.
-    silence: str
+    unreachable_reason: str
     unknown_since: datetime | None
     #: The application is for this cluster.
     wanted: bool

@@ -207,7 +207,7 @@ def _cluster(
         name=found.cluster,
         current=found.current is not None,
         seen=found.seen,
-        silence=masker.clean(found.silence),
+        unreachable_reason=masker.clean(found.unreachable_reason),
         unknown_since=found.silent_since,
         wanted=found.wanted,
         health=_health(state.health, masker),

@@ -112,7 +112,7 @@ class Surveyor:
 
         async def report(name: str) -> fleet_status.ClusterReport:
             last = known.get(name)
-            was_silent = last is not None and bool(last.silence)
+            was_silent = last is not None and bool(last.unreachable_reason)
             patience = self._hurry if was_silent or self._is_away(name) else self._patience
             async with gate:
                 found = await self._report(name, subject, patience.total_seconds())
@@ -130,13 +130,13 @@ class Surveyor:
         """Return one cluster's part; its trouble is part of the answer."""
         wanted = name in subject.targets
         member = self._clusters.member(name)
-        silence = ""
+        unreachable_reason = ""
         state: fleet_status.ClusterStatus | None = None
         try:
             async with asyncio.timeout(seconds):
                 client = await self._clusters.client(name)
                 if isinstance(client, client_pool.Unavailable):
-                    silence = client.reason
+                    unreachable_reason = client.reason
                 else:
                     seen = await live_state.read(
                         client,
@@ -148,13 +148,13 @@ class Surveyor:
                         seen.live, seen.missing, rules=subject.rules, warnings=seen.warnings
                     )
         except TimeoutError:
-            silence = f"it did not answer within {seconds:g} s"
+            unreachable_reason = f"it did not answer within {seconds:g} s"
         except errors.VolaryError as error:
-            silence = str(error)
+            unreachable_reason = str(error)
         now = self._clock.now()
-        if silence:
+        if unreachable_reason:
             return fleet_status.ClusterReport(
-                name, silence=silence, silent_since=now, wanted=wanted
+                name, unreachable_reason=unreachable_reason, silent_since=now, wanted=wanted
             )
         return fleet_status.ClusterReport(name, state, now, wanted=wanted)
 
@@ -163,9 +163,9 @@ def _with_last_known(
     found: fleet_status.ClusterReport, before: fleet_status.ClusterReport | None
 ) -> fleet_status.ClusterReport:
     """Return a report with what was last known, where nothing is known now."""
-    if not found.silence or before is None:
+    if not found.unreachable_reason or before is None:
         return found
-    since = before.silent_since if before.silence else before.seen
+    since = before.silent_since if before.unreachable_reason else before.seen
     return replace(
         found,
         state=before.state,

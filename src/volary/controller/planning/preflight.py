@@ -39,7 +39,7 @@ class Trial:
     #: What has to be mended first.
     problems: tuple[errors.Problem, ...] = ()
     #: Why it could not be asked; empty: it could.
-    silence: str = ""
+    unreachable_reason: str = ""
     #: The objects of `changes` with their two sides, when somebody wanted to look closely.
     previewed: tuple[steps.ObjectPreview, ...] = ()
     #: What could not be looked at, or will not be done; only after looking closely.
@@ -73,7 +73,7 @@ def problems(trials: Sequence[Trial]) -> tuple[errors.Problem, ...]:
 
 def silent(trials: Sequence[Trial]) -> Mapping[str, str]:
     """Return the clusters that could not be asked, with the reason of each."""
-    return {trial.target: trial.silence for trial in trials if trial.silence}
+    return {trial.target: trial.unreachable_reason for trial in trials if trial.unreachable_reason}
 
 
 async def _try(
@@ -90,7 +90,7 @@ async def _try(
         return Trial(target, problems=error.problems)
     client = await clusters.client(target)
     if isinstance(client, client_pool.Unavailable):
-        return Trial(target, problems=_named(client), silence=_unless_problems(client))
+        return Trial(target, problems=_named(client), unreachable_reason=_unless_problems(client))
     try:
         async with asyncio.timeout(patience.total_seconds()):
             await client.discover()
@@ -100,7 +100,9 @@ async def _try(
         return await _preview(client, rollouts, options)
     except TimeoutError:
         seconds = patience.total_seconds()
-        return Trial(target, silence=f"cluster {target} did not answer within {seconds:g} s")
+        return Trial(
+            target, unreachable_reason=f"cluster {target} did not answer within {seconds:g} s"
+        )
     except errors.VolaryError as error:
         return _refused(target, error)
 
@@ -138,7 +140,7 @@ async def _preview(
             changes = await applier.preview_set(client, rollout.manifests, options)
         except applier.ApplyError as error:
             refused = _refused(client.name, error)
-            if refused.silence:
+            if refused.unreachable_reason:
                 return refused
             found += refused.problems
     return Trial(client.name, changes, tuple(dict.fromkeys(found)))
@@ -153,7 +155,7 @@ async def _inspect_closely(
     """Try what comes before, and inspect the set that decides what runs in the end."""
     *before, last = rollouts
     earlier = await _preview(client, before, options)
-    if earlier.silence:
+    if earlier.unreachable_reason:
         return earlier
     seen = await _inspect(client, last, options, _scope(prepared, client, last, options))
     return replace(seen, problems=tuple(dict.fromkeys((*earlier.problems, *seen.problems))))
@@ -205,12 +207,12 @@ def _refused(target: str, error: errors.VolaryError) -> Trial:
     """Tell what somebody has to mend from what may pass."""
     gone = applier.unreachable(error)
     if gone is not None:
-        return Trial(target, silence=str(gone))
+        return Trial(target, unreachable_reason=str(gone))
     match error:
         case errors.UserError() | applier.ApplyError():
             return Trial(target, problems=error.problems)
         case errors.TemporaryError():
-            return Trial(target, silence=f"cluster {target}: {error}")
+            return Trial(target, unreachable_reason=f"cluster {target}: {error}")
         case _:
             return Trial(target, problems=(errors.Problem(f"cluster {target}: {error}"),))
 

@@ -66,7 +66,7 @@ def _target(each: previews.TargetPreview) -> json.JsonObject:
         "unchanged": each.unchanged,
         "objects": [_object(item) for item in each.objects],
         "problems": list(each.problems),
-        "silence": each.silence,
+        "unreachableReason": each.unreachable_reason,
         "warnings": list(each.warnings),
     }
 

@@ -84,8 +84,9 @@ def _table(shown: previews.Preview) -> Iterator[str]:
 
 
 def _row(each: previews.TargetPreview) -> str:
-    if each.silence:
-        return f"| {_text(each.target)} | | | | | **could not be asked**: {_text(each.silence)} |"
+    if each.unreachable_reason:
+        reason = _text(each.unreachable_reason)
+        return f"| {_text(each.target)} | | | | | **could not be asked**: {reason} |"
     if each.problems:
         more = f" (and {len(each.problems) - 1} more)" if len(each.problems) > 1 else ""
         first = _text(each.problems[0].splitlines()[0])

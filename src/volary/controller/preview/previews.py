@@ -81,13 +81,13 @@ class TargetPreview:
     #: Why it would refuse.
     problems: tuple[str, ...] = ()
     #: Why it could not be asked; empty: it could.
-    silence: str = ""
+    unreachable_reason: str = ""
     warnings: tuple[str, ...] = ()
 
     @property
     def status(self) -> TargetStatus:
         """How it answered, in a word."""
-        if self.silence:
+        if self.unreachable_reason:
             return TargetStatus.UNREACHABLE
         if self.problems:
             return TargetStatus.REFUSED
@@ -148,7 +148,7 @@ class Preview:
     @property
     def failed(self) -> bool:
         """Whether a cluster would refuse, or could not be asked."""
-        return any(target.problems or target.silence for target in self.targets)
+        return any(target.problems or target.unreachable_reason for target in self.targets)
 
 
 async def preview_run(
@@ -229,7 +229,7 @@ def _target(
         () if trial.problems else kept,
         0 if trial.problems else len(trial.changes.changes) - len(kept),
         tuple(masker.clean(str(problem)) for problem in trial.problems),
-        masker.clean(trial.silence),
+        masker.clean(trial.unreachable_reason),
         tuple(
             masker.clean(each)
             for each in (*trial.warnings, *preflight.warn_of_unknown_kinds(trial.previewed, rules))

@@ -66,7 +66,13 @@ def groups(shown: previews.Preview) -> list[tuple[list[str], previews.TargetPrev
     found: dict[str, tuple[list[str], previews.TargetPreview]] = {}
     for target in shown.targets:
         same = repr(
-            (target.objects, target.unchanged, target.problems, target.silence, target.warnings)
+            (
+                target.objects,
+                target.unchanged,
+                target.problems,
+                target.unreachable_reason,
+                target.warnings,
+            )
         )
         found.setdefault(same, ([], target))[0].append(target.target)
     return list(found.values())
@@ -76,7 +82,7 @@ def _of_target(names: str, each: previews.TargetPreview) -> Iterator[str]:
     plain = diff_lines.plain
     match each.status:
         case previews.TargetStatus.UNREACHABLE:
-            yield f"{names}: could not be asked: {plain(each.silence)}"
+            yield f"{names}: could not be asked: {plain(each.unreachable_reason)}"
         case previews.TargetStatus.REFUSED:
             yield f"{names}: would refuse"
             for problem in each.problems:

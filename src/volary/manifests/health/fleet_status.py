@@ -85,7 +85,7 @@ class ClusterReport:
     #: When that was.
     seen: datetime | None = None
     #: Why it cannot be seen now; empty: it was seen just now.
-    silence: str = ""
+    unreachable_reason: str = ""
     #: Since when.
     silent_since: datetime | None = None
     #: The application is for this cluster.
@@ -94,7 +94,7 @@ class ClusterReport:
     @property
     def current(self) -> ClusterStatus | None:
         """What was seen just now; None: nothing was."""
-        return None if self.silence else self.state
+        return None if self.unreachable_reason else self.state
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def _worst_of(found: Sequence[ObjectStatus]) -> object_health.Health:
 
 def _overall(reports: Sequence[ClusterReport]) -> object_health.Health:
     """Return the worst health; where a cluster cannot be seen, at best unknown."""
-    silent = [report.cluster for report in reports if report.silence]
+    silent = [report.cluster for report in reports if report.unreachable_reason]
     current = {report.cluster: found.health for report in reports if (found := report.current)}
     if not current and not silent:
         return object_health.Health(HealthStatus.UNKNOWN, "no cluster is known for it")

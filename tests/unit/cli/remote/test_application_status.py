@@ -19,7 +19,7 @@ def cluster(name: str, **more: Any) -> dict[str, Any]:
         "name": name,
         "current": True,
         "seen": "2026-01-01T12:00:00Z",
-        "silence": "",
+        "unreachableReason": "",
         "unknownSince": None,
         "wanted": True,
         "health": HEALTHY,
@@ -36,7 +36,11 @@ def cluster(name: str, **more: Any) -> dict[str, Any]:
 
 
 NOON = "2026-01-01 12:00:00Z"
-SILENT = {"current": False, "silence": "no answer", "unknownSince": "2026-01-01T12:00:00Z"}
+SILENT = {
+    "current": False,
+    "unreachableReason": "no answer",
+    "unknownSince": "2026-01-01T12:00:00Z",
+}
 
 
 def shown(*clusters: dict[str, Any], **more: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from volary.model import errors
 
 FAIL, WITHOUT = policies.OnUnreachable.FAIL, policies.OnUnreachable.CONTINUE_WITHOUT
 FINE = preflight.Trial("us")
-SILENT = preflight.Trial("eu", silence="eu does not answer")
+SILENT = preflight.Trial("eu", unreachable_reason="eu does not answer")
 WRONG = preflight.Trial("asia", problems=(errors.Problem("who owns what"),))
 
 

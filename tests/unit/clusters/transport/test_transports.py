@@ -106,7 +106,7 @@ async def test_a_create_whose_answer_is_lost_is_not_sent_again(api_server: Scrip
         with pytest.raises(api_errors.Unreachable) as caught:
             await sender.send(POST)
 
-    assert (caught.value.sent, caught.value.silence) == (True, api_errors.UnreachableReason.BROKEN)
+    assert (caught.value.sent, caught.value.reason) == (True, api_errors.UnreachableReason.BROKEN)
     assert len(api_server.seen) == 1
 
 
@@ -154,7 +154,7 @@ async def test_nobody_listens() -> None:
         with pytest.raises(api_errors.Unreachable) as caught:
             await sender.send(POST)
 
-    assert caught.value.silence is api_errors.UnreachableReason.REFUSED
+    assert caught.value.reason is api_errors.UnreachableReason.REFUSED
     assert not caught.value.sent
     assert "connection refused (create x)" in str(caught.value)
 
@@ -164,7 +164,7 @@ async def test_an_unknown_host() -> None:
         with pytest.raises(api_errors.Unreachable) as caught:
             await sender.send(GET)
 
-    assert caught.value.silence is api_errors.UnreachableReason.NAME
+    assert caught.value.reason is api_errors.UnreachableReason.NAME
 
 
 async def test_a_server_that_is_silent(api_server: ScriptedServer) -> None:
@@ -178,7 +178,7 @@ async def test_a_server_that_is_silent(api_server: ScriptedServer) -> None:
         with pytest.raises(api_errors.Unreachable) as caught:
             await sender.send(POST)
 
-    assert caught.value.silence is api_errors.UnreachableReason.TIMEOUT
+    assert caught.value.reason is api_errors.UnreachableReason.TIMEOUT
     assert caught.value.sent
 
 

@@ -78,7 +78,9 @@ SHOWN = previews.Preview(
         previews.TargetPreview(
             "asia", problems=("ConfigMap shop/a: kubectl owns .data | x\nhint: y",)
         ),
-        previews.TargetPreview("lost", silence="cluster lost did not answer within 15 s"),
+        previews.TargetPreview(
+            "lost", unreachable_reason="cluster lost did not answer within 15 s"
+        ),
     ),
     warnings=("a.yaml:3: nothing reads this",),
     replicas=assignment.Assignment(
