@@ -10,6 +10,7 @@ import typing
 from collections.abc import Iterator
 from datetime import timedelta
 from enum import StrEnum
+from typing import Any
 
 import annotated_types
 from pydantic import fields
@@ -20,7 +21,7 @@ from volary.config.fleet import fleet_files, provider_sections
 from volary.config.server import notification_routes, settings_sections
 from volary.config.stages import query_placeholders, stage_sections
 from volary.model import applications
-from volary.model.pipeline.stage_kinds import rollout_stages
+from volary.model.pipeline.stage_kinds import catalog, rollout_stages, stage_kind
 from volary.model.placement import rollouts
 
 _APPLICATION = """\
@@ -153,8 +154,7 @@ def application_page() -> str:
     )
     parts.append(_table("`spec`, *Kubernetes*", application_sections.Kubernetes))
     parts.append(_STAGES)
-    for name, model in stage_sections.BY_NAME.items():
-        parts.append(_stage(name, model))
+    parts += [_stage(kind) for kind in catalog.listed()]
     parts.append(_NOT_YET + "\n".join(_later()) + "\n")
     return "\n".join(parts)
 
@@ -185,8 +185,9 @@ def _events(group: str) -> str:
     )
 
 
-def _stage(name: str, model: type[base_sections.Section]) -> str:
-    intro = f"### {name}\n\n{(model.__doc__ or '').strip()}\n"
+def _stage(kind: stage_kind.StageKind[Any]) -> str:
+    model = stage_sections.section(kind)
+    intro = f"### {kind.name}\n\n{kind.reference}\n"
     return f"{intro}\n{_table('', model)}" if model.model_fields else intro
 
 

@@ -161,7 +161,7 @@ EXPECTED = applications.Application(
         ),
         pipelines.Stage(
             rollout_stages.PRIMARY_ROLLOUT.name,
-            rollout_stages.PrimaryRolloutOptions("main", True, False, True),
+            rollout_stages.PrimaryRolloutOptions(False, True, "main", True),
             5,
         ),
         pipelines.Stage(traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(100), 6),
