@@ -33,7 +33,7 @@ def app(
     tolerations: Sequence[taints.Toleration] = (),
     divided: bool = False,
 ) -> applications.Application:
-    spread = (spread_constraints.Constraint(least=1, most=most),) if most else ()
+    spread = (spread_constraints.Constraint(max_groups=most),) if most else ()
     return applications.Application(
         "shop",
         failover=policy,

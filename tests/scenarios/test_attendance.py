@@ -20,7 +20,7 @@ from wave_watch import watched
 
 QUICK = cluster_health.HealthRules(
     interval=timedelta(seconds=0.1),
-    patience=timedelta(seconds=0.5),
+    timeout=timedelta(seconds=0.5),
     failure_threshold=timedelta(seconds=0.4),
     success_threshold=timedelta(seconds=0.4),
 )

@@ -23,7 +23,7 @@ V1, V2 = "example/simple:v1", "example/simple:v2"
 #: Looks follow each other quickly, so that a test lasts seconds.
 WATCHED = cluster_health.HealthRules(
     interval=timedelta(seconds=0.2),
-    patience=timedelta(seconds=1),
+    timeout=timedelta(seconds=1),
     failure_threshold=timedelta(seconds=0.2),
     success_threshold=timedelta(seconds=0.2),
 )

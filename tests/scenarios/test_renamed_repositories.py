@@ -21,7 +21,7 @@ from volary.store import records
 V1, V2 = "example/simple:v1", "example/simple:v2"
 WATCHED = cluster_health.HealthRules(
     interval=timedelta(seconds=0.2),
-    patience=timedelta(seconds=1),
+    timeout=timedelta(seconds=1),
     failure_threshold=timedelta(seconds=0.2),
     success_threshold=timedelta(seconds=0.2),
 )

@@ -52,7 +52,7 @@ class Head:
 
 def on_commit(options: applications.Triggers, head: Head) -> Decision:
     """Decide about a branch's head (PipeCD: ON_COMMIT)."""
-    if options.on_commit_disabled:
+    if options.on_commit.disabled:
         return _no("commits do not trigger this application")
     if not head.previous:
         return _yes(Kind.COMMIT, "it is the first commit seen of this application")
@@ -62,10 +62,10 @@ def on_commit(options: applications.Triggers, head: Head) -> Decision:
 
 
 def _touches(options: applications.Triggers, head: Head) -> Decision:
-    ignored = globs.any_match(options.ignores, head.changed)
+    ignored = globs.any_match(options.on_commit.ignores, head.changed)
     if ignored:
         return _no(f"{ignored} is among the ignored paths")
-    watched = globs.any_match(options.paths, head.changed)
+    watched = globs.any_match(options.on_commit.paths, head.changed)
     if watched:
         return _yes(Kind.COMMIT, f"{watched} changed")
     below = f"{head.directory}/" if head.directory else ""
@@ -77,7 +77,7 @@ def _touches(options: applications.Triggers, head: Head) -> Decision:
 
 def on_command(options: applications.Triggers, by: str) -> Decision:
     """Decide about a person's wish (PipeCD: ON_COMMAND)."""
-    if options.on_command_disabled:
+    if options.on_command.disabled:
         return _no("commands do not trigger this application")
     return _yes(Kind.COMMAND, f"{by} asked for it")
 
@@ -86,15 +86,14 @@ def on_out_of_sync(
     options: applications.Triggers, *, last_finished: datetime | None, running: bool, now: datetime
 ) -> Decision:
     """Decide about drift (PipeCD: ON_OUT_OF_SYNC)."""
-    if options.on_out_of_sync_disabled:
+    if options.on_out_of_sync.disabled:
         return _no("drift does not trigger this application")
     if running:
         return _no("a run is under way")
-    if last_finished is not None and now - last_finished < options.min_window:
-        left = options.min_window - (now - last_finished)
-        return _no(
-            f"the last run ended less than {_span(options.min_window)} ago ({_span(left)} to go)"
-        )
+    window = options.on_out_of_sync.min_window
+    if last_finished is not None and now - last_finished < window:
+        left = window - (now - last_finished)
+        return _no(f"the last run ended less than {_span(window)} ago ({_span(left)} to go)")
     return _yes(Kind.OUT_OF_SYNC, "what runs is not what Git says")
 
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
+from typing import Annotated, ClassVar, Literal
 
-from volary.model import json
+from volary.model import json, options
 from volary.model.fleet import taints
 from volary.model.objects import object_health
 from volary.model.pipeline import pipelines, variant
@@ -34,81 +35,168 @@ TargetSelector = rollouts.ClusterSelector
 
 @dataclass(frozen=True, slots=True)
 class HelmChart:
-    """A chart inside the repository; `path` is relative to the application directory."""
+    """A chart in the repository."""
 
-    path: str
+    later: ClassVar[Mapping[str, str]] = {
+        "gitRemote": "charts from another Git repository",
+        "ref": "charts from another Git repository",
+        "repository": "charts from a chart repository",
+        "name": "charts from a chart repository",
+        "version": "charts from a chart repository",
+    }
+
+    path: Annotated[
+        options.Path,
+        options.Form.NOT_EMPTY,
+        options.Option("The chart's directory, relative to the application's directory."),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class HelmOptions:
-    """How a chart is rendered (PipeCD: ``helmOptions``)."""
+    """How the chart is rendered."""
 
-    release_name: str = ""
-    set_values: Mapping[str, str] = field(default_factory=dict)
-    value_files: tuple[str, ...] = ()
-    set_files: Mapping[str, str] = field(default_factory=dict)
-    api_versions: tuple[str, ...] = ()
-    kube_version: str = ""
+    release_name: Annotated[str, options.Option("Release name; empty: the application's name.")] = (
+        ""
+    )
+    set_values: Annotated[Mapping[str, str], options.Option("Values, as for helm's `--set`.")] = (
+        field(default_factory=dict)
+    )
+    value_files: Annotated[
+        tuple[options.Path, ...],
+        options.Option("Value files in the repository, later ones win."),
+    ] = ()
+    set_files: Annotated[
+        Mapping[str, options.Path],
+        options.Option("Values read from files, as for helm's `--set-file`."),
+    ] = field(default_factory=dict)
+    api_versions: Annotated[
+        tuple[str, ...], options.Option("API versions the chart may count on.")
+    ] = ()
+    kube_version: Annotated[str, options.Option("Kubernetes version the chart may count on.")] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetReference:
+    """Names one cluster of the fleet."""
+
+    later: ClassVar[Mapping[str, str]] = {"labels": "choosing a cluster by labels here"}
+
+    name: Annotated[options.Text, options.Option("The cluster's name in the fleet.")]
 
 
 @dataclass(frozen=True, slots=True)
 class TargetInput:
     """What one cluster renders differently (PipeCD: an entry of ``input.multiTargets``)."""
 
-    target: str
-    manifests: tuple[str, ...] = ()
-    kustomize_dir: str = ""
-    kustomize_options: Mapping[str, str] = field(default_factory=dict)
+    later: ClassVar[Mapping[str, str]] = {
+        "kubectlVersion": "choosing a kubectl version",
+        "kustomizeVersion": "choosing a kustomize version",
+    }
+
+    target: Annotated[TargetReference, options.Option("The cluster.")]
+    manifests: Annotated[
+        tuple[options.Path, ...], options.Option("Instead of `input.manifests`.")
+    ] = ()
+    kustomize_dir: Annotated[
+        options.Path,
+        options.Option("The cluster's overlay; empty: the application's directory."),
+    ] = ""
+    kustomize_options: Annotated[
+        Mapping[str, str], options.Option("Instead of `input.kustomizeOptions`.")
+    ] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Where manifests come from and what happens to them on the way in."""
+    """Where manifests come from."""
 
-    #: Relative to the application directory; empty: every YAML and JSON file directly in it.
-    manifests: tuple[str, ...] = ()
-    #: Forced on every namespaced manifest; empty: as written.
-    namespace: str = ""
-    auto_create_namespace: bool = False
-    kustomize_options: Mapping[str, str] = field(default_factory=dict)
-    helm_chart: HelmChart | None = None
-    helm_options: HelmOptions = field(default_factory=HelmOptions)
-    #: Written in the application file itself; added to the others.
-    objects: tuple[json.JsonObject, ...] = ()
-    #: Not empty: only these targets are deployed to (PipeCD: Resolve).
-    multi_targets: tuple[TargetInput, ...] = ()
+    later: ClassVar[Mapping[str, str]] = {
+        "kubectlVersion": "choosing a kubectl version",
+        "kustomizeVersion": "choosing a kustomize version",
+        "helmVersion": "choosing a helm version",
+    }
+
+    manifests: Annotated[
+        tuple[options.Path, ...],
+        options.Option(
+            "Files relative to the application's directory, in order. Empty: every YAML and JSON"
+            " file directly in it, by name."
+        ),
+    ] = ()
+    namespace: Annotated[
+        options.DnsLabel,
+        options.Option("Forced onto every namespaced manifest; empty: as written."),
+    ] = ""
+    auto_create_namespace: Annotated[
+        bool, options.Option("Create the manifests' namespaces when they are missing.")
+    ] = False
+    kustomize_options: Annotated[
+        Mapping[str, str],
+        options.Option("Flags for kustomize without leading `--`; an empty value is a bare flag."),
+    ] = field(default_factory=dict)
+    helm_chart: Annotated[
+        HelmChart | None,
+        options.Option("Render this chart instead of plain files or kustomize."),
+    ] = None
+    helm_options: Annotated[HelmOptions, options.Option("How the chart is rendered.")] = field(
+        default_factory=HelmOptions
+    )
+    objects: Annotated[
+        tuple[json.JsonObject, ...],
+        options.Option(
+            "Kubernetes objects written here, added to the others; for the few that are about the"
+            " release rather than the application, such as routes."
+        ),
+    ] = ()
+    multi_targets: Annotated[
+        tuple[TargetInput, ...],
+        options.Option(
+            "What single clusters render differently. When it is not empty, only the clusters"
+            " listed here are deployed to."
+        ),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectReference:
-    """Points at manifests of the application by kind and name; empty parts match anything."""
+    """Points at manifests of the application by kind and name."""
 
-    kind: str = ""
-    name: str = ""
+    kind: Annotated[str, options.Option("Kind; empty: the usual one for the place.")] = ""
+    name: Annotated[str, options.Option("Name; empty: any.")] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ServicePort:
     """A port of a Service that is made."""
 
-    port: int
-    name: str = ""
-    #: Number or name; empty: `port`.
-    target_port: int | str = ""
-    app_protocol: str = ""
+    port: Annotated[int, options.Option("Its number.", least=1, most=65535)]
+    name: Annotated[str, options.Option("Its name.")] = ""
+    target_port: Annotated[
+        int | str, options.Option("Number or name of the pods' port; empty: `port`.")
+    ] = ""
+    app_protocol: Annotated[str, options.Option("Protocol, such as `http`.")] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class MadeService:
-    """The Service that leads to the workload, when Git has none (Flagger: apex Service)."""
+    """A Service that leads to primary's pods of the workload (Flagger: apex Service)."""
 
-    ports: tuple[ServicePort, ...]
-    #: Add the ports of the workload's containers, but for those of mesh proxies.
-    discover_ports: bool = False
-    headless: bool = False
-    traffic_distribution: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    ports: Annotated[tuple[ServicePort, ...], options.Option("Its ports.", least=1)]
+    discover_ports: Annotated[
+        bool,
+        options.Option(
+            "Add the ports of the workload's containers, but for those of mesh proxies."
+        ),
+    ] = False
+    headless: Annotated[bool, options.Option("Without a cluster IP.")] = False
+    traffic_distribution: Annotated[str, options.Option("`PreferClose` and the like.")] = ""
+    labels: Annotated[Mapping[str, str], options.Option("Its labels.")] = field(
+        default_factory=dict
+    )
+    annotations: Annotated[Mapping[str, str], options.Option("Its annotations.")] = field(
+        default_factory=dict
+    )
 
 
 class RoutingMethod(StrEnum):
@@ -124,129 +212,319 @@ class RoutingMethod(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class VariantServices:
-    """Names of the Services that lead to one variant each; empty: made from ``service.name``."""
+    """Services that lead to one variant each."""
 
-    primary: str = ""
-    canary: str = ""
-    baseline: str = ""
+    primary: Annotated[
+        options.DnsLabel,
+        options.Option(
+            "Primary's; empty: `service.name`, or its copy where `create` or the rollout of"
+            " primary makes one."
+        ),
+    ] = ""
+    canary: Annotated[
+        options.DnsLabel,
+        options.Option("Canary's; empty: `service.name` with the suffix of its rollout."),
+    ] = ""
+    baseline: Annotated[
+        options.DnsLabel,
+        options.Option("Baseline's; empty: `service.name` with the suffix of its rollout."),
+    ] = ""
+
+
+_HOSTS = "Hosts of a route that is made by `create`"
+_LEADING = "Name; empty: the one that leads to the Service."
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualService(ObjectReference):
+    """Points at the VirtualService to edit."""
+
+    kind: Annotated[
+        Literal["", "VirtualService"], options.Option("Only `VirtualService`; may be left out.")
+    ] = ""
+    name: Annotated[str, options.Option("Name; empty: the `service` reference, or the first.")] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class IstioRouting:
     """Options of the Istio router (PipeCD: ``trafficRouting.istio``)."""
 
-    #: Names of the HTTP routes that may be changed; empty: all.
-    editable_routes: tuple[str, ...] = ()
-    #: The destination host that carries the variants; empty: ``service.name``.
-    host: str = ""
-    virtual_service: ObjectReference = field(default_factory=ObjectReference)
-    #: Of a VirtualService that is made; empty: the mesh alone.
-    gateways: tuple[str, ...] = ()
-    #: Of a VirtualService that is made; empty: `host`.
-    hosts: tuple[str, ...] = ()
+    editable_routes: Annotated[
+        tuple[options.Text, ...],
+        options.Option("Names of HTTP routes that may be changed; empty: all."),
+    ] = ()
+    host: Annotated[
+        str,
+        options.Option(
+            "Destination host that carries the variants; empty: `service.name`."
+            " (PipeCD reads but never uses it.)"
+        ),
+    ] = ""
+    virtual_service: Annotated[VirtualService, options.Option("The VirtualService to edit.")] = (
+        field(default_factory=VirtualService)
+    )
+    gateways: Annotated[
+        tuple[options.Text, ...],
+        options.Option(
+            "Gateways of a VirtualService that is made by `create`; empty: the mesh alone."
+        ),
+    ] = ()
+    hosts: Annotated[
+        tuple[options.Text, ...], options.Option(f"{_HOSTS}; empty: `host`, or the Service.")
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayRoute(ObjectReference):
+    """Points at the route to edit."""
+
+    kind: Annotated[
+        Literal["", "HTTPRoute", "GRPCRoute"],
+        options.Option("`HTTPRoute` or `GRPCRoute`; empty: either, HTTPRoute when made."),
+    ] = ""
+    name: Annotated[str, options.Option(_LEADING)] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ParentReference:
-    """What a route is attached to: a Gateway, or a Service in a mesh."""
+    """What a route that is made is attached to."""
 
-    name: str
-    kind: str = "Gateway"
-    #: Empty: the core group for a Service, else the Gateway API's.
-    group: str = ""
-    namespace: str = ""
-    section_name: str = ""
-    #: 0: any.
-    port: int = 0
+    name: Annotated[options.Text, options.Option("Name.")]
+    kind: Annotated[
+        Literal["Gateway", "Service"], options.Option("A Gateway, or in a mesh a Service.")
+    ] = "Gateway"
+    group: Annotated[
+        str,
+        options.Option("API group; empty: the usual one of the kind. `core` for a Service."),
+    ] = ""
+    namespace: Annotated[options.DnsLabel, options.Option("Namespace; empty: the route's.")] = ""
+    section_name: Annotated[str, options.Option("Listener of the Gateway; empty: all.")] = ""
+    port: Annotated[int, options.Option("Port; 0: any.", least=0, most=65535)] = 0
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayRouting:
     """Options of the Gateway API router."""
 
-    #: An HTTPRoute or a GRPCRoute; empty parts: an HTTPRoute, the first that fits.
-    route: ObjectReference = field(default_factory=ObjectReference)
-    #: Names of rules that may be changed, ``#1`` for the first; empty: all.
-    editable_routes: tuple[str, ...] = ()
-    #: Of a route that is made; empty: the application's Service, as in a mesh.
-    gateway_refs: tuple[ParentReference, ...] = ()
-    #: Of a route that is made.
-    hosts: tuple[str, ...] = ()
+    route: Annotated[GatewayRoute, options.Option("The route to edit.")] = field(
+        default_factory=GatewayRoute
+    )
+    editable_routes: Annotated[
+        tuple[options.Text, ...],
+        options.Option(
+            "Names of rules that may be changed, `#1` for the first rule; empty: all that lead to"
+            " the application."
+        ),
+    ] = ()
+    gateway_refs: Annotated[
+        tuple[ParentReference, ...],
+        options.Option(
+            "Parents of a route that is made by `create`; empty: the Service itself, as in a mesh."
+        ),
+    ] = ()
+    hosts: Annotated[tuple[options.Text, ...], options.Option(f"{_HOSTS}.")] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficSplit(ObjectReference):
+    """Points at the TrafficSplit to edit."""
+
+    kind: Annotated[
+        Literal["", "TrafficSplit"], options.Option("Only `TrafficSplit`; may be left out.")
+    ] = ""
+    name: Annotated[str, options.Option(_LEADING)] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SmiRouting:
     """Options of the SMI router."""
 
-    traffic_split: ObjectReference = field(default_factory=ObjectReference)
-    #: Of a TrafficSplit that is made: ``v1alpha1`` to ``v1alpha4``.
-    version: str = "v1alpha2"
+    traffic_split: Annotated[TrafficSplit, options.Option("The TrafficSplit to edit.")] = field(
+        default_factory=TrafficSplit
+    )
+    version: Annotated[
+        Literal["v1alpha1", "v1alpha2", "v1alpha3", "v1alpha4"],
+        options.Option(
+            "Version of a TrafficSplit that is made by `create`; one in Git has its own."
+        ),
+    ] = "v1alpha2"
+
+
+@dataclass(frozen=True, slots=True)
+class Ingress(ObjectReference):
+    """Points at the Ingress that leads to primary."""
+
+    kind: Annotated[Literal["", "Ingress"], options.Option("Only `Ingress`; may be left out.")] = ""
+    name: Annotated[str, options.Option(_LEADING)] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NginxRouting:
     """Options of the NGINX Ingress router."""
 
-    #: The Ingress that leads to primary; empty name: the first that leads to the Service.
-    ingress: ObjectReference = field(default_factory=ObjectReference)
-    annotation_prefix: str = "nginx.ingress.kubernetes.io"
-    #: Of an Ingress that is made.
-    class_name: str = "nginx"
-    hosts: tuple[str, ...] = ()
+    ingress: Annotated[Ingress, options.Option("The Ingress that gets a canary beside it.")] = (
+        field(default_factory=Ingress)
+    )
+    annotation_prefix: Annotated[
+        options.AnnotationPrefix, options.Option("Prefix of the controller's annotations.")
+    ] = "nginx.ingress.kubernetes.io"
+    class_name: Annotated[
+        options.Text, options.Option("Class of an Ingress that is made by `create`.")
+    ] = "nginx"
+    hosts: Annotated[tuple[options.Text, ...], options.Option(f"{_HOSTS}; empty: any.")] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TraefikService(ObjectReference):
+    """Points at the TraefikService to edit."""
+
+    kind: Annotated[
+        Literal["", "TraefikService"], options.Option("Only `TraefikService`; may be left out.")
+    ] = ""
+    name: Annotated[str, options.Option(_LEADING)] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TraefikRouting:
     """Options of the Traefik router."""
 
-    service: ObjectReference = field(default_factory=ObjectReference)
+    service: Annotated[TraefikService, options.Option("The weighted TraefikService to edit.")] = (
+        field(default_factory=TraefikService)
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class TrafficRouting:
-    """Which router moves the traffic, and its options."""
+    """How traffic is divided between variants."""
 
-    method: RoutingMethod = RoutingMethod.POD_SELECTOR
-    istio: IstioRouting = field(default_factory=IstioRouting)
-    #: Make the route objects and the variants' Services that are missing in Git.
-    create: bool = False
-    services: VariantServices = field(default_factory=VariantServices)
-    gateway_api: GatewayRouting = field(default_factory=GatewayRouting)
-    smi: SmiRouting = field(default_factory=SmiRouting)
-    nginx: NginxRouting = field(default_factory=NginxRouting)
-    traefik: TraefikRouting = field(default_factory=TraefikRouting)
+    method: Annotated[
+        RoutingMethod,
+        options.Option(
+            "`podselector` switches the Service's selector; `istio` sets weights in a"
+            " VirtualService, `gatewayapi` in an HTTPRoute or a GRPCRoute, `smi` in a"
+            " TrafficSplit, `traefik` in a TraefikService, `nginx` in the annotations of a canary"
+            " Ingress."
+        ),
+    ] = RoutingMethod.POD_SELECTOR
+    create: Annotated[
+        bool,
+        options.Option(
+            "Make the route object where the manifests have none, and the Services that lead to"
+            " one variant each."
+        ),
+    ] = False
+    services: Annotated[
+        VariantServices,
+        options.Option("Names of those Services; not for `podselector` and `istio`."),
+    ] = field(default_factory=VariantServices)
+    istio: Annotated[IstioRouting, options.Option("Options of the Istio router.")] = field(
+        default_factory=IstioRouting
+    )
+    gateway_api: Annotated[GatewayRouting, options.Option("Options of the Gateway API router.")] = (
+        field(default_factory=GatewayRouting)
+    )
+    smi: Annotated[SmiRouting, options.Option("Options of the SMI router.")] = field(
+        default_factory=SmiRouting
+    )
+    nginx: Annotated[NginxRouting, options.Option("Options of the NGINX Ingress router.")] = field(
+        default_factory=NginxRouting
+    )
+    traefik: Annotated[TraefikRouting, options.Option("Options of the Traefik router.")] = field(
+        default_factory=TraefikRouting
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """How the strategy is chosen and whether failure rolls back."""
+    """How the strategy is chosen."""
 
-    always_use_pipeline: bool = False
-    auto_rollback: bool = True
-    #: A person decides what follows a failure.
-    hold_on_failure: bool = False
+    always_use_pipeline: Annotated[bool, options.Option("Run the pipeline for every change.")] = (
+        False
+    )
+    auto_rollback: Annotated[
+        bool, options.Option("Roll touched clusters back when a stage fails.")
+    ] = True
+    hold_on_failure: Annotated[
+        bool,
+        options.Option(
+            "Under `volary server`, when a stage fails: wait for a person, who tries again"
+            " (`volary retry`), goes on without a cluster (`volary skip`) or cancels, before"
+            " anything is rolled back."
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)
 class CommitMatcher:
-    """Regular expressions on the commit subject that force a strategy; empty: never."""
+    """Regular expressions on the first line of the commit message."""
 
-    quick_sync: str = ""
-    pipeline: str = ""
+    quick_sync: Annotated[str, options.Option("A match forces a quick sync.")] = ""
+    pipeline: Annotated[str, options.Option("A match forces the pipeline; looked at first.")] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OnCommit:
+    """Whether a new commit starts a run."""
+
+    disabled: Annotated[bool, options.Option("Commits start no run.")] = False
+    paths: Annotated[
+        tuple[options.Text, ...],
+        options.Option(
+            "Globs relative to the root of the repository: a change of these files starts a run"
+            " too, besides those in the application's directory."
+        ),
+    ] = ()
+    ignores: Annotated[
+        tuple[options.Text, ...],
+        options.Option(
+            "Globs: a commit that changes any of these files starts no run, whatever else it"
+            " changes."
+        ),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OnCommand:
+    """Whether a person's wish starts a run."""
+
+    disabled: Annotated[bool, options.Option("`sync` is refused.")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class OnOutOfSync:
+    """Whether drift starts a run."""
+
+    later: ClassVar[Mapping[str, str]] = {"minWindow": "the least time between runs for drift"}
+
+    disabled: Annotated[
+        bool, options.Option("Must stay `true`: runs for drift are not carried out yet.")
+    ] = True
+    min_window: timedelta = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class OnChain:
+    """Whether another application's run starts one."""
+
+    disabled: Annotated[
+        bool, options.Option("Must stay `true`: deployment chains are not carried out yet.")
+    ] = True
 
 
 @dataclass(frozen=True, slots=True)
 class Triggers:
-    """What starts a run by itself (PipeCD: ``trigger``)."""
+    """What starts a run under `volary server` (PipeCD: ``trigger``)."""
 
-    on_commit_disabled: bool = False
-    #: Globs that add to the application directory; they do not restrict it.
-    paths: tuple[str, ...] = ()
-    #: Globs; a commit that touches one of them triggers nothing.
-    ignores: tuple[str, ...] = ()
-    on_command_disabled: bool = False
-    on_out_of_sync_disabled: bool = True
-    min_window: timedelta = timedelta(minutes=5)
+    on_commit: Annotated[OnCommit, options.Option("New commits.")] = field(default_factory=OnCommit)
+    on_command: Annotated[OnCommand, options.Option("People's wishes.")] = field(
+        default_factory=OnCommand
+    )
+    on_out_of_sync: Annotated[OnOutOfSync, options.Option("Drift.")] = field(
+        default_factory=OnOutOfSync
+    )
+    on_chain: Annotated[OnChain, options.Option("Other applications.")] = field(
+        default_factory=OnChain
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,13 +539,19 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """Who else is told of events of this application (Flagger: an alert)."""
+    """Which events of this application go to a receiver, besides what the settings say."""
 
-    name: str
-    #: A receiver of the controller's settings.
-    receiver: str
-    #: Names of events; empty: all of runs, none of their stages.
-    events: tuple[str, ...] = ()
+    name: Annotated[options.Text, options.Option("Name of the route.")]
+    receiver: Annotated[
+        options.Text, options.Option("Name of a receiver in the controller's settings.")
+    ]
+    events: Annotated[
+        tuple[str, ...],
+        options.Option(
+            "Only these events, as in the routes of the controller's settings; empty: all of"
+            " runs, none of their stages."
+        ),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,44 +9,42 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
+from typing import Annotated, ClassVar, Literal
 
-from volary.model import applications, metric_providers
+from volary.model import applications, metric_providers, options
 from volary.model.fleet import cluster_health as fleet_cluster_health
 from volary.model.placement import failover_rules
+
+_SECRET = "secrets do not belong into this file; write it into a file of its own and name that"
 
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """Certificate chain and private key of the server, PEM."""
+    """Certificate and key of the server."""
 
-    certificate: str
-    key: str
-
-
-@dataclass(frozen=True, slots=True)
-class TokenCredentials:
-    """An access token for https; the user name does not matter to the hosts."""
-
-    token_file: str
+    certificate: Annotated[options.RequiredFile, options.Option("Certificate chain, PEM.")]
+    key: Annotated[options.RequiredFile, options.Option("Private key, PEM.")]
 
 
 @dataclass(frozen=True, slots=True)
-class BasicCredentials:
-    """User name and password for https."""
+class Credentials:
+    """How a repository's host is told who asks: `token_file`, for https, where the user name does
+    not matter to the hosts; `username` and `password_file`; or `ssh_key_file`, `known_hosts_file`.
+    """
 
-    username: str
-    password_file: str
+    misplaced: ClassVar[Mapping[str, str]] = dict.fromkeys(["token", "password", "sshKey"], _SECRET)
 
-
-@dataclass(frozen=True, slots=True)
-class KeyCredentials:
-    """A private key for ssh, and the host keys that are believed."""
-
-    ssh_key_file: str
-    known_hosts_file: str
-
-
-Credentials = TokenCredentials | BasicCredentials | KeyCredentials
+    token_file: Annotated[options.File, options.Option("https: a file with an access token.")] = ""
+    username: Annotated[str, options.Option("https: user name, with `passwordFile`.")] = ""
+    password_file: Annotated[options.File, options.Option("https: a file with the password.")] = ""
+    ssh_key_file: Annotated[
+        options.File,
+        options.Option("ssh: a private key without passphrase, with `knownHostsFile`."),
+    ] = ""
+    known_hosts_file: Annotated[
+        options.File,
+        options.Option("ssh: the host keys that are believed, as `ssh-keyscan` prints them."),
+    ] = ""
 
 
 class WebhookProvider(StrEnum):
@@ -62,38 +60,55 @@ class WebhookProvider(StrEnum):
 class RepositoryWebhook:
     """Who may hasten the next look at a repository."""
 
-    provider: WebhookProvider
-    secret_file: str
+    misplaced: ClassVar[Mapping[str, str]] = {"secret": _SECRET}
+
+    provider: Annotated[WebhookProvider, options.Option("The Git host.")]
+    secret_file: Annotated[
+        options.RequiredFile, options.Option("A file with the secret that is configured there.")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
     """One watched branch of one repository."""
 
-    #: Unique in the settings.
-    name: str
-    #: https, ssh (also ``user@host:path``), file:// or a path; never with a password in it.
-    url: str
-    #: Empty: the branch the host names as its default.
-    branch: str = ""
-    #: Directories in the repository where application files are looked for; empty: everywhere.
-    paths: tuple[str, ...] = ()
-    #: Between two looks, give or take a tenth.
-    interval: timedelta = timedelta(minutes=1)
-    credentials: Credentials | None = None
-    webhook: RepositoryWebhook | None = None
+    name: Annotated[options.Text, options.Option("Name of the repository, unique in the settings.")]
+    #: Never with a password in it.
+    url: Annotated[
+        options.Text,
+        options.Option(
+            "`https://…`, `ssh://…`, `git@host:path`, `file://…` or a path relative to this file."
+        ),
+    ]
+    branch: Annotated[str, options.Option("Empty: the host's default branch.")] = ""
+    paths: Annotated[
+        tuple[options.Path, ...],
+        options.Option("Directories where application files are looked for; empty: everywhere."),
+    ] = ()
+    interval: Annotated[timedelta, options.Option("Between two looks, give or take a tenth.")] = (
+        timedelta(minutes=1)
+    )
+    credentials: Annotated[
+        Credentials | None, options.Option("Empty: the repository is open to everybody.")
+    ] = None
+    webhook: Annotated[
+        RepositoryWebhook | None, options.Option("Webhooks that hasten the next look.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class ListedApplication:
-    """An application named in the settings instead of being found."""
+    """An application that is named instead of found."""
 
-    #: Name of a repository of the settings.
-    repository: str
-    #: Its directory or file, relative to the root of the repository.
-    path: str
-    #: Takes the place of the targets in its file; None: those of the file.
-    targets: applications.TargetSelector | None = None
+    repository: Annotated[options.Text, options.Option("Name of a repository above.")]
+    path: Annotated[
+        options.Path,
+        options.Option("The application's directory or file, relative to the repository's root."),
+    ]
+    targets: Annotated[
+        applications.TargetSelector | None,
+        options.Option("Takes the place of the targets in the application's file."),
+    ] = None
 
 
 class Supersede(StrEnum):
@@ -109,38 +124,55 @@ class Retention:
     """How much history is kept.
 
     A finished run is removed, with its events and logs, once it is beyond both limits; the
-    newest that succeeded stays always. The audit is kept twice as long as `age`.
+    newest that succeeded stays always. The audit is kept twice as long.
     """
 
-    #: Finished runs of each application.
-    runs: int = 50
-    age: timedelta = timedelta(days=90)
+    runs: Annotated[
+        int, options.Option("Finished runs kept of each application.", least=1, most=1_000_000)
+    ] = 50
+    days: Annotated[
+        int, options.Option("Days a finished run is kept beyond those.", least=1, most=1_000_000)
+    ] = 90
+
+
+#: Never those without a signature or with a shared secret.
+Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 
 
 @dataclass(frozen=True, slots=True)
 class Oidc:
-    """An issuer whose bearer tokens are believed."""
+    """An issuer of bearer tokens."""
 
-    issuer: str
-    audience: str
-    #: One of the two; both empty: found through the issuer's discovery document.
-    jwks_file: str = ""
-    jwks_url: str = ""
-    #: Claim with the person's groups.
-    groups_claim: str = "groups"
-    #: Claim with the person's name, as it is written into the audit.
-    subject_claim: str = "sub"
-    algorithms: tuple[str, ...] = ("RS256", "ES256")
+    issuer: Annotated[options.Text, options.Option("The `iss` of its tokens, an https address.")]
+    audience: Annotated[options.Text, options.Option("The `aud` tokens must carry.")]
+    jwks_file: Annotated[options.File, options.Option("Its public keys, as a file.")] = ""
+    jwks_url: Annotated[
+        str,
+        options.Option("Where its public keys are; without both: the issuer's discovery document."),
+    ] = ""
+    groups_claim: Annotated[
+        options.Text, options.Option("Claim with the groups roles are given to.")
+    ] = "groups"
+    subject_claim: Annotated[
+        options.Text, options.Option("Claim with the name roles are given to and audits show.")
+    ] = "sub"
+    algorithms: Annotated[
+        tuple[Algorithm, ...],
+        options.Option(
+            "Signatures that are believed; empty list is an error. Left out: `RS256`, `ES256`."
+        ),
+    ] = ("RS256", "ES256")
 
 
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """Who is let in."""
+    """Who is let in. Without tokens and issuer, loopback may do everything."""
 
-    oidc: Oidc | None = None
-    #: Also on loopback nobody gets in without a token. False: loopback may do everything as
-    #: long as there are no tokens and no issuer.
-    tokens_required: bool = False
+    oidc: Annotated[Oidc | None, options.Option("An issuer of bearer tokens.")] = None
+    tokens_required: Annotated[
+        bool,
+        options.Option("Ask for a token on loopback too, and before the first one was made."),
+    ] = False
 
 
 class Role(StrEnum):
@@ -155,55 +187,86 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RoleBinding:
-    """Gives a role to one subject or one group."""
+class Subjects:
+    """Which applications a role holds for."""
 
-    role: Role
-    #: One of the two.
-    subject: str = ""
-    group: str = ""
-    #: Applications it holds for, by their labels; empty: all.
-    match_labels: Mapping[str, str] = field(default_factory=dict)
+    match_labels: Annotated[
+        Mapping[str, str], options.Option("Applications that carry all of these labels.")
+    ] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RoleBinding:
+    """Gives a role to a person or a group."""
+
+    role: Annotated[Role, options.Option("Everyone with a role may view.")]
+    subject: Annotated[str, options.Option("Name of a person or API token.")] = ""
+    group: Annotated[str, options.Option("Name of a group; not together with `subject`.")] = ""
+    applications: Annotated[
+        Subjects, options.Option("Which applications it holds for; empty: all.")
+    ] = field(default_factory=Subjects)
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Which events go to a receiver (PipeCD: 8.5); empty lists let everything pass."""
+    """Which events go to a receiver; a list that is left out lets everything pass."""
 
-    name: str
-    receiver: str
-    events: tuple[str, ...] = ()
-    ignore_events: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()
-    ignore_groups: tuple[str, ...] = ()
-    apps: tuple[str, ...] = ()
-    ignore_apps: tuple[str, ...] = ()
-    #: All must be there.
-    labels: Mapping[str, str] = field(default_factory=dict)
-    #: Any keeps the event back.
-    ignore_labels: Mapping[str, str] = field(default_factory=dict)
+    name: Annotated[options.Text, options.Option("Name of the route.")]
+    receiver: Annotated[options.Text, options.Option("Name of a receiver.")]
+    events: Annotated[tuple[str, ...], options.Option("Only these events.")] = ()
+    ignore_events: Annotated[tuple[str, ...], options.Option("Never these events.")] = ()
+    groups: Annotated[tuple[str, ...], options.Option("Only these groups of events.")] = ()
+    ignore_groups: Annotated[tuple[str, ...], options.Option("Never these groups.")] = ()
+    apps: Annotated[tuple[str, ...], options.Option("Only these applications.")] = ()
+    ignore_apps: Annotated[tuple[str, ...], options.Option("Never these applications.")] = ()
+    labels: Annotated[
+        Mapping[str, str], options.Option("Only applications with all of these labels.")
+    ] = field(default_factory=dict)
+    ignore_labels: Annotated[
+        Mapping[str, str], options.Option("No application with any of these labels.")
+    ] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Slack:
-    """A Slack channel: by an incoming webhook, or by a bot's token and channel."""
+    """A Slack channel; by `hookURLFile`, or by `oauthTokenFile` with `channelID`."""
 
-    #: The address is a secret of its own.
-    hook_url_file: str = ""
-    oauth_token_file: str = ""
-    channel_id: str = ""
-    mentioned_accounts: tuple[str, ...] = ()
-    mentioned_groups: tuple[str, ...] = ()
+    misplaced: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ["hookURL", "oauthToken", "oauthTokenData"], _SECRET
+    )
+
+    hook_url_file: Annotated[
+        options.File,
+        options.Option("A file with the incoming webhook's address.", key="hookURLFile"),
+    ] = ""
+    oauth_token_file: Annotated[options.File, options.Option("A file with a bot's token.")] = ""
+    channel_id: Annotated[str, options.Option("Id of the channel.", key="channelID")] = ""
+    mentioned_accounts: Annotated[
+        tuple[str, ...], options.Option("Accounts that are always mentioned.")
+    ] = ()
+    mentioned_groups: Annotated[
+        tuple[str, ...], options.Option("Groups that are always mentioned.")
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OutgoingWebhook:
-    """An address that gets events as JSON, signed with HMAC-SHA256."""
+    """An address that gets events as JSON."""
 
-    url: str
-    signature_key: str = "Volary-Signature"
-    #: The secret of the signature; empty: not signed.
-    signature_value_file: str = ""
+    misplaced: ClassVar[Mapping[str, str]] = {"signatureValue": _SECRET}
+
+    url: Annotated[options.Text, options.Option("Where events are posted to.")]
+    signature_key: Annotated[
+        options.Text,
+        options.Option(
+            "Header with `sha256=` and the HMAC-SHA256 of `timestamp.body`, where the"
+            " timestamp is that of the header `Volary-Timestamp`."
+        ),
+    ] = "Volary-Signature"
+    signature_value_file: Annotated[
+        options.File,
+        options.Option("A file with the secret of the signature; empty: not signed."),
+    ] = ""
 
 
 class ChatKind(StrEnum):
@@ -217,29 +280,51 @@ class ChatKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A channel of another chat than Slack, by an incoming webhook."""
+    """A channel of a chat, by its incoming webhook."""
 
-    kind: ChatKind
+    misplaced: ClassVar[Mapping[str, str]] = dict.fromkeys(["hookURL", "address", "url"], _SECRET)
+
     #: The address is a secret of its own.
-    hook_url_file: str
+    hook_url_file: Annotated[
+        options.RequiredFile,
+        options.Option("A file with the incoming webhook's address.", key="hookURLFile"),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """Where events are sent: exactly one of the three."""
+    """Where events are sent: one of the ways."""
 
-    name: str
-    slack: Slack | None = None
-    webhook: OutgoingWebhook | None = None
-    chat: Chat | None = None
+    name: Annotated[options.Text, options.Option("Name that routes refer to.")]
+    msteams: Annotated[Chat | None, options.Option("A channel of Microsoft Teams.")] = None
+    discord: Annotated[Chat | None, options.Option("A channel of Discord.")] = None
+    rocket: Annotated[Chat | None, options.Option("A channel of Rocket.Chat.")] = None
+    gchat: Annotated[Chat | None, options.Option("A space of Google Chat.")] = None
+    slack: Annotated[Slack | None, options.Option("A Slack channel.")] = None
+    webhook: Annotated[
+        OutgoingWebhook | None, options.Option("Any address; gets events as JSON.")
+    ] = None
+
+    @property
+    def chats(self) -> Mapping[ChatKind, Chat]:
+        """The channels of other chats than Slack; at most one in checked settings."""
+        given = {
+            ChatKind.TEAMS: self.msteams,
+            ChatKind.DISCORD: self.discord,
+            ChatKind.ROCKET: self.rocket,
+            ChatKind.GOOGLE: self.gchat,
+        }
+        return {kind: chat for kind, chat in given.items() if chat is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Notifications:
     """Which events are sent where."""
 
-    routes: tuple[Route, ...] = ()
-    receivers: tuple[Receiver, ...] = ()
+    routes: Annotated[
+        tuple[Route, ...], options.Option("Every route that matches an event sends it.")
+    ] = ()
+    receivers: Annotated[tuple[Receiver, ...], options.Option("Where to.")] = ()
 
 
 @dataclass(frozen=True, slots=True)

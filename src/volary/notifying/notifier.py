@@ -137,8 +137,8 @@ class _RunObserver:
 def _body(receiver: server_settings.Receiver, notice: notices.Notice) -> json.JsonObject:
     if receiver.slack is not None:
         return messages.slack(notice, receiver.slack)
-    if receiver.chat is not None:
-        return chats.body(notice, receiver.chat.kind)
+    for kind in receiver.chats:
+        return chats.body(notice, kind)
     return messages.webhook(notice)
 
 
@@ -174,8 +174,8 @@ def _sender(
 ) -> senders.Sender | None:
     if receiver.webhook is not None:
         return senders.WebhookSender(session, receiver.webhook, clock)
-    if receiver.chat is not None:
-        return senders.IncomingWebhookSender(session, receiver.chat.hook_url_file)
+    for chat in receiver.chats.values():
+        return senders.IncomingWebhookSender(session, chat.hook_url_file)
     if receiver.slack is None:
         return None
     if _edits(receiver):

@@ -89,7 +89,7 @@ def _matches(wanted: overrides.ObjectSelector, item: manifest.Manifest) -> bool:
 def _labelled(wanted: overrides.ObjectSelector, labels: Mapping[str, str]) -> bool:
     return wanted.match_labels.items() <= labels.items() and all(
         selectors.is_met(expression, {labels[expression.key]} if expression.key in labels else None)
-        for expression in wanted.expressions
+        for expression in wanted.match_expressions
     )
 
 
@@ -241,10 +241,10 @@ def _containers(
 def _arguments(
     item: manifest.Manifest, change: overrides.ArgumentsOverride, filled: _Fill
 ) -> json.JsonObject:
-    values = [filled(value) for value in change.values]
+    values = [filled(value) for value in change.value]
 
     def one(container: json.JsonObject) -> json.JsonObject:
-        if container.get("name") != change.container:
+        if container.get("name") != change.container_name:
             return container
         old = objects.sequence(container, change.which.value)
         if change.operator is overrides.Operator.ADD:
@@ -257,10 +257,10 @@ def _arguments(
 def _environment(
     item: manifest.Manifest, change: overrides.EnvOverride, filled: _Fill
 ) -> json.JsonObject:
-    values = {name: filled(value) for name, value in change.values.items()}
+    values = {name: filled(value) for name, value in change.value.items()}
 
     def one(container: json.JsonObject) -> json.JsonObject:
-        if change.container not in ("", container.get("name")):
+        if change.container_name not in ("", container.get("name")):
             return container
         old = list(objects.mappings(container, "env"))
         known = {str(each.get("name")) for each in old}
@@ -291,11 +291,11 @@ def _metadata(
     old = objects.mapping(item.metadata, change.which.value)
     match change.operator:
         case overrides.Operator.ADD:
-            new = {**old, **{key: filled(value) for key, value in change.values.items()}}
+            new = {**old, **{key: filled(value) for key, value in change.value.items()}}
         case overrides.Operator.REMOVE:
-            new = {key: value for key, value in old.items() if key not in change.values}
+            new = {key: value for key, value in old.items() if key not in change.value}
         case overrides.Operator.REPLACE:
-            present = {key: filled(v) for key, v in change.values.items() if key in old}
+            present = {key: filled(v) for key, v in change.value.items() if key in old}
             new = {**old, **present}
         case _:
             assert_never(change.operator)

@@ -198,7 +198,7 @@ def _rule_applies(
 ) -> bool:
     if known.state not in rule.states or known.since is None:
         return False
-    if rule.selector is not None and not selectors.matches(rule.selector, cluster):
+    if not selectors.matches(rule.targets, cluster):
         return False
     if (rule.key, rule.effect) in before or not rule.after:
         return True

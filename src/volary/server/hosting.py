@@ -74,15 +74,8 @@ def secrets_of(settings: server_settings.Settings) -> tuple[str, ...]:
 
 def _secret_files(settings: server_settings.Settings) -> Iterator[str]:
     for repository in settings.repositories:
-        match repository.credentials:
-            case server_settings.TokenCredentials(file):
-                yield file
-            case server_settings.BasicCredentials(_, file):
-                yield file
-            case server_settings.KeyCredentials(file, _):
-                yield file
-            case None:
-                pass
+        if given := repository.credentials:
+            yield from filter(None, (given.token_file, given.password_file, given.ssh_key_file))
         if repository.webhook:
             yield repository.webhook.secret_file
     for receiver in settings.notifications.receivers:
@@ -92,8 +85,8 @@ def _secret_files(settings: server_settings.Settings) -> Iterator[str]:
 def _secret_files_of(receiver: server_settings.Receiver) -> Iterator[str]:
     if receiver.slack:
         yield from filter(None, (receiver.slack.hook_url_file, receiver.slack.oauth_token_file))
-    if receiver.chat:
-        yield receiver.chat.hook_url_file
+    for chat in receiver.chats.values():
+        yield chat.hook_url_file
     if receiver.webhook and receiver.webhook.signature_value_file:
         yield receiver.webhook.signature_value_file
 

@@ -76,7 +76,7 @@ def grants_of(
     """Return what the settings give to a subject and its groups."""
     known = frozenset(groups)
     return tuple(
-        Grant(binding.role, tuple(sorted(binding.match_labels.items())))
+        Grant(binding.role, tuple(sorted(binding.applications.match_labels.items())))
         for binding in bindings
         if (binding.subject and binding.subject == subject)
         or (binding.group and binding.group in known)

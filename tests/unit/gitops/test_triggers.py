@@ -1,6 +1,7 @@
 """PipeCD's rules of touching (10.5)."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -10,9 +11,9 @@ from volary.model import applications
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def decide(changed: list[str], **options: object) -> triggers.Decision:
+def decide(changed: list[str], **options: Any) -> triggers.Decision:
     head = triggers.Head("new", "old", changed, "app/demo")
-    return triggers.on_commit(applications.Triggers(**options), head)
+    return triggers.on_commit(applications.Triggers(applications.OnCommit(**options)), head)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ def test_touched(changed: list[str], options: dict[str, object], reason: str) ->
         (["app/demo-2"], {}),
         (["app/hello.txt", "app/demo/d.yaml"], {"ignores": ("*/hello.txt",)}),
         (["charts/bar/d.yaml"], {"paths": ("charts/bar/*",), "ignores": ("charts/**",)}),
-        (["app/demo/d.yaml"], {"on_commit_disabled": True}),
+        (["app/demo/d.yaml"], {"disabled": True}),
         ([], {}),
     ],
 )
@@ -54,7 +55,7 @@ def test_the_first_commit_triggers_and_the_same_one_does_not_again() -> None:
 
 
 def test_drift_waits_for_its_window() -> None:
-    options = applications.Triggers(on_out_of_sync_disabled=False)
+    options = applications.Triggers(on_out_of_sync=applications.OnOutOfSync(disabled=False))
     ended = NOW - timedelta(minutes=4)
 
     decision = triggers.on_out_of_sync(options, last_finished=ended, running=False, now=NOW)

@@ -408,7 +408,9 @@ async def test_other_chats_are_told_in_their_own_form(
     subject = replace(SUBJECT, title="v2 @everyone <users/all>", alerts=alerts)
     async with receiving() as receiver:
         file.write_text(f"{receiver.url}/secret-hook\n")
-        told = server_settings.Receiver("chat", chat=server_settings.Chat(kind, str(file)))
+        told = replace(
+            server_settings.Receiver("chat"), **{kind.value: server_settings.Chat(str(file))}
+        )
         async with notifying(server_settings.Notifications((), (told,)), receiver) as made:
             observer = made.observer(subject)
             observer.notify(STARTED)

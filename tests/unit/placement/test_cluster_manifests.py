@@ -92,13 +92,11 @@ def test_an_image_override_without_path_is_for_all_containers_but_init() -> None
 def test_arguments_environment_and_metadata() -> None:
     found = one(
         DEPLOYMENT,
-        overrides.MetadataOverride(
-            overrides.Metadata.LABELS, Do.ADD, {"tier": "${cluster.labels.tier}"}
-        ),
-        overrides.MetadataOverride(overrides.Metadata.LABELS, Do.REPLACE, {"none": "x"}),
-        overrides.ArgumentsOverride(overrides.Arguments.ARGS, "shop", Do.ADD, ("--b",)),
-        overrides.ArgumentsOverride(overrides.Arguments.ARGS, "nobody", Do.ADD, ("--c",)),
-        overrides.EnvOverride(Do.ADD, {"WHERE": "${cluster.name}"}),
+        overrides.MetadataOverride(Do.ADD, {"tier": "${cluster.labels.tier}"}),
+        overrides.MetadataOverride(Do.REPLACE, {"none": "x"}),
+        overrides.ArgumentsOverride("shop", Do.ADD, ("--b",)),
+        overrides.ArgumentsOverride("nobody", Do.ADD, ("--c",)),
+        overrides.EnvOverride({"WHERE": "${cluster.name}"}),
     )
 
     assert found["metadata"]["labels"] == {"app": "shop", "tier": "gold"}
@@ -158,7 +156,7 @@ def test_a_jobs_completions_are_divided_like_its_pods() -> None:
 
 
 def test_rules_are_for_some_clusters_and_some_objects() -> None:
-    change = overrides.MetadataOverride(overrides.Metadata.LABELS, Do.ADD, {"x": "y"})
+    change = overrides.MetadataOverride(Do.ADD, {"x": "y"})
     only_config = (overrides.ObjectSelector(kind="ConfigMap"),)
 
     assert one(DEPLOYMENT, change, resources=only_config) == DEPLOYMENT
@@ -173,7 +171,7 @@ def test_rules_are_for_some_clusters_and_some_objects() -> None:
         (overrides.PatchOverride("/spec/none", Do.REPLACE, 1), "there is no none to replace"),
         (overrides.PatchOverride("spec", Do.ADD, 1), "no JSON pointer"),
         (
-            overrides.MetadataOverride(overrides.Metadata.LABELS, Do.ADD, {"a": "${cluster.moon}"}),
+            overrides.MetadataOverride(Do.ADD, {"a": "${cluster.moon}"}),
             "cluster eu-1 has no moon",
         ),
         (overrides.FieldOverride("/spec/replicas", overrides.Document.JSON), "no text"),
@@ -202,7 +200,7 @@ def test_lists_are_patched_in_place_and_at_their_end() -> None:
 
 
 def test_manifests_are_chosen_by_namespace_and_by_conditions_on_labels() -> None:
-    change = overrides.MetadataOverride(overrides.Metadata.LABELS, Do.ADD, {"x": "y"})
+    change = overrides.MetadataOverride(Do.ADD, {"x": "y"})
     inside = {**DEPLOYMENT, "metadata": {**DEPLOYMENT["metadata"], "namespace": "shop"}}
 
     def changed(body: json.JsonObject, selector: overrides.ObjectSelector) -> bool:
@@ -217,7 +215,7 @@ def test_manifests_are_chosen_by_namespace_and_by_conditions_on_labels() -> None
         (rollouts.Operator.DOES_NOT_EXIST, (), False),
     ):
         condition = rollouts.Requirement("app", operator, values)
-        selector = overrides.ObjectSelector(expressions=(condition,))
+        selector = overrides.ObjectSelector(match_expressions=(condition,))
         assert changed(DEPLOYMENT, selector) is expected
     missing = rollouts.Requirement("tier", rollouts.Operator.IN, ("gold",))
-    assert not changed(DEPLOYMENT, overrides.ObjectSelector(expressions=(missing,)))
+    assert not changed(DEPLOYMENT, overrides.ObjectSelector(match_expressions=(missing,)))

@@ -167,7 +167,7 @@ def test_a_rule_marks_after_its_time_and_only_its_clusters() -> None:
             f"example.com/{region}",
             taints.Effect.NO_EXECUTE,
             after=timedelta(minutes=1),
-            selector=rollouts.ClusterSelector(fields=(where,)),
+            targets=rollouts.ClusterSelector(match_fields=(where,)),
         )
 
     rules = replace(RULES, taints=(rule("eu"), rule("us")))

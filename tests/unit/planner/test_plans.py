@@ -51,7 +51,10 @@ def test_suspended_clusters_are_left_out_and_named() -> None:
 
 
 def test_targets_without_an_entry_in_multi_targets_are_left_out_and_named() -> None:
-    entries = (applications.TargetInput("lab"), applications.TargetInput("us"))
+    entries = (
+        applications.TargetInput(applications.TargetReference("lab")),
+        applications.TargetInput(applications.TargetReference("us")),
+    )
     found = targets.select(app(input=applications.Input(multi_targets=entries)), FLEET)
 
     assert found.names == ("us", "lab")
@@ -80,7 +83,9 @@ def test_typos_are_refused_before_anything_starts(changes: dict[str, Any], messa
 )
 def test_no_cluster_gets_lost_in_silence(names: set[str], entries: set[str]) -> None:
     inputs = applications.Input(
-        multi_targets=tuple(applications.TargetInput(each) for each in sorted(entries))
+        multi_targets=tuple(
+            applications.TargetInput(applications.TargetReference(each)) for each in sorted(entries)
+        )
     )
     selector = applications.TargetSelector(names=tuple(names))
     found = targets.select(app(targets=selector, input=inputs), FLEET)

@@ -12,9 +12,7 @@ def test_addresses_of_chats_are_secrets(tmp_path: Path) -> None:
         (tmp_path / name).write_text(f"https://{name}.example.org/hook/1234\n")
     receivers = (
         server_settings.Receiver("a", slack=server_settings.Slack(str(tmp_path / "slack"))),
-        server_settings.Receiver(
-            "b", chat=server_settings.Chat(server_settings.ChatKind.TEAMS, str(tmp_path / "teams"))
-        ),
+        server_settings.Receiver("b", msteams=server_settings.Chat(str(tmp_path / "teams"))),
     )
     settings = server_settings.Settings(
         "fleet.yaml", ".", "", notifications=server_settings.Notifications(receivers=receivers)

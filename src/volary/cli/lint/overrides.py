@@ -71,7 +71,7 @@ def _idle(
         return
     there = {name: None for item in chosen for name in _containers(item)}
     named = (
-        override.container
+        override.container_name
         for override in rule.overrides
         if isinstance(override, overrides.ArgumentsOverride | overrides.EnvOverride)
     )

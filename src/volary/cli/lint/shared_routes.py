@@ -95,7 +95,7 @@ async def _moved_route(
 ) -> _MovedRoute | None:
     names = [each.name for each in fleet_checks.deployment_targets(app, members)] if members else []
     target = next(
-        iter([*names, *(multi_target.target for multi_target in app.input.multi_targets)]), ""
+        iter([*names, *(multi_target.target.name for multi_target in app.input.multi_targets)]), ""
     )
     try:
         rendered = await renderer.undivided(files, app, directory=file.directory, target=target)

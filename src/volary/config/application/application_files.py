@@ -15,7 +15,6 @@ from volary.config.application import (
     assembly,
     cluster_strategies,
     consistency,
-    router_sections,
 )
 from volary.config.decoding import readings, values
 from volary.config.dialects.flagger import source as flagger_source
@@ -251,7 +250,7 @@ def _check_stages_alone(reading: readings.Reading, base: yaml.Path) -> None:
     """Find the problems of stages although something else in the file is wrong."""
     routing_at = (*base, "trafficRouting")
     router = reading.read(
-        router_sections.TrafficRouting, reading.written(routing_at) or {}, routing_at
+        applications.TrafficRouting, reading.written(routing_at) or {}, routing_at
     )
     if router is None:
         return
@@ -331,8 +330,8 @@ def _volary(
         message = "names and matchLabels are both given"
         reading.error(("spec", "targets"), message, "keep one of them")
     metadata = application_sections.Metadata.model_construct(name=name, labels=read.metadata.labels)
-    selector = wave_rules.selector(reading, read.spec.targets, ("spec", "targets"))
-    built = assembly.assemble(reading, metadata, read.spec, read.spec, selector)
+    wave_rules.check_selector(reading, read.spec.targets, ("spec", "targets"))
+    built = assembly.assemble(reading, metadata, read.spec, read.spec, read.spec.targets)
     consistency.check(reading, built, read.spec, base, directory)
     return built, base
 

@@ -12,42 +12,19 @@ from typing import Annotated, ClassVar, Literal
 import pydantic
 from pydantic import Field
 
-from volary.config.application import input_sections, router_sections
 from volary.config.decoding import base_sections, values
-from volary.config.fleet import health_rules
 from volary.config.placement import change_windows, placement_sections, wave_sections
 from volary.config.stages import stage_sections
+from volary.model import applications
+from volary.model.objects import object_health
+from volary.model.pipeline import variant
+from volary.model.placement import rollouts
 
 
-class ServicePort(base_sections.Section):
-    """A port of a Service that is made."""
-
-    port: Annotated[int, Field(ge=1, le=65535, strict=True)] = Field(description="Its number.")
-    name: str = Field(default="", description="Its name.")
-    target_port: int | str = Field(
-        default="", description="Number or name of the pods' port; empty: `port`."
-    )
-    app_protocol: str = Field(default="", description="Protocol, such as `http`.")
-
-
-class MadeService(base_sections.Section):
-    """A Service that leads to primary's pods of the workload."""
-
-    ports: list[ServicePort] = Field(min_length=1, description="Its ports.")
-    discover_ports: pydantic.StrictBool = Field(
-        default=False,
-        description="Add the ports of the workload's containers, but for those of mesh proxies.",
-    )
-    headless: pydantic.StrictBool = Field(default=False, description="Without a cluster IP.")
-    traffic_distribution: str = Field(default="", description="`PreferClose` and the like.")
-    labels: dict[str, str] = Field(default_factory=dict, description="Its labels.")
-    annotations: dict[str, str] = Field(default_factory=dict, description="Its annotations.")
-
-
-class ServiceReference(base_sections.ObjectReference):
+class ServiceReference(base_sections.Section, of=applications.ObjectReference):
     """Points at the Service that carries the traffic, or says how it is made."""
 
-    create: MadeService | None = Field(
+    create: applications.MadeService | None = Field(
         default=None,
         description="Make the Service of that `name` when the manifests have none. It selects "
         "primary's pods (with Istio those of all variants, as its subsets choose), so "
@@ -55,38 +32,28 @@ class ServiceReference(base_sections.ObjectReference):
     )
 
 
-class VariantLabel(base_sections.Section):
-    """The label that tells variants apart."""
+class QuickSync(base_sections.Section):
+    """Options of a quick sync."""
 
-    key: values.LabelKey = Field(
-        default="pipecd.dev/variant", description="Key of the label.", min_length=1
+    add_variant_label_to_selector: pydantic.StrictBool = Field(
+        default=False, description="Put the primary variant's label into workload selectors."
     )
-    primary_value: values.LabelValue = Field(
-        default="primary", description="Value for primary.", min_length=1
+    prune: pydantic.StrictBool = Field(
+        default=False, description="Remove what Volary applied earlier and Git no longer contains."
     )
-    canary_value: values.LabelValue = Field(
-        default="canary", description="Value for canary.", min_length=1
-    )
-    baseline_value: values.LabelValue = Field(
-        default="baseline", description="Value for baseline.", min_length=1
-    )
-    on_pods: pydantic.StrictBool = Field(
-        default=False,
-        description="Put primary's label on the pods of its workloads, but not into their "
-        "selectors: those of workloads that exist cannot be changed.",
+    multi_targets: list[values.ClusterName] = Field(
+        default_factory=list, description="Clusters a quick sync is limited to; empty: all."
     )
 
 
 class Kubernetes(base_sections.Section):
     """The Kubernetes part of an application."""
 
-    input: input_sections.Input = Field(
-        default_factory=input_sections.Input, description="Where manifests come from."
+    input: applications.Input = Field(
+        default_factory=applications.Input, description="Where manifests come from."
     )
-    quick_sync: input_sections.QuickSync = Field(
-        default_factory=input_sections.QuickSync, description="Options of a quick sync."
-    )
-    workloads: list[base_sections.ObjectReference] = Field(
+    quick_sync: QuickSync = Field(default_factory=QuickSync, description="Options of a quick sync.")
+    workloads: list[applications.ObjectReference] = Field(
         default_factory=list,
         description="Workloads that get variants; empty kind: `Deployment`. Empty list: every "
         "Deployment; when there is none, every StatefulSet. In Volary's own dialect also one "
@@ -96,86 +63,13 @@ class Kubernetes(base_sections.Section):
         default_factory=ServiceReference,
         description="The Service that carries the traffic; empty: the first.",
     )
-    variant_label: VariantLabel = Field(
-        default_factory=VariantLabel, description="The label that tells variants apart."
+    variant_label: variant.VariantLabel = Field(
+        default_factory=variant.VariantLabel, description="The label that tells variants apart."
     )
-    traffic_routing: router_sections.TrafficRouting = Field(
-        default_factory=router_sections.TrafficRouting,
+    traffic_routing: applications.TrafficRouting = Field(
+        default_factory=applications.TrafficRouting,
         description="How traffic is divided between variants.",
     )
-
-
-class Planner(base_sections.Section):
-    """How the strategy is chosen."""
-
-    always_use_pipeline: pydantic.StrictBool = Field(
-        default=False, description="Run the pipeline for every change."
-    )
-    auto_rollback: pydantic.StrictBool = Field(
-        default=True, description="Roll touched clusters back when a stage fails."
-    )
-    hold_on_failure: pydantic.StrictBool = Field(
-        default=False,
-        description="Under `volary server`, when a stage fails: wait for a person, who tries"
-        " again (`volary retry`), goes on without a cluster (`volary skip`) or cancels, before"
-        " anything is rolled back.",
-    )
-
-
-class CommitMatcher(base_sections.Section):
-    """Regular expressions on the first line of the commit message."""
-
-    quick_sync: str = Field(default="", description="A match forces a quick sync.")
-    pipeline: str = Field(default="", description="A match forces the pipeline; looked at first.")
-
-
-class OnCommit(base_sections.Section):
-    """Whether a new commit starts a run."""
-
-    disabled: pydantic.StrictBool = Field(default=False, description="Commits start no run.")
-    paths: list[base_sections.Text] = Field(
-        default_factory=list,
-        description="Globs relative to the root of the repository: a change of these files starts "
-        "a run too, besides those in the application's directory.",
-    )
-    ignores: list[base_sections.Text] = Field(
-        default_factory=list,
-        description="Globs: a commit that changes any of these files starts no run, whatever else "
-        "it changes.",
-    )
-
-
-class OnCommand(base_sections.Section):
-    """Whether a person's wish starts a run."""
-
-    disabled: pydantic.StrictBool = Field(default=False, description="`sync` is refused.")
-
-
-class OnOutOfSync(base_sections.Section):
-    """Whether drift starts a run."""
-
-    later: ClassVar[Mapping[str, str]] = {"minWindow": "the least time between runs for drift"}
-
-    disabled: pydantic.StrictBool = Field(
-        default=True, description="Must stay `true`: runs for drift are not carried out yet."
-    )
-
-
-class OnChain(base_sections.Section):
-    """Whether another application's run starts one."""
-
-    disabled: pydantic.StrictBool = Field(
-        default=True, description="Must stay `true`: deployment chains are not carried out yet."
-    )
-
-
-class Trigger(base_sections.Section):
-    """What starts a run under `volary server`."""
-
-    on_commit: OnCommit = Field(default_factory=OnCommit, description="New commits.")
-    on_command: OnCommand = Field(default_factory=OnCommand, description="People's wishes.")
-    on_out_of_sync: OnOutOfSync = Field(default_factory=OnOutOfSync, description="Drift.")
-    on_chain: OnChain = Field(default_factory=OnChain, description="Other applications.")
 
 
 class Mention(base_sections.Section):
@@ -206,24 +100,10 @@ class Notification(base_sections.Section):
     )
 
 
-class ApplicationRoute(base_sections.Section):
-    """Which events of this application go to a receiver, besides what the settings say."""
-
-    name: base_sections.Text = Field(description="Name of the route.")
-    receiver: base_sections.Text = Field(
-        description="Name of a receiver in the controller's settings."
-    )
-    events: list[str] = Field(
-        default_factory=list,
-        description="Only these events, as in the routes of the controller's settings; empty: "
-        "all of runs, none of their stages.",
-    )
-
-
 class OwnNotification(Notification):
     """What `volary server` says about this application, and to whom."""
 
-    routes: list[ApplicationRoute] = Field(
+    routes: list[applications.Alert] = Field(
         default_factory=list, description="Who is told, besides those whom the settings name."
     )
 
@@ -243,15 +123,19 @@ class Spec(base_sections.Section):
     later: ClassVar[Mapping[str, str]] = _NOT_YET
 
     description: str = Field(default="", description="What the application is.")
-    planner: Planner = Field(default_factory=Planner, description="How the strategy is chosen.")
-    commit_matcher: CommitMatcher = Field(
-        default_factory=CommitMatcher, description="Commit messages that force a strategy."
+    planner: applications.Planner = Field(
+        default_factory=applications.Planner, description="How the strategy is chosen."
+    )
+    commit_matcher: applications.CommitMatcher = Field(
+        default_factory=applications.CommitMatcher,
+        description="Commit messages that force a strategy.",
     )
     pipeline: stage_sections.Pipeline = Field(
         default_factory=stage_sections.Pipeline, description="The steps of a rollout."
     )
-    trigger: Trigger = Field(
-        default_factory=Trigger, description="What starts a run under `volary server`."
+    trigger: applications.Triggers = Field(
+        default_factory=applications.Triggers,
+        description="What starts a run under `volary server`.",
     )
     notification: Notification = Field(
         default_factory=Notification, description="Who hears of it, by name."
@@ -327,8 +211,8 @@ class Strategy(base_sections.Section):
     name: Annotated[values.DnsLabel, Field(min_length=1)] = Field(
         description="Shown beside its stages."
     )
-    targets: wave_sections.Targets = Field(
-        default_factory=wave_sections.Targets,
+    targets: rollouts.ClusterSelector = Field(
+        default_factory=rollouts.ClusterSelector,
         description="Its clusters, among those that no strategy above has taken. Empty: all that "
         "are left; only the last strategy may leave it out.",
     )
@@ -352,8 +236,8 @@ class VolarySpec(Kubernetes, wave_sections.InWaves, Spec):
         default_factory=placement_sections.Placement,
         description="What the application has different on its clusters.",
     )
-    targets: wave_sections.Targets = Field(
-        default_factory=wave_sections.Targets,
+    targets: rollouts.ClusterSelector = Field(
+        default_factory=rollouts.ClusterSelector,
         description="Which clusters of the fleet the application is for; empty: all.",
     )
     notification: OwnNotification = Field(
@@ -366,7 +250,7 @@ class VolarySpec(Kubernetes, wave_sections.InWaves, Spec):
     analysis: AnalysisArguments = Field(
         default_factory=AnalysisArguments, description="What all analyses have in common."
     )
-    health: list[health_rules.HealthRule] = Field(
+    health: list[object_health.Rule] = Field(
         default_factory=list,
         description="When objects of custom kinds are healthy; before the fleet's rules and ours.",
     )

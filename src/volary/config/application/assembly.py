@@ -5,12 +5,9 @@ from dataclasses import replace
 from volary.config.application import (
     application_sections,
     cluster_strategies,
-    input_sections,
     mentions,
-    routing,
-    triggers,
 )
-from volary.config.decoding import base_sections, readings
+from volary.config.decoding import base_sections, file_paths, readings
 from volary.config.fleet import cluster_taints, health_rules
 from volary.config.placement import (
     change_windows,
@@ -20,98 +17,12 @@ from volary.config.placement import (
     wave_rules,
 )
 from volary.config.stages import pipelines as stage_pipelines
+from volary.config.text import yaml
 from volary.model import applications
 from volary.model.objects import object_health
-from volary.model.pipeline import pipelines, variant
+from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.placement import overrides, rollouts
-
-
-def manifest_sources(read: input_sections.Input) -> applications.Input:
-    """Return where manifests come from."""
-    chart = read.helm_chart
-    return applications.Input(
-        manifests=tuple(read.manifests),
-        namespace=read.namespace,
-        auto_create_namespace=read.auto_create_namespace,
-        kustomize_options=read.kustomize_options,
-        helm_chart=applications.HelmChart(chart.path) if chart else None,
-        helm_options=_helm_options(read.helm_options),
-        objects=tuple(read.objects),
-        multi_targets=tuple(_target_input(multi_target) for multi_target in read.multi_targets),
-    )
-
-
-def _helm_options(read: input_sections.HelmOptions) -> applications.HelmOptions:
-    return applications.HelmOptions(
-        release_name=read.release_name,
-        set_values=read.set_values,
-        value_files=tuple(read.value_files),
-        set_files=read.set_files,
-        api_versions=tuple(read.api_versions),
-        kube_version=read.kube_version,
-    )
-
-
-def _target_input(read: input_sections.TargetInput) -> applications.TargetInput:
-    return applications.TargetInput(
-        target=read.target.name,
-        manifests=tuple(read.manifests),
-        kustomize_dir=read.kustomize_dir,
-        kustomize_options=read.kustomize_options,
-    )
-
-
-def _quick_sync(read: input_sections.QuickSync) -> rollout_stages.SyncOptions:
-    """Return the options of a quick sync."""
-    return rollout_stages.SyncOptions(read.add_variant_label_to_selector, read.prune)
-
-
-def _reference(
-    read: base_sections.ObjectReference,
-) -> applications.ObjectReference:
-    """Return a reference to manifests."""
-    return applications.ObjectReference(read.kind, read.name)
-
-
-def _variant_label(read: application_sections.VariantLabel) -> variant.VariantLabel:
-    """Return the label that tells variants apart."""
-    return variant.VariantLabel(
-        key=read.key,
-        primary_value=read.primary_value,
-        canary_value=read.canary_value,
-        baseline_value=read.baseline_value,
-        on_pods=read.on_pods,
-    )
-
-
-def _generated_service(
-    read: application_sections.MadeService | None,
-) -> applications.MadeService | None:
-    """Return the Service to make."""
-    if read is None:
-        return None
-    return applications.MadeService(
-        ports=tuple(
-            applications.ServicePort(port.port, port.name, port.target_port, port.app_protocol)
-            for port in read.ports
-        ),
-        discover_ports=read.discover_ports,
-        headless=read.headless,
-        traffic_distribution=read.traffic_distribution,
-        labels=read.labels,
-        annotations=read.annotations,
-    )
-
-
-def _planner(read: application_sections.Planner) -> applications.Planner:
-    """Return how the strategy is chosen."""
-    return applications.Planner(read.always_use_pipeline, read.auto_rollback, read.hold_on_failure)
-
-
-def _commit_matcher(read: application_sections.CommitMatcher) -> applications.CommitMatcher:
-    """Return the expressions that force a strategy."""
-    return applications.CommitMatcher(read.quick_sync, read.pipeline)
 
 
 def assemble(
@@ -132,8 +43,14 @@ def assemble(
     """
     stage_pipelines.check_duration(reading, spec.timeout, ("spec", "timeout"))
     placed = _placement(spec)
-    router = routing.convert(kubernetes.traffic_routing)
-    quick_sync = _quick_sync(kubernetes.quick_sync)
+    cluster_taints.check_tolerations(reading, placed.tolerations)
+    spread_and_failover.check_spread(reading, placed.spread)
+    if placed.failover is not None:
+        spread_and_failover.check_failover(reading, placed.failover)
+    router = kubernetes.traffic_routing
+    written = kubernetes.quick_sync
+    quick_sync = rollout_stages.SyncOptions(written.add_variant_label_to_selector, written.prune)
+    _check_triggers(reading, spec.trigger)
     chosen, stages = _stages(reading, spec, quick_sync, router.method)
     return applications.Application(
         name=metadata.name,
@@ -141,29 +58,43 @@ def assemble(
         labels=metadata.labels,
         description=spec.description,
         targets=targets,
-        input=manifest_sources(kubernetes.input),
+        input=kubernetes.input,
         quick_sync=quick_sync,
         quick_sync_targets=tuple(kubernetes.quick_sync.multi_targets),
-        workloads=tuple(_reference(workload) for workload in kubernetes.workloads),
-        service=_reference(kubernetes.service),
-        made_service=_generated_service(kubernetes.service.create),
-        variant_label=_variant_label(kubernetes.variant_label),
+        workloads=tuple(kubernetes.workloads),
+        service=base_sections.value_of(applications.ObjectReference, kubernetes.service),
+        made_service=kubernetes.service.create,
+        variant_label=kubernetes.variant_label,
         traffic_routing=router,
         pipeline=stages,
         strategies=chosen,
-        planner=_planner(spec.planner),
-        commit_matcher=_commit_matcher(spec.commit_matcher),
-        triggers=triggers.convert(reading, spec.trigger),
+        planner=spec.planner,
+        commit_matcher=spec.commit_matcher,
+        triggers=spec.trigger,
         mentions=mentions.convert(reading, spec.notification),
         alerts=mentions.own_routes(reading, spec.notification),
         timeout=spec.timeout,
         waves=_waves(reading, spec),
         differences=_differences(reading, spec),
-        spread=spread_and_failover.spread_constraints(reading, placed.spread),
-        failover=spread_and_failover.failover_rules(reading, placed.failover),
+        spread=tuple(placed.spread),
+        failover=placed.failover,
         health=_health(reading, spec),
-        tolerations=cluster_taints.tolerations(reading, placed.tolerations),
+        tolerations=tuple(placed.tolerations),
     )
+
+
+def _check_triggers(reading: readings.Reading, read: applications.Triggers) -> None:
+    path: yaml.Path = ("spec", "trigger")
+    file_paths.check_patterns(reading, read.on_commit.paths, (*path, "onCommit", "paths"))
+    file_paths.check_patterns(reading, read.on_commit.ignores, (*path, "onCommit", "ignores"))
+    for name, what, is_disabled in (
+        ("onOutOfSync", "runs for drift", read.on_out_of_sync.disabled),
+        ("onChain", "deployment chains", read.on_chain.disabled),
+    ):
+        if not is_disabled:
+            message = f"{what} are not carried out yet"
+            at = (*path, name, "disabled")
+            reading.lenient(at, message, "write disabled: true", then=f"{name} is ignored")
 
 
 def _placement(spec: application_sections.Spec) -> placement_sections.Placement:

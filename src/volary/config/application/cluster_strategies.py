@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from volary.config.application import application_sections
 from volary.config.decoding import readings
-from volary.config.placement import wave_rules, wave_sections
+from volary.config.placement import wave_rules
 from volary.config.stages import pipelines
 from volary.config.text import yaml
 from volary.model import applications
@@ -39,8 +39,8 @@ def convert(
     first = 0
     for i, entry in enumerate(entries):
         _check(reading, entries, i)
-        chosen = wave_rules.selector(reading, entry.targets, (*PATH, i, "targets"))
-        strategies.append(applications.Strategy(entry.name, chosen))
+        wave_rules.check_selector(reading, entry.targets, (*PATH, i, "targets"))
+        strategies.append(applications.Strategy(entry.name, entry.targets))
         for each in _stages(reading, entry, quick_sync, method, i):
             stages.append(replace(each, index=first + each.index, strategy=entry.name))
         first += max(1, len(entry.pipeline.stages))
@@ -68,7 +68,7 @@ def _check(
     if entry.targets.names and entry.targets.match_labels:
         here = (*path, "targets")
         reading.error(here, "names and matchLabels are both given", "keep one of them")
-    is_open = entry.targets == wave_sections.Targets()
+    is_open = entry.targets == applications.TargetSelector()
     if is_open and index < len(entries) - 1:
         message = f"{entry.name} takes every cluster, none is left for the strategies below it"
         reading.error(path, message, "add targets, or move it to the end")

@@ -8,7 +8,6 @@ from dataclasses import replace
 from volary.config.application import (
     application_sections,
     cluster_strategies,
-    input_sections,
     routing,
 )
 from volary.config.decoding import readings, values
@@ -165,10 +164,11 @@ def _check_input(reading: readings.Reading, read: applications.Input, path: yaml
         reading.warn((*path, "helmOptions"), "helmOptions have no effect without helmChart")
     seen: set[str] = set()
     for i, each in enumerate(read.multi_targets):
-        if each.target in seen:
+        name = each.target.name
+        if name in seen:
             here = (*path, "multiTargets", i, "target", "name")
-            reading.error(here, f"the target {each.target} is listed twice", "join the entries")
-        seen.add(each.target)
+            reading.error(here, f"the target {name} is listed twice", "join the entries")
+        seen.add(name)
 
 
 def _check_inside(
@@ -185,7 +185,7 @@ def _check_inside(
             reading.error(path, f"{text} leaves the repository")
 
 
-def _paths(read: input_sections.Input, base: yaml.Path) -> Iterable[tuple[yaml.Path, str]]:
+def _paths(read: applications.Input, base: yaml.Path) -> Iterable[tuple[yaml.Path, str]]:
     yield from (((*base, "manifests", i), text) for i, text in enumerate(read.manifests))
     if read.helm_chart:
         yield (*base, "helmChart", "path"), read.helm_chart.path

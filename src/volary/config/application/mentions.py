@@ -44,9 +44,7 @@ def own_routes(
                 hint = readings.did_you_mean(name, notification_routes.EVENTS)
                 here = ("spec", "notification", "routes", i, "events", j)
                 reading.error(here, f"{name[:80]} is never sent", hint)
-    return tuple(
-        applications.Alert(route.name, route.receiver, tuple(route.events)) for route in read.routes
-    )
+    return tuple(read.routes)
 
 
 def _check(reading: readings.Reading, read: application_sections.Mention, at: yaml.Path) -> None:

@@ -1,9 +1,8 @@
-"""Turns ``trafficRouting`` into the model's value, and checks it against the pipeline."""
+"""Checks ``trafficRouting`` against the pipeline."""
 
 from collections.abc import Iterator
-from typing import Protocol
 
-from volary.config.application import cluster_strategies, router_capabilities, router_sections
+from volary.config.application import cluster_strategies, router_capabilities
 from volary.config.decoding import readings
 from volary.config.text import yaml
 from volary.model import applications
@@ -21,60 +20,6 @@ _OPTIONS = {
 }
 #: Methods whose routes name a Service for each variant.
 _BY_SERVICE = (_Method.GATEWAY_API, _Method.SMI, _Method.NGINX, _Method.TRAEFIK)
-
-
-class _Reference(Protocol):
-    """Kind and name, as several sections have them."""
-
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def name(self) -> str: ...
-
-
-def convert(read: router_sections.TrafficRouting) -> applications.TrafficRouting:
-    """Return the router and its options."""
-    return applications.TrafficRouting(
-        method=read.method,
-        istio=applications.IstioRouting(
-            editable_routes=tuple(read.istio.editable_routes),
-            host=read.istio.host,
-            virtual_service=_reference(read.istio.virtual_service),
-            gateways=tuple(read.istio.gateways),
-            hosts=tuple(read.istio.hosts),
-        ),
-        create=read.create,
-        services=applications.VariantServices(
-            read.services.primary, read.services.canary, read.services.baseline
-        ),
-        gateway_api=applications.GatewayRouting(
-            route=_reference(read.gateway_api.route),
-            editable_routes=tuple(read.gateway_api.editable_routes),
-            gateway_refs=tuple(
-                _parent(gateway_ref) for gateway_ref in read.gateway_api.gateway_refs
-            ),
-            hosts=tuple(read.gateway_api.hosts),
-        ),
-        smi=applications.SmiRouting(_reference(read.smi.traffic_split), read.smi.version),
-        nginx=applications.NginxRouting(
-            ingress=_reference(read.nginx.ingress),
-            annotation_prefix=read.nginx.annotation_prefix,
-            class_name=read.nginx.class_name,
-            hosts=tuple(read.nginx.hosts),
-        ),
-        traefik=applications.TraefikRouting(_reference(read.traefik.service)),
-    )
-
-
-def _reference(read: _Reference) -> applications.ObjectReference:
-    return applications.ObjectReference(read.kind, read.name)
-
-
-def _parent(read: router_sections.GatewayReference) -> applications.ParentReference:
-    return applications.ParentReference(
-        read.name, read.kind, read.group, read.namespace, read.section_name, read.port
-    )
 
 
 def check(reading: readings.Reading, app: applications.Application, base: yaml.Path) -> None:

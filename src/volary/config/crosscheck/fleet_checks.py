@@ -68,7 +68,7 @@ def deployment_targets(
 
     Unlike PipeCD, in the order of the fleet.
     """
-    entries = {multi_target.target for multi_target in app.input.multi_targets}
+    entries = {multi_target.target.name for multi_target in app.input.multi_targets}
     found = selected_clusters(app, clusters)
     return tuple(each for each in found if each.name in entries) if entries else found
 
@@ -133,12 +133,12 @@ def _unknown_names(
         (("spec", "targets", "exclude", i), name) for i, name in enumerate(app.targets.exclude)
     ]
     for i, entry in enumerate(app.input.multi_targets):
-        named.append(((*base, "input", "multiTargets", i, "target", "name"), entry.target))
+        named.append(((*base, "input", "multiTargets", i, "target", "name"), entry.target.name))
     for i, strategy in enumerate(app.strategies):
         path = (*cluster_strategies.PATH, i, "targets", "names")
         named += [((*path, j), name) for j, name in enumerate(strategy.targets.names)]
     for i, wave in enumerate(app.waves.waves):
-        named += _of_selector(wave.selector, ("spec", "waves", i, "targets"))
+        named += _of_selector(wave.targets, ("spec", "waves", i, "targets"))
     for key, listed_windows in (
         ("allow", app.waves.windows.allow),
         ("deny", app.waves.windows.deny),
@@ -169,7 +169,7 @@ def _left_out(
     if not app.input.multi_targets:
         return
     path = (*base, "input", "multiTargets")
-    entries = {multi_target.target for multi_target in app.input.multi_targets}
+    entries = {multi_target.target.name for multi_target in app.input.multi_targets}
     left_out = [each.name for each in selected if each.name not in entries]
     if left_out:
         text = f"not deployed to {_names(left_out)}: multiTargets has no entry for it"

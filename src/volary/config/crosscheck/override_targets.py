@@ -88,5 +88,5 @@ def _texts(change: overrides.Override) -> Iterator[str]:
         case overrides.FieldOverride():
             written = [patch.value for patch in change.patches]
         case _:
-            written = change.values
+            written = change.value
     yield from (text for _, text in cluster_properties.texts(written))

@@ -1,12 +1,52 @@
-"""What every object of a file is read as; the ground of `sections` and its neighbours."""
+"""What every object of a file is read as: a section, written by hand or made from a definition.
 
+A definition is a frozen dataclass of `volary.model` whose fields carry `options.Option`: `section`
+returns the pydantic model for it. A field of a section whose type is a definition is written in
+files as that says, and holds the dataclass itself once it is read.
+"""
+
+import dataclasses
+import functools
+import inspect
+import operator
+import types
+import typing
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from datetime import timedelta
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import pydantic
 from pydantic import Field, alias_generators
+from pydantic_core import core_schema
 
+from volary.config.decoding import values
+from volary.model import options
+from volary.model.pipeline.stage_kinds import rollout_stages
+from volary.model.placement import rollouts
+
+D = TypeVar("D")
 Text = Annotated[str, Field(min_length=1)]
+
+_FORMS: Mapping[object, tuple[object, ...]] = {
+    options.Form.NOT_EMPTY: (pydantic.Field(min_length=1),),
+    options.Form.ONE_OR_MANY: (
+        pydantic.BeforeValidator(values.one_or_many),
+        pydantic.WithJsonSchema(values.ONE_OR_MANY),
+    ),
+    options.Form.PATH: (pydantic.AfterValidator(values.relative_path),),
+    options.Form.CLUSTER_NAME: (pydantic.AfterValidator(values.cluster_name),),
+    options.Form.DNS_LABEL: (pydantic.AfterValidator(values.dns_label),),
+    options.Form.LABEL_KEY: (pydantic.AfterValidator(values.label_key),),
+    options.Form.LABEL_VALUE: (pydantic.AfterValidator(values.label_value),),
+    options.Form.ANNOTATION_PREFIX: (pydantic.AfterValidator(values.annotation_prefix),),
+}
+_TYPES: Mapping[object, object] = {
+    bool: pydantic.StrictBool,
+    int: pydantic.StrictInt,
+    timedelta: values.Duration,
+    rollout_stages.Replicas: values.Replicas,
+    rollouts.Share: values.Share,
+}
 
 
 class Section(pydantic.BaseModel):
@@ -23,9 +63,149 @@ class Section(pydantic.BaseModel):
     #: Its keys name plugins: others than ours are not carried out, those listed have no options.
     without_options: ClassVar[frozenset[str] | None] = None
 
+    @classmethod
+    def __init_subclass__(cls, of: Any = None, **keywords: typing.Any) -> None:
+        """Let fields whose types are definitions be read by those; before pydantic looks.
 
-class ObjectReference(Section):
-    """Points at manifests by kind and name."""
+        Args:
+            of: A definition whose options are fields too, before the own ones.
+            keywords: Pydantic's.
+        """
+        super().__init_subclass__(**keywords)
+        own = inspect.get_annotations(cls)
+        written = {name: _by_definition(hint) for name, hint in own.items()}
+        if of is not None:
+            fields = _fields(of)
+            written = {name: hint for name, (hint, _) in fields.items()} | written
+            for name, (_, info) in fields.items():
+                setattr(cls, name, info)
+            cls.later, cls.misplaced = getattr(of, "later", {}), getattr(of, "misplaced", {})
+        cls.__annotations__ = written
 
-    kind: str = Field(default="", description="Kind; empty: the usual one for the place.")
-    name: str = Field(default="", description="Name; empty: any.")
+
+class _Read:
+    """Marks a dataclass that is read by its own definition."""
+
+    def __get_pydantic_core_schema__(
+        self, definition: Any, handler: pydantic.GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        build = functools.partial(value_of, definition)
+        return core_schema.no_info_after_validator_function(build, handler(section(definition)))
+
+
+READ = _Read()
+
+
+@functools.cache
+def section(definition: Any) -> type[Section]:
+    """Return what a definition is read as."""
+    names = {"__module__": definition.__module__, "__doc__": definition.__doc__}
+    made = types.new_class(
+        definition.__name__, (Section,), {"of": definition}, lambda own: own.update(names)
+    )
+    return typing.cast("type[Section]", made)
+
+
+def value_of(definition: type[D], read: Section) -> D:
+    """Return what a section says; what it leaves out gets the definition's default."""
+    known: Any = definition
+    lists = _lists(known)
+    given: dict[str, Any] = {}
+    for name in read.model_fields_set & lists.keys():
+        value = getattr(read, name)
+        given[name] = tuple(value) if lists[name] else value
+    return definition(**given)
+
+
+def is_definition(annotation: object) -> bool:
+    """Say whether a type is the definition of a section."""
+    return (
+        isinstance(annotation, type)
+        and dataclasses.is_dataclass(annotation)
+        and annotation not in _TYPES
+    )
+
+
+@functools.cache
+def files_of(definition: Any) -> frozenset[str]:
+    """Return the fields of a definition that hold paths seen from the file."""
+    hints = typing.get_type_hints(definition, include_extras=True)
+    return frozenset(
+        name for name, hint in hints.items() if options.Form.FILE in typing.get_args(hint)[1:]
+    )
+
+
+@functools.cache
+def _lists(definition: Any) -> Mapping[str, bool]:
+    """Return the options of a definition, and whether each is a list."""
+    return {
+        name: typing.get_origin(hint) is list for name, (hint, _) in _fields(definition).items()
+    }
+
+
+@functools.cache
+def _fields(definition: Any) -> Mapping[str, tuple[Any, object]]:
+    """Return the options of a definition as a section has them."""
+    assert dataclasses.is_dataclass(definition)
+    hints = typing.get_type_hints(definition, include_extras=True)
+    return {
+        field.name: (_annotation(hints[field.name]), _field_info(field, option))
+        for field in dataclasses.fields(definition)
+        if (option := _option(hints[field.name])) is not None
+    }
+
+
+def _option(hint: object) -> options.Option | None:
+    marks = typing.get_args(hint) if typing.get_origin(hint) is Annotated else ()
+    return next((mark for mark in marks if isinstance(mark, options.Option)), None)
+
+
+def _field_info(field: dataclasses.Field[Any], option: options.Option) -> object:
+    known: dict[str, Any] = {"description": option.text, "ge": option.least, "le": option.most}
+    if typing.get_origin(_bare(field.type)) is tuple:
+        known |= {"ge": None, "le": None, "min_length": option.least, "max_length": option.most}
+    if option.key:
+        known["alias"] = option.key
+    if option.required:
+        return pydantic.Field(**known)
+    if field.default_factory is not dataclasses.MISSING:
+        known["default_factory"] = field.default_factory
+    elif isinstance(field.default, tuple):
+        known["default_factory"] = functools.partial(list, field.default)
+    elif field.default is not dataclasses.MISSING:
+        is_count = isinstance(field.default, rollouts.Share) and not field.default.is_percentage
+        known["default"] = field.default.number if is_count else field.default
+    return pydantic.Field(**known)
+
+
+def _bare(hint: object) -> object:
+    return typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
+
+
+def _annotation(hint: Any) -> Any:
+    """Return how a field's type is read."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        marks = [mark for form in arguments[1:] for mark in _FORMS.get(form, ())]
+        inner = _annotation(arguments[0])
+        return Annotated[inner, *marks] if marks else inner
+    if origin is tuple:
+        return list[_annotation(arguments[0])]  # type: ignore[misc]
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return dict[arguments[0], _annotation(arguments[1])]  # type: ignore[valid-type,misc]
+    if origin in (types.UnionType, typing.Union):
+        return functools.reduce(operator.or_, map(_annotation, arguments))
+    if is_definition(hint):
+        return Annotated[hint, READ]
+    return _TYPES.get(hint, hint)
+
+
+def _by_definition(hint: Any) -> Any:
+    """Return a section's type with its definitions marked."""
+    if is_definition(hint):
+        return Annotated[hint, READ]
+    if typing.get_origin(hint) is list:
+        return list[_by_definition(typing.get_args(hint)[0])]  # type: ignore[misc]
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        return functools.reduce(operator.or_, map(_by_definition, typing.get_args(hint)))
+    return hint

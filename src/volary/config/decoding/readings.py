@@ -24,7 +24,7 @@ from volary.model import applications, errors
 #: Longer words of a user are cut off in messages.
 _SHOWN = 80
 
-S = TypeVar("S", bound=base_sections.Section)
+S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +98,18 @@ class Reading:
         else:
             self.error(path, message, hint)
 
-    def read(self, section: type[S], value: object, path: yaml.Path) -> S | None:
-        """Return `value` as `section`; None when it has errors, which are noted then."""
+    def read(self, wanted: type[S], value: object, path: yaml.Path) -> S | None:
+        """Return `value` as a section or a definition; None when it has errors, noted then."""
+        section = section_of(wanted)
+        assert section is not None
         cleaned = self._clean(section, value, path)
         try:
-            return section.model_validate(cleaned)
+            read = section.model_validate(cleaned)
         except pydantic.ValidationError as error:
             for detail in error.errors():
                 self._note(detail, path)
             return None
+        return read if isinstance(read, wanted) else base_sections.value_of(wanted, read)
 
     def _clean(
         self, section: type[base_sections.Section], value: object, path: yaml.Path
@@ -189,9 +192,11 @@ def section_of(annotation: object) -> type[base_sections.Section] | None:
     """Return the section inside an annotation such as ``list[Input]`` or ``Input | None``."""
     if isinstance(annotation, type) and issubclass(annotation, base_sections.Section):
         return annotation
-    if typing.get_origin(annotation) in {list, types.UnionType, typing.Union}:
-        found = (section_of(each) for each in typing.get_args(annotation))
-        return next((each for each in found if each is not None), None)
+    if base_sections.is_definition(annotation):
+        return base_sections.section(typing.cast("typing.Any", annotation))
+    if typing.get_origin(annotation) in {list, types.UnionType, typing.Union, typing.Annotated}:
+        inner = (section_of(argument) for argument in typing.get_args(annotation))
+        return next((section for section in inner if section is not None), None)
     return None
 
 

@@ -8,11 +8,12 @@ import posixpath
 import re
 from datetime import timedelta
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any
 
 import pydantic
 
 from volary.model.pipeline.stage_kinds import rollout_stages
+from volary.model.placement import rollouts
 
 #: A canary of ten times the primary is a typo.
 MAXIMUM_REPLICAS_PERCENTAGE = 1000
@@ -35,6 +36,7 @@ _INTEGER = re.compile(r"[-+]?[0-9]+")
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?")
 _DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
+_SHARE = re.compile(r"[0-9]{1,5}%?")
 _CLUSTER_NAME = re.compile(r"[^\s,\x00-\x1f\x7f]+")
 
 
@@ -165,6 +167,35 @@ def cluster_name(value: str) -> str:
     return value
 
 
+def share(value: object) -> rollouts.Share:
+    """Read a number of clusters, ``2``, or a share of them, ``25%``."""
+    if isinstance(value, rollouts.Share):
+        return value
+    text = str(value).strip()
+    if isinstance(value, bool | float) or not _SHARE.fullmatch(text):
+        raise ValueError("must be a number of clusters such as 2, or a share such as 25%")
+    found = rollouts.Share(int(text.removesuffix("%")), text.endswith("%"))
+    if found.is_percentage and found.number > 100:
+        raise ValueError("must not be above 100%")
+    return found
+
+
+def one_or_many(value: object) -> object:
+    """Return a list, for one text a list of that."""
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, list):
+        raise ValueError("must be a path or a list of paths")
+    return value
+
+
+#: The schema of `one_or_many`.
+ONE_OR_MANY: dict[str, Any] = {
+    "anyOf": [
+        {"type": "string", "minLength": 1},
+        {"type": "array", "items": {"type": "string", "minLength": 1}},
+    ],
+}
 Duration = Annotated[
     timedelta,
     pydantic.BeforeValidator(duration),
@@ -201,6 +232,19 @@ Percentage = Annotated[
                 {"type": "string", "pattern": "^[0-9]+%?$"},
             ],
             "title": "Percentage",
+        }
+    ),
+]
+Share = Annotated[
+    rollouts.Share,
+    pydantic.PlainValidator(share),
+    pydantic.WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 0},
+                {"type": "string", "pattern": "^[0-9]{1,3}%?$"},
+            ],
+            "title": "Share",
         }
     ),
 ]

@@ -2,13 +2,12 @@
 
 import posixpath
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
-import pydantic
 from pydantic import Field
 
-from volary.config.decoding import base_sections, file_paths, readings, values
+from volary.config.decoding import base_sections, file_paths, readings
 from volary.config.fleet import (
     cluster_taints,
     health_rules,
@@ -19,66 +18,9 @@ from volary.config.fleet import (
 from volary.config.text import yaml
 from volary.model import errors
 from volary.model.fleet import fleets
+from volary.model.objects import object_health
 
 _API_VERSION = "volary.dev/v1"
-
-
-def _as_list(value: object) -> object:
-    if isinstance(value, str):
-        return [value]
-    if not isinstance(value, list):
-        raise ValueError("must be a path or a list of paths")
-    return value
-
-
-Kubeconfig = Annotated[
-    list[base_sections.Text],
-    pydantic.BeforeValidator(_as_list),
-    pydantic.WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string", "minLength": 1},
-                {"type": "array", "items": {"type": "string", "minLength": 1}},
-            ],
-            "title": "Kubeconfig",
-        }
-    ),
-]
-
-
-class ClusterEntry(base_sections.Section):
-    """One cluster."""
-
-    name: values.ClusterName = Field(description="Name of the cluster, unique in the fleet.")
-    labels: dict[str, str] = Field(
-        default_factory=dict, description="Labels such as region, env or zone, to choose by."
-    )
-    kubeconfig: Kubeconfig = Field(
-        default_factory=list,
-        description="A kubeconfig file or a list of them, relative to the fleet file. Empty: "
-        "`KUBECONFIG`, else `~/.kube/config`.",
-    )
-    context: str = Field(
-        default="", description="Context in the kubeconfig; empty: its current context."
-    )
-    in_cluster: pydantic.StrictBool = Field(
-        default=False, description="Use the pod's service account instead of a kubeconfig."
-    )
-    namespaces: list[values.DnsLabel] = Field(
-        default_factory=list, description="Namespaces Volary may work in; empty: all."
-    )
-    suspended: pydantic.StrictBool = Field(
-        default=False, description="Leave the cluster out of new runs."
-    )
-    provider: str = Field(default="", description="Who runs it; empty: its label `provider`.")
-    region: str = Field(default="", description="Where it is; empty: its label `region`.")
-    zones: list[base_sections.Text] = Field(
-        default_factory=list, description="Its zones; empty: its label `zone`."
-    )
-    taints: list[cluster_taints.Taint] = Field(
-        default_factory=list,
-        description="Marks that keep applications away that do not tolerate them.",
-    )
 
 
 class FleetFile(base_sections.Section):
@@ -88,11 +30,11 @@ class FleetFile(base_sections.Section):
         default="volary.dev/v1", description="Version of the format."
     )
     kind: Literal["Fleet"] = Field(description="What the file describes.")
-    clusters: list[ClusterEntry] = Field(description="The clusters, in the order to show them.")
+    clusters: list[fleets.Cluster] = Field(description="The clusters, in the order to show them.")
     analysis_providers: list[provider_sections.ProviderEntry] = Field(
         default_factory=list, description="Systems that are asked for measurements."
     )
-    health: list[health_rules.HealthRule] = Field(
+    health: list[object_health.Rule] = Field(
         default_factory=list,
         description="When objects of custom kinds are healthy, for all applications; after their "
         "own rules.",
@@ -172,29 +114,16 @@ def _convert(reading: readings.Reading, directory: str) -> fleets.Fleet | None:
                 ("clusters", i, "inCluster"), message, "keep one way to reach the cluster"
             )
     found = provider_readers.convert(reading, read.analysis_providers, directory, sorted(seen))
-    clusters = tuple(_cluster(reading, each, i, directory) for i, each in enumerate(read.clusters))
+    for i, cluster in enumerate(read.clusters):
+        cluster_taints.check_taints(reading, cluster.taints, ("clusters", i, "taints"))
+    clusters = tuple(_with_paths(cluster, directory) for cluster in read.clusters)
     rules = health_rules.convert(reading, read.health, ("health",))
     return fleets.Fleet(clusters, found, rules)
 
 
-def _cluster(
-    reading: readings.Reading, read: ClusterEntry, place: int, directory: str
-) -> fleets.Cluster:
-    return fleets.Cluster(
-        name=read.name,
-        labels=read.labels,
-        kubeconfig=tuple(file_paths.resolve(path, directory) for path in read.kubeconfig),
-        context=read.context,
-        in_cluster=read.in_cluster,
-        namespaces=tuple(read.namespaces),
-        suspended=read.suspended,
-        provider=read.provider,
-        region=read.region,
-        zones=tuple(read.zones),
-        taints=cluster_taints.taints_of_cluster(
-            reading, read.taints, ("clusters", place, "taints")
-        ),
-    )
+def _with_paths(cluster: fleets.Cluster, directory: str) -> fleets.Cluster:
+    paths = tuple(file_paths.resolve(path, directory) for path in cluster.kubeconfig)
+    return replace(cluster, kubeconfig=paths)
 
 
 def is_file_name(path: str) -> bool:

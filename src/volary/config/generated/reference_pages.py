@@ -10,15 +10,18 @@ import typing
 from collections.abc import Iterator
 from datetime import timedelta
 from enum import StrEnum
+from typing import Any
 
+import annotated_types
 from pydantic import fields
 
-from volary.config.application import application_sections, input_sections
+from volary.config.application import application_sections
 from volary.config.decoding import base_sections, readings, values
 from volary.config.fleet import fleet_files, provider_sections
 from volary.config.server import notification_routes, settings_sections
 from volary.config.stages import query_placeholders, stage_sections
-from volary.model.pipeline.stage_kinds import rollout_stages
+from volary.model import applications
+from volary.model.pipeline.stage_kinds import catalog, rollout_stages, stage_kind
 from volary.model.placement import rollouts
 
 _APPLICATION = """\
@@ -151,8 +154,7 @@ def application_page() -> str:
     )
     parts.append(_table("`spec`, *Kubernetes*", application_sections.Kubernetes))
     parts.append(_STAGES)
-    for name, model in stage_sections.BY_NAME.items():
-        parts.append(_stage(name, model))
+    parts += [_stage(kind) for kind in catalog.listed()]
     parts.append(_NOT_YET + "\n".join(_later()) + "\n")
     return "\n".join(parts)
 
@@ -183,8 +185,9 @@ def _events(group: str) -> str:
     )
 
 
-def _stage(name: str, model: type[base_sections.Section]) -> str:
-    intro = f"### {name}\n\n{(model.__doc__ or '').strip()}\n"
+def _stage(kind: stage_kind.StageKind[Any]) -> str:
+    model = stage_sections.section(kind)
+    intro = f"### {kind.name}\n\n{kind.reference}\n"
     return f"{intro}\n{_table('', model)}" if model.model_fields else intro
 
 
@@ -222,15 +225,15 @@ def _form(info: fields.FieldInfo) -> str:
 def _name(annotation: object, info: fields.FieldInfo) -> str:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
-        known = {id(values.RelativePath): "path", id(values.Percentage): "percentage"}
+        known: dict[object, str] = {values.RelativePath: "path", values.Percentage: "percentage"}
         within = [argument for argument in arguments[1:] if isinstance(argument, fields.FieldInfo)]
-        return known.get(id(annotation)) or _name(arguments[0], within[0] if within else info)
+        return known.get(annotation) or _name(arguments[0], within[0] if within else info)
     if origin is list:
         return f"list of {_name(arguments[0], info)}"
     if origin is dict:
         return (
             f"map of text to {_name(arguments[1], info)}"
-            if arguments[1] is not object
+            if arguments[1] not in (object, typing.Any)
             else "object"
         )
     if origin is typing.Literal:
@@ -252,7 +255,7 @@ def _simple(annotation: object, info: fields.FieldInfo) -> str:
     if isinstance(annotation, type) and issubclass(annotation, base_sections.Section):
         return "object"
     if annotation is int:
-        return "number" if settings_sections.is_count(info.metadata) else "percentage"
+        return "number" if _is_bounded(info) else "percentage"
     names: dict[object, str] = {
         str: "text",
         bool: "boolean",
@@ -263,6 +266,10 @@ def _simple(annotation: object, info: fields.FieldInfo) -> str:
         rollouts.Share: "number or share",
     }
     return names[annotation]
+
+
+def _is_bounded(info: fields.FieldInfo) -> bool:
+    return any(isinstance(mark, annotated_types.Ge) for mark in info.metadata)
 
 
 def _default(info: fields.FieldInfo, inner: object) -> str:
@@ -283,12 +290,12 @@ def _default(info: fields.FieldInfo, inner: object) -> str:
 def _later() -> Iterator[str]:
     models: list[tuple[str, type[base_sections.Section]]] = [
         ("", application_sections.Spec),
-        ("input.", input_sections.Input),
-        ("input.multiTargets[].", input_sections.TargetInput),
-        ("input.multiTargets[].target.", input_sections.TargetReference),
-        ("input.helmChart.", input_sections.HelmChart),
+        ("input.", base_sections.section(applications.Input)),
+        ("input.multiTargets[].", base_sections.section(applications.TargetInput)),
+        ("input.multiTargets[].target.", base_sections.section(applications.TargetReference)),
+        ("input.helmChart.", base_sections.section(applications.HelmChart)),
         ("pipeline.stages[].", stage_sections.StageEntry),
-        ("trigger.onOutOfSync.", application_sections.OnOutOfSync),
+        ("trigger.onOutOfSync.", base_sections.section(applications.OnOutOfSync)),
     ]
     for prefix, model in models:
         yield from (f"| `{prefix}{name}` | {text} |" for name, text in model.later.items())

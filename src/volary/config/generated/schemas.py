@@ -10,7 +10,7 @@ from volary.config.fleet import fleet_files, provider_sections
 from volary.config.server import settings_sections
 from volary.config.stages import stage_sections
 from volary.model import json
-from volary.model.pipeline.stage_kinds import catalog
+from volary.model.pipeline.stage_kinds import catalog, stage_kind
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -25,7 +25,7 @@ def application_schema() -> json.JsonObject:
         application_sections.VolaryFile,
         application_sections.PipecdFile,
     ]
-    models += dict.fromkeys(stage_sections.BY_NAME.values())
+    models += [stage_sections.section(kind) for kind in catalog.listed()]
     _, schema = json_schema.models_json_schema(
         [(model, "validation") for model in models], by_alias=True, title="Volary application"
     )
@@ -33,7 +33,7 @@ def application_schema() -> json.JsonObject:
     for own in ("Replicas", "Share"):
         del definitions[own]  # the models' own shapes; their written forms stand in place
     definitions["StageEntry"]["properties"]["name"]["enum"] = _names()
-    definitions["StageEntry"]["allOf"] = [_options_of(name) for name in stage_sections.BY_NAME]
+    definitions["StageEntry"]["allOf"] = [_options_of(kind) for kind in catalog.listed()]
     return {
         "$schema": _DRAFT,
         "title": "Volary application",
@@ -78,9 +78,9 @@ def _names() -> list[str]:
     return [form for kind in catalog.listed() for form in kind.forms]
 
 
-def _options_of(name: str) -> json.JsonObject:
-    reference = {"$ref": f"#/$defs/{stage_sections.BY_NAME[name].__name__}"}
+def _options_of(kind: stage_kind.StageKind[Any]) -> json.JsonObject:
+    reference = {"$ref": f"#/$defs/{stage_sections.section(kind).__name__}"}
     return {
-        "if": {"properties": {"name": {"enum": list(catalog.of(name).forms)}}},
+        "if": {"properties": {"name": {"enum": list(kind.forms)}}},
         "then": {"properties": {"with": reference}},
     }

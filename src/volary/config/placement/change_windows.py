@@ -6,7 +6,7 @@ from datetime import timedelta
 from pydantic import Field
 
 from volary.config.decoding import base_sections, readings, values
-from volary.config.placement import wave_rules, wave_sections
+from volary.config.placement import wave_rules
 from volary.config.text import calendars, yaml
 from volary.model.placement import rollouts
 from volary.model.schedules import cron, recurrence
@@ -54,7 +54,7 @@ class Window(base_sections.Section):
         description="The zone of its times, such as `Europe/Berlin`; of a calendar, of those "
         "that name none.",
     )
-    targets: wave_sections.ClusterSelector | None = Field(
+    targets: rollouts.ClusterSelector | None = Field(
         default=None, description="Which clusters it is for; none given: all."
     )
 
@@ -105,9 +105,10 @@ def _windows(
 ) -> Iterator[rollouts.ClusterWindow]:
     for place, each in enumerate(read):
         at = (*path, place, "targets")
-        chosen = None if each.targets is None else wave_rules.selector(reading, each.targets, at)
+        if each.targets is not None:
+            wave_rules.check_selector(reading, each.targets, at)
         for window in _window(reading, each, (*path, place)):
-            yield rollouts.ClusterWindow(window, chosen)
+            yield rollouts.ClusterWindow(window, each.targets)
 
 
 def _window(

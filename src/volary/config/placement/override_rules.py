@@ -1,6 +1,7 @@
 """Reads ``placement``: overrides and the division of replicas."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from volary.config.decoding import readings
 from volary.config.fleet import cluster_properties
@@ -17,35 +18,22 @@ def convert(reading: readings.Reading, read: placement_sections.Placement) -> ov
         _rule(reading, each, (*PATH, "overrides", place))
         for place, each in enumerate(read.overrides)
     )
-    return overrides.Differences(rules, _replicas(reading, read.replicas))
+    _check_division(reading, read.replicas)
+    return overrides.Differences(rules, read.replicas)
 
 
 def _rule(
     reading: readings.Reading, read: placement_sections.Override, path: yaml.Path
 ) -> overrides.Rule:
     changes = tuple(_changes(reading, read, path))
-    _check_properties(reading, read, path)
+    _check_properties(reading, path)
     if not changes:
         reading.error(path, "the override changes nothing", "add images, patches or the like")
-    return overrides.Rule(
-        changes,
-        wave_rules.selector(reading, read.targets, (*path, "targets")),
-        tuple(
-            _resource(reading, each, (*path, "resources", place))
-            for place, each in enumerate(read.resources)
-        ),
-    )
-
-
-def _resource(
-    reading: readings.Reading, read: placement_sections.ObjectSelector, path: yaml.Path
-) -> overrides.ObjectSelector:
-    expressions = wave_rules.requirements(
-        reading, read.match_expressions, (*path, "matchExpressions")
-    )
-    return overrides.ObjectSelector(
-        read.api_version, read.kind, read.name, read.match_labels, expressions, read.namespace
-    )
+    wave_rules.check_selector(reading, read.targets, (*path, "targets"))
+    for place, resource in enumerate(read.resources):
+        at = (*path, "resources", place, "matchExpressions")
+        wave_rules.check_requirements(reading, resource.match_expressions, at)
+    return overrides.Rule(changes, read.targets, tuple(read.resources))
 
 
 def _changes(
@@ -53,46 +41,38 @@ def _changes(
 ) -> Iterator[overrides.Override]:
     for place, image in enumerate(read.images):
         _check_pointer(reading, image.path, (*path, "images", place, "path"))
-        yield overrides.ImageOverride(image.component, image.operator, image.value, image.path)
+        yield image
     yield from _arguments(reading, read.commands, overrides.Arguments.COMMAND, (*path, "commands"))
     yield from _arguments(reading, read.args, overrides.Arguments.ARGS, (*path, "args"))
-    for env in read.env:
-        yield overrides.EnvOverride(env.operator, env.value, env.container_name)
-    for which, changes in (
-        (overrides.Metadata.LABELS, read.labels),
-        (overrides.Metadata.ANNOTATIONS, read.annotations),
-    ):
-        for change in changes:
-            yield overrides.MetadataOverride(which, change.operator, change.value)
+    yield from read.env
+    yield from read.labels
+    for change in read.annotations:
+        yield replace(change, which=overrides.Metadata.ANNOTATIONS)
     for place, field in enumerate(read.fields):
         yield _field(reading, field, (*path, "fields", place))
     for place, patch in enumerate(read.patches):
         _check_pointer(reading, patch.path, (*path, "patches", place, "path"))
-        yield overrides.PatchOverride(patch.path, patch.operator, patch.value)
+        yield patch
 
 
-def _check_properties(
-    reading: readings.Reading, read: placement_sections.Overriders, path: yaml.Path
-) -> None:
+def _check_properties(reading: readings.Reading, path: yaml.Path) -> None:
     """Note what no cluster can fill in; only what is written as a value is filled in."""
-    for place, text in cluster_properties.texts(read.model_dump(by_alias=True)):
+    for place, text in cluster_properties.texts(reading.written(path)):
         if "value" in place:
             cluster_properties.check(reading, text, (*path, *place))
 
 
 def _arguments(
     reading: readings.Reading,
-    read: Iterable[placement_sections.ArgumentsOverride],
+    read: Iterable[overrides.ArgumentsOverride],
     which: overrides.Arguments,
     path: yaml.Path,
 ) -> Iterator[overrides.Override]:
-    for place, each in enumerate(read):
-        if each.operator is overrides.Operator.REPLACE:
+    for place, change in enumerate(read):
+        if change.operator is overrides.Operator.REPLACE:
             here = (*path, place, "operator")
             reading.error(here, f"{which.value} cannot be replaced", "write add or remove")
-        yield overrides.ArgumentsOverride(
-            which, each.container_name, each.operator, tuple(each.value)
-        )
+        yield replace(change, which=which)
 
 
 def _field(
@@ -121,25 +101,11 @@ def _check_pointer(reading: readings.Reading, pointer: str, path: yaml.Path) -> 
         reading.error(path, f"{pointer} is no JSON pointer", "write /spec/replicas")
 
 
-def _replicas(
-    reading: readings.Reading, read: placement_sections.ReplicaDivision
-) -> overrides.ReplicaDivision:
+def _check_division(reading: readings.Reading, read: overrides.ReplicaDivision) -> None:
+    """Note what has no effect, and clusters that cannot be chosen."""
     path = (*PATH, "replicas")
-    _check_division(reading, read, path)
-    weights = tuple(
-        overrides.Weight(
-            wave_rules.selector(reading, each.targets, (*path, "weights", place, "targets")),
-            each.weight,
-        )
-        for place, each in enumerate(read.weights)
-    )
-    return overrides.ReplicaDivision(read.division, weights, read.preference, read.autoscaled)
-
-
-def _check_division(
-    reading: readings.Reading, read: placement_sections.ReplicaDivision, path: yaml.Path
-) -> None:
-    """Note what has no effect."""
+    for place, weight in enumerate(read.weights):
+        wave_rules.check_selector(reading, weight.targets, (*path, "weights", place, "targets"))
     given: tuple[tuple[str, bool], ...] = (
         ("weights", bool(read.weights)),
         ("preference", read.preference is not overrides.Preference.WEIGHTED),

@@ -1,8 +1,9 @@
 """Reads ``waves``: which clusters move together, and what has to hold in between."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from volary.config.decoding import readings
+from volary.config.decoding import base_sections, readings
 from volary.config.placement import wave_sections
 from volary.config.stages import analysis_rules, metric_sections, webhooks
 from volary.config.text import yaml
@@ -23,13 +24,13 @@ def convert(reading: readings.Reading, read: wave_sections.InWaves) -> rollouts.
     if not read.waves:
         _without_waves(reading)
     waves = tuple(_wave(reading, each, (*PATH, place)) for place, each in enumerate(read.waves))
-    _check_names(reading, read.waves)
+    _check_names(reading, waves)
     _check_last(reading, waves)
     return rollouts.Waves(
         waves,
         rollouts.WavesOver(read.waves_over),
         rollouts.Unmatched(read.unmatched_clusters),
-        None if read.budget is None else _budget(read.budget),
+        read.budget,
     )
 
 
@@ -40,76 +41,46 @@ def _without_waves(reading: readings.Reading) -> None:
 
 
 def _wave(reading: readings.Reading, read: wave_sections.Wave, path: yaml.Path) -> rollouts.Wave:
-    if read.shuffle and read.order_by:
+    wave = base_sections.value_of(rollouts.Wave, read)
+    if wave.shuffle and wave.order_by:
         reading.error((*path, "shuffle"), "shuffle and orderBy are both given", "keep one of them")
-    for key in ("size", "maxConcurrency"):
-        given: rollouts.Share | None = read.size if key == "size" else read.max_concurrency
+    for key, given in (("size", wave.size), ("maxConcurrency", wave.max_concurrency)):
         if given is not None and not given.number:
             reading.error((*path, key), "must be more than 0")
-    if read.progress_deadline is not None and not read.progress_deadline:
+    if wave.progress_deadline is not None and not wave.progress_deadline:
         reading.error((*path, "progressDeadline"), "must be more than 0")
-    return rollouts.Wave(
-        name=read.name,
-        selector=None
-        if read.targets is None
-        else selector(reading, read.targets, (*path, "targets")),
-        size=read.size,
-        one_per=read.one_per,
-        max_concurrency=read.max_concurrency,
-        order_by=read.order_by,
-        shuffle=read.shuffle,
-        soak=read.soak,
-        progress_deadline=read.progress_deadline,
-        budget=_budget(read.budget),
-        on_failure=read.on_failure,
-        on_unreachable=read.on_unreachable,
-        gate=_gate(reading, read.gate, (*path, "gate")),
-    )
+    if wave.targets is not None:
+        check_selector(reading, wave.targets, (*path, "targets"))
+    return replace(wave, gate=_gate(reading, read.gate, (*path, "gate")))
 
 
-def selector(
-    reading: readings.Reading, read: wave_sections.ClusterSelector, path: yaml.Path
-) -> rollouts.ClusterSelector:
-    """Return which clusters are chosen; conditions that can never hold are noted."""
-    for place, each in enumerate(read.match_fields):
-        if each.key not in selectors.FIELDS:
-            at = (*path, "matchFields", place, "key")
-            hint = readings.did_you_mean(each.key, selectors.FIELDS)
-            reading.error(at, f"a cluster has no field {each.key}", hint)
-    return rollouts.ClusterSelector(
-        tuple(read.names),
-        read.match_labels,
-        requirements(reading, read.match_expressions, (*path, "matchExpressions")),
-        requirements(reading, read.match_fields, (*path, "matchFields")),
-        tuple(read.exclude),
-    )
-
-
-def requirements(
-    reading: readings.Reading, read: Sequence[wave_sections.Requirement], path: yaml.Path
-) -> tuple[rollouts.Requirement, ...]:
-    """Return conditions; those that can never hold are noted."""
-    for place, each in enumerate(read):
-        _check_values(reading, each, (*path, place))
-    return tuple(_requirement(each) for each in read)
-
-
-def _check_values(
-    reading: readings.Reading, read: wave_sections.Requirement, path: yaml.Path
+def check_selector(
+    reading: readings.Reading, read: rollouts.ClusterSelector, path: yaml.Path
 ) -> None:
+    """Note conditions on clusters that can never hold."""
+    for place, requirement in enumerate(read.match_fields):
+        if requirement.key not in selectors.FIELDS:
+            at = (*path, "matchFields", place, "key")
+            hint = readings.did_you_mean(requirement.key, selectors.FIELDS)
+            reading.error(at, f"a cluster has no field {requirement.key}", hint)
+    check_requirements(reading, read.match_expressions, (*path, "matchExpressions"))
+    check_requirements(reading, read.match_fields, (*path, "matchFields"))
+
+
+def check_requirements(
+    reading: readings.Reading, read: Sequence[rollouts.Requirement], path: yaml.Path
+) -> None:
+    """Note conditions that can never hold."""
+    for place, requirement in enumerate(read):
+        _check_values(reading, requirement, (*path, place))
+
+
+def _check_values(reading: readings.Reading, read: rollouts.Requirement, path: yaml.Path) -> None:
     needs = read.operator in (rollouts.Operator.IN, rollouts.Operator.NOT_IN)
     if needs and not read.values:
         reading.error((*path, "values"), f"{read.operator.value} needs values")
     if read.values and not needs:
         reading.error((*path, "values"), f"{read.operator.value} takes no values")
-
-
-def _requirement(read: wave_sections.Requirement) -> rollouts.Requirement:
-    return rollouts.Requirement(read.key, read.operator, tuple(read.values))
-
-
-def _budget(read: wave_sections.Budget) -> rollouts.Budget:
-    return rollouts.Budget(read.failures, read.unreachable)
 
 
 def _gate(reading: readings.Reading, read: wave_sections.Gate, path: yaml.Path) -> rollouts.Gate:
@@ -164,7 +135,7 @@ def _check_last(reading: readings.Reading, waves: Sequence[rollouts.Wave]) -> No
             reading.error(at, message, "use THRESHOLD or PREVIOUS there")
 
 
-def _check_names(reading: readings.Reading, waves: Sequence[wave_sections.Wave]) -> None:
+def _check_names(reading: readings.Reading, waves: Sequence[rollouts.Wave]) -> None:
     seen: set[str] = set()
     for place, each in enumerate(waves):
         if each.name in seen or (each.name == "rest" and place < len(waves) - 1):

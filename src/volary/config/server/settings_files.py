@@ -5,7 +5,7 @@ What is only parsed here is carried out elsewhere: `repositories` and `applicati
 """
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 
 from volary.config.decoding import file_paths, readings
@@ -18,7 +18,7 @@ from volary.config.server import (
     settings_sections,
 )
 from volary.config.text import git_addresses, yaml
-from volary.model import applications, errors, server_settings
+from volary.model import errors, server_settings
 
 _STORES = ("sqlite:", "postgresql://", "postgres://")
 _SHORTEST_INTERVAL = timedelta(seconds=1)
@@ -71,32 +71,38 @@ def _convert(
     data = file_paths.resolve(read.data_directory, directory)
     host, port = _listen(reading, read.listen)
     repositories = tuple(
-        _repository(reading, each, directory, ("repositories", i))
-        for i, each in enumerate(read.repositories)
+        _repository(
+            reading, file_paths.resolved(repository, directory), directory, ("repositories", i)
+        )
+        for i, repository in enumerate(read.repositories)
     )
     if not repositories:
         reading.error(("repositories",), "no repository is watched")
     _check_repositories(reading, repositories)
+    _check_auth(reading, read.auth.oidc)
+    for i, role in enumerate(read.roles):
+        if bool(role.subject) == bool(role.group):
+            reading.error(("roles", i), "needs a subject or a group, one of them")
+    cluster_health_rules.check(reading, read.cluster_health)
+    notification_routes.check(reading, read.notifications)
     return server_settings.Settings(
         fleet=file_paths.resolve(read.fleet, directory),
         data_directory=data,
         store=_store(reading, read.store, directory) or f"sqlite:{data}/volary.db",
         host=host,
         port=port,
-        tls=_tls(read.tls, directory),
+        tls=file_paths.resolved(read.tls, directory),
         repositories=repositories,
         applications=_applications(reading, read),
         supersede=read.supersede,
         scripts=read.scripts == "allow",
         local_webhooks=read.local_webhooks == "allow",
-        failover=failover_limits.convert(reading, read.failover),
-        cluster_health=cluster_health_rules.convert(reading, read.cluster_health),
-        retention=server_settings.Retention(
-            read.retention.runs, timedelta(days=read.retention.days)
-        ),
-        auth=_auth(reading, read.auth, directory),
-        roles=tuple(_role(reading, each, i) for i, each in enumerate(read.roles)),
-        notifications=notification_routes.convert(reading, read.notifications, directory),
+        failover=failover_limits.complete(reading, read.failover),
+        cluster_health=read.cluster_health,
+        retention=read.retention,
+        auth=file_paths.resolved(read.auth, directory),
+        roles=tuple(read.roles),
+        notifications=file_paths.resolved(read.notifications, directory),
         providers=provider_readers.convert(reading, read.analysis_providers, directory),
     )
 
@@ -137,21 +143,8 @@ def _store(reading: readings.Reading, text: str, directory: str) -> str:
     return text
 
 
-def _tls(read: settings_sections.Tls | None, directory: str) -> server_settings.TlsFiles | None:
-    if read is None:
-        return None
-    certificate, key = (
-        file_paths.resolve(read.certificate, directory),
-        file_paths.resolve(read.key, directory),
-    )
-    return server_settings.TlsFiles(certificate, key)
-
-
 def _repository(
-    reading: readings.Reading,
-    read: settings_sections.RepositoryEntry,
-    directory: str,
-    at: yaml.Path,
+    reading: readings.Reading, read: server_settings.Repository, directory: str, at: yaml.Path
 ) -> server_settings.Repository:
     url, kind = read.url, None
     try:
@@ -165,30 +158,16 @@ def _repository(
     for i, path in enumerate(read.paths):
         if path == ".." or path.startswith("../"):
             reading.error((*at, "paths", i), f"{path} leaves the repository")
-    credentials = None
-    if read.credentials is not None:
-        credentials = _credentials(reading, read.credentials, directory, (*at, "credentials"))
-    if kind is not None:
-        _check_credentials(reading, kind, credentials, at)
-    webhook = read.webhook
-    return server_settings.Repository(
-        name=read.name,
-        url=url,
-        branch=read.branch,
-        paths=tuple("" if path == "." else path for path in read.paths),
-        interval=read.interval,
-        credentials=credentials,
-        webhook=server_settings.RepositoryWebhook(
-            webhook.provider, file_paths.resolve(webhook.secret_file, directory)
-        )
-        if webhook
-        else None,
-    )
+    if read.credentials is not None and not _is_complete(read.credentials):
+        hint = "write tokenFile; username and passwordFile; or sshKeyFile and knownHostsFile"
+        reading.error((*at, "credentials"), "is not one complete form of credentials", hint)
+    elif kind is not None:
+        _check_credentials(reading, kind, read.credentials, at)
+    paths = tuple("" if path == "." else path for path in read.paths)
+    return replace(read, url=url, paths=paths)
 
 
-def _check_name(
-    reading: readings.Reading, read: settings_sections.RepositoryEntry, at: yaml.Path
-) -> None:
+def _check_name(reading: readings.Reading, read: server_settings.Repository, at: yaml.Path) -> None:
     if not all(char.isascii() and (char.isalnum() or char in "-_.") for char in read.name):
         message = "must be letters, digits, dashes, dots and underscores"
         reading.error((*at, "name"), message)
@@ -198,27 +177,15 @@ def _check_name(
         reading.error((*at, "branch"), str(error))
 
 
-_FORMS: dict[frozenset[str], type[server_settings.Credentials]] = {
-    frozenset({"token_file"}): server_settings.TokenCredentials,
-    frozenset({"username", "password_file"}): server_settings.BasicCredentials,
-    frozenset({"ssh_key_file", "known_hosts_file"}): server_settings.KeyCredentials,
-}
+_FORMS = (
+    {"token_file"},
+    {"username", "password_file"},
+    {"ssh_key_file", "known_hosts_file"},
+)
 
 
-def _credentials(
-    reading: readings.Reading, read: settings_sections.Credentials, directory: str, at: yaml.Path
-) -> server_settings.Credentials | None:
-    given = {name: value for name, value in read.model_dump().items() if value}
-    form = _FORMS.get(frozenset(given))
-    if form is None:
-        hint = "write tokenFile; username and passwordFile; or sshKeyFile and knownHostsFile"
-        reading.error(at, "is not one complete form of credentials", hint)
-        return None
-    resolved = {
-        name: value if name == "username" else file_paths.resolve(value, directory)
-        for name, value in given.items()
-    }
-    return form(**resolved)
+def _is_complete(given: server_settings.Credentials) -> bool:
+    return {name for name, value in asdict(given).items() if value} in _FORMS
 
 
 def _check_credentials(
@@ -227,7 +194,7 @@ def _check_credentials(
     given: server_settings.Credentials | None,
     at: yaml.Path,
 ) -> None:
-    has_key = isinstance(given, server_settings.KeyCredentials)
+    has_key = given is not None and bool(given.ssh_key_file)
     if kind is git_addresses.Transport.SSH and not has_key:
         hint = "write sshKeyFile and knownHostsFile under credentials"
         reading.error((*at, "url"), "ssh needs a key and the host keys to believe", hint)
@@ -270,23 +237,18 @@ def _applications(
             reading.error((*at, "path"), f"{path} leaves the repository")
         if (each.repository, path) in found:
             reading.error((*at, "path"), f"{path or '.'} is listed twice")
-        if each.targets and each.targets.names and each.targets.match_labels:
-            reading.error((*at, "targets"), "names and matchLabels are both given", "keep one")
-        targets: applications.TargetSelector | None = None
         if each.targets is not None:
-            targets = wave_rules.selector(reading, each.targets, (*at, "targets"))
-        found[each.repository, path] = server_settings.ListedApplication(
-            each.repository, path, targets
-        )
+            if each.targets.names and each.targets.match_labels:
+                reading.error((*at, "targets"), "names and matchLabels are both given", "keep one")
+            wave_rules.check_selector(reading, each.targets, (*at, "targets"))
+        found[each.repository, path] = replace(each, path=path)
     return tuple(found.values())
 
 
-def _auth(
-    reading: readings.Reading, read: settings_sections.Auth, directory: str
-) -> server_settings.Auth:
-    if read.oidc is None:
-        return server_settings.Auth(None, read.tokens_required)
-    oidc, at = read.oidc, ("auth", "oidc")
+def _check_auth(reading: readings.Reading, oidc: server_settings.Oidc | None) -> None:
+    if oidc is None:
+        return
+    at = ("auth", "oidc")
     if oidc.jwks_file and oidc.jwks_url:
         reading.error((*at, "jwksUrl"), "jwksFile and jwksUrl are both given", "keep one of them")
     for name, url in (("issuer", oidc.issuer), ("jwksUrl", oidc.jwks_url)):
@@ -294,23 +256,3 @@ def _auth(
             reading.error((*at, name), "must be an https address")
     if not oidc.algorithms:
         reading.error((*at, "algorithms"), "no signature would be believed", "write RS256")
-    believed = server_settings.Oidc(
-        issuer=oidc.issuer,
-        audience=oidc.audience,
-        jwks_file=file_paths.resolve(oidc.jwks_file, directory) if oidc.jwks_file else "",
-        jwks_url=oidc.jwks_url,
-        groups_claim=oidc.groups_claim,
-        subject_claim=oidc.subject_claim,
-        algorithms=tuple(oidc.algorithms),
-    )
-    return server_settings.Auth(believed, read.tokens_required)
-
-
-def _role(
-    reading: readings.Reading, read: settings_sections.RoleBinding, index: int
-) -> server_settings.RoleBinding:
-    if bool(read.subject) == bool(read.group):
-        reading.error(("roles", index), "needs a subject or a group, one of them")
-    return server_settings.RoleBinding(
-        read.role, read.subject, read.group, read.applications.match_labels
-    )

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from volary.config.decoding import readings
-from volary.config.stages import stage_sections
 from volary.config.text import yaml
 from volary.model import applications
 from volary.model.pipeline import pipelines, variant
@@ -11,7 +10,7 @@ from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffi
 
 
 def check_rollout(
-    reading: readings.Reading, read: stage_sections.BaselineRollout, path: yaml.Path
+    reading: readings.Reading, read: rollout_stages.VariantRolloutOptions, path: yaml.Path
 ) -> None:
     """Note a share of the fleet that is none, and what has no effect without one."""
     if read.of is stage_kind.Scope.FLEET:

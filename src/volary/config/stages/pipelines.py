@@ -7,7 +7,7 @@ would be dangerous.
 import itertools
 from dataclasses import replace
 from datetime import timedelta
-from typing import cast
+from typing import Any, cast
 
 from volary.config.decoding import base_sections, file_paths, readings
 from volary.config.stages import (
@@ -68,12 +68,12 @@ def convert_one(
     name = _name(reading, entry.name, (*path, "name"))
     if name is None:
         return None
-    at = (*path, "with")
-    read = reading.read(stage_sections.BY_NAME[name], entry.with_, at)
+    at, kind = (*path, "with"), catalog.of(name)
+    read = reading.read(stage_sections.section(kind), entry.with_, at)
     check_duration(reading, entry.timeout, (*path, "timeout"))
     if read is None:
         return None
-    converted = _options(reading, name, read, method, at)
+    converted = _options(reading, kind, read, method, at)
     if converted is None:
         return None
     progressive_rules.check_time(reading, converted, entry.timeout, path)
@@ -139,7 +139,7 @@ def check_duration(reading: readings.Reading, read: timedelta, path: yaml.Path) 
 
 def _options(
     reading: readings.Reading,
-    name: str,
+    kind: stage_kind.StageKind[Any],
     read: base_sections.Section,
     method: applications.RoutingMethod,
     path: yaml.Path,
@@ -147,60 +147,39 @@ def _options(
     match read:
         case stage_sections.Traffic():
             return traffic_weights.convert(reading, read, method, path)
-        case stage_sections.PrimaryRollout():
-            return rollout_stages.PrimaryRolloutOptions(
-                suffix=read.suffix,
-                create_service=read.create_service,
-                add_variant_label_to_selector=read.add_variant_label_to_selector,
-                prune=read.prune,
-            )
-        case stage_sections.Sync():
-            return rollout_stages.SyncOptions(read.add_variant_label_to_selector, read.prune)
-        case stage_sections.BaselineRollout():
-            return _variant(reading, read, path)
-        case stage_sections.Wait() | stage_sections.WaitApproval():
-            return _waiting(reading, read, path)
-        case _:
-            return _others(reading, name, read, method, path)
-
-
-def _others(
-    reading: readings.Reading,
-    name: str,
-    read: base_sections.Section,
-    method: applications.RoutingMethod,
-    path: yaml.Path,
-) -> stage_kind.StageOptions | None:
-    match read:
-        case stage_sections.Clean():
-            return stage_kind.NoOptions()
         case progressive_sections.ProgressiveTraffic():
             return progressive_rules.convert(reading, read, method, path)
         case progressive_sections.BlueGreen():
             return progressive_rules.convert_blue_green(reading, read, path)
         case webhooks.WebhookGate():
             return webhooks.convert_gate(reading, read, path)
-        case scripts.Script():
-            return scripts.convert(reading, read, path)
         case metric_sections.Analysis():
             return analysis_rules.convert(reading, read, path)
-    raise AssertionError(f"no options for {name}")
+        case stage_sections.CanaryRollout():
+            written = base_sections.value_of(rollout_stages.VariantRolloutOptions, read)
+            options = replace(written, patches=_patches(read.patches))
+        case _:
+            options = base_sections.value_of(kind.options, read)
+    return _checked(reading, options, path)
 
 
-def _variant(
-    reading: readings.Reading, read: stage_sections.BaselineRollout, path: yaml.Path
-) -> rollout_stages.VariantRolloutOptions:
-    _check_replicas(reading, read.replicas, (*path, "replicas"))
-    replicas = read.replicas if read.replicas and read.replicas.number else None
-    fleet_shares.check_rollout(reading, read, path)
-    return rollout_stages.VariantRolloutOptions(
-        replicas=replicas,
-        suffix=read.suffix,
-        create_service=read.create_service,
-        patches=_patches(read.patches) if isinstance(read, stage_sections.CanaryRollout) else (),
-        of=read.of,
-        at_most=read.at_most,
-    )
+def _checked(
+    reading: readings.Reading, options: stage_kind.StageOptions, path: yaml.Path
+) -> stage_kind.StageOptions | None:
+    """Return options as they are used; None where they cannot be, which is noted then."""
+    match options:
+        case rollout_stages.VariantRolloutOptions():
+            _check_replicas(reading, options.replicas, (*path, "replicas"))
+            fleet_shares.check_rollout(reading, options, path)
+            some = options.replicas if options.replicas and options.replicas.number else None
+            return replace(options, replicas=some)
+        case external_stages.ScriptOptions():
+            scripts.check(reading, options, path)
+        case waiting_stages.WaitOptions():
+            check_duration(reading, options.duration, (*path, "duration"))
+        case waiting_stages.ApprovalOptions():
+            return _approval(reading, options, path)
+    return options
 
 
 def _check_replicas(
@@ -228,17 +207,12 @@ def _patches(read: list[stage_sections.Patch]) -> tuple[rollout_stages.Patch, ..
     )
 
 
-def _waiting(
-    reading: readings.Reading,
-    read: stage_sections.Wait | stage_sections.WaitApproval,
-    path: yaml.Path,
-) -> stage_kind.StageOptions | None:
-    if isinstance(read, stage_sections.Wait):
-        check_duration(reading, read.duration, (*path, "duration"))
-        return waiting_stages.WaitOptions(read.duration)
+def _approval(
+    reading: readings.Reading, read: waiting_stages.ApprovalOptions, path: yaml.Path
+) -> waiting_stages.ApprovalOptions | None:
     names = tuple(dict.fromkeys(read.approvers))
-    if read.min_approver_num > len(names):
-        message = f"{read.min_approver_num} people have to approve, but {len(names)} may"
+    if read.count > len(names):
+        message = f"{read.count} people have to approve, but {len(names)} may"
         reading.error((*path, "minApproverNum"), message, "name more approvers")
         return None
-    return waiting_stages.ApprovalOptions(names, read.min_approver_num)
+    return waiting_stages.ApprovalOptions(names, read.count)

@@ -2,40 +2,17 @@
 
 import re
 
-from pydantic import Field
-
-from volary.config.decoding import base_sections, readings, values
+from volary.config.decoding import readings
 from volary.config.text import yaml
-from volary.model.pipeline.stage_kinds import external_stages, stage_kind
+from volary.model.pipeline.stage_kinds import external_stages
 
 #: A script that is longer belongs into a file of the repository.
 _LARGEST = 64 * 1024
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class Script(base_sections.Section):
-    """Run a script of yours with `/bin/sh -l -c`, in the application's directory."""
-
-    multi_targets: list[values.ClusterName] = Field(
-        default_factory=list, description="Clusters the stage is limited to; empty: all."
-    )
-    run: base_sections.Text = Field(description="The script.")
-    env: dict[str, str] = Field(
-        default_factory=dict, description="Environment, besides `SR_*` and a few of the system's."
-    )
-    on_rollback: str = Field(
-        default="", description="Script that is run by a rollback, if the stage had begun."
-    )
-    scope: stage_kind.Scope = Field(
-        default=stage_kind.Scope.FLEET,
-        description="`fleet`: once for all clusters (PipeCD); `cluster`: once for each of them.",
-    )
-
-
-def convert(
-    reading: readings.Reading, read: Script, path: yaml.Path
-) -> external_stages.ScriptOptions:
-    """Return the options; what is wrong with them is noted."""
+def check(reading: readings.Reading, read: external_stages.ScriptOptions, path: yaml.Path) -> None:
+    """Note what is wrong with the options of a script."""
     for name, script in (("run", read.run), ("onRollback", read.on_rollback)):
         if "\x00" in script:
             reading.error((*path, name), "must not contain NUL")
@@ -53,4 +30,3 @@ def convert(
             reading.lenient(here, message, "choose another name")
         if "\x00" in value:
             reading.error(here, "must not contain NUL")
-    return external_stages.ScriptOptions(read.run, read.env, read.on_rollback, read.scope)

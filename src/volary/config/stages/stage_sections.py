@@ -2,15 +2,16 @@
 models.
 """
 
+import functools
+import types
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
-import pydantic
 from pydantic import Field
 
 from volary.config.decoding import base_sections, values
-from volary.config.stages import metric_sections, progressive_sections, scripts, webhooks
+from volary.config.stages import metric_sections, progressive_sections, webhooks
 from volary.model.pipeline.stage_kinds import (
     external_stages,
     rollout_stages,
@@ -73,55 +74,6 @@ class _OnTargets(base_sections.Section):
     )
 
 
-class Sync(_OnTargets):
-    """Apply everything at once."""
-
-    add_variant_label_to_selector: pydantic.StrictBool = Field(
-        default=False, description="Put the primary variant's label into workload selectors."
-    )
-    prune: pydantic.StrictBool = Field(
-        default=False, description="Remove what Volary applied earlier and Git no longer contains."
-    )
-
-
-class PrimaryRollout(Sync):
-    """Bring the new version to primary; traffic returns when it is ready."""
-
-    suffix: values.DnsLabel = Field(
-        default="", description="Suffix of the generated Service; empty: the primary's label value."
-    )
-    create_service: pydantic.StrictBool = Field(
-        default=False, description="Generate a Service that selects primary only."
-    )
-
-
-class BaselineRollout(_OnTargets):
-    """Run the current version beside primary, for a fair comparison."""
-
-    replicas: values.Replicas | None = Field(
-        default=None,
-        description="Pods: `2`, or a percentage of the workload's replicas, rounded up: `10%`. "
-        "Default: one pod. More than 100% is allowed (with a warning), up to 1000%.",
-    )
-    suffix: values.DnsLabel = Field(
-        default="", description="Suffix of generated names; empty: the variant's label value."
-    )
-    create_service: pydantic.StrictBool = Field(
-        default=False, description="Generate a Service that selects this variant only."
-    )
-    of: stage_kind.Scope = Field(
-        default=stage_kind.Scope.CLUSTER,
-        description="What `replicas` is a share of. `cluster`: of the workload on each cluster; "
-        "`fleet`: of all clusters that carry the stage out together, over which the pods are "
-        "divided by what primary has there. A cluster may get none.",
-    )
-    at_most: values.Replicas | None = Field(
-        default=None,
-        description="With `of: fleet`: at most so many on one cluster, `2` or a percentage of what "
-        "primary has there, rounded up. What does not fit goes to the others.",
-    )
-
-
 class PatchTarget(base_sections.Section):
     """The manifest to patch."""
 
@@ -148,16 +100,12 @@ class Patch(base_sections.Section):
     ops: list[PatchOperation] = Field(default_factory=list, description="Operations in order.")
 
 
-class CanaryRollout(BaselineRollout):
+class CanaryRollout(_OnTargets, of=rollout_stages.VariantRolloutOptions):
     """Run the new version beside primary."""
 
     patches: list[Patch] = Field(
         default_factory=list, description="Changes to the canary's manifests, in order."
     )
-
-
-class Clean(_OnTargets):
-    """Remove the variant; traffic it still gets is given back to primary first."""
 
 
 class Traffic(_OnTargets):
@@ -195,38 +143,30 @@ class Traffic(_OnTargets):
     )
 
 
-class Wait(base_sections.Section):
-    """Wait before the next stage."""
-
-    duration: values.Duration = Field(description="How long, more than 0.")
-
-
-class WaitApproval(base_sections.Section):
-    """Wait until people agree; the stage's timeout is how long it is waited for."""
-
-    approvers: list[base_sections.Text] = Field(
-        min_length=1,
-        description="Those who may approve, as the server names them: `ana@example.org`, "
-        "`token:ana`, `local`.",
-    )
-    min_approver_num: int = Field(
-        default=1, ge=1, strict=True, description="How many of them have to."
-    )
-
-
-BY_NAME: Mapping[str, type[base_sections.Section]] = {
-    rollout_stages.SYNC.name: Sync,
-    rollout_stages.PRIMARY_ROLLOUT.name: PrimaryRollout,
+#: What is written in another form than the model has it in.
+_OWN: Mapping[str, type[base_sections.Section]] = {
     rollout_stages.CANARY_ROLLOUT.name: CanaryRollout,
-    rollout_stages.CANARY_CLEAN.name: Clean,
-    rollout_stages.BASELINE_ROLLOUT.name: BaselineRollout,
-    rollout_stages.BASELINE_CLEAN.name: Clean,
     traffic_stages.TRAFFIC_ROUTING.name: Traffic,
     traffic_stages.PROGRESSIVE_TRAFFIC.name: progressive_sections.ProgressiveTraffic,
     traffic_stages.BLUE_GREEN.name: progressive_sections.BlueGreen,
     external_stages.WEBHOOK_GATE.name: webhooks.WebhookGate,
-    external_stages.SCRIPT_RUN.name: scripts.Script,
-    waiting_stages.WAIT.name: Wait,
-    waiting_stages.WAIT_APPROVAL.name: WaitApproval,
     waiting_stages.ANALYSIS.name: metric_sections.Analysis,
 }
+
+
+@functools.cache
+def section(kind: stage_kind.StageKind[Any]) -> type[base_sections.Section]:
+    """Return what the options of a stage are read as: by their definition, where that will do."""
+    if kind.name in _OWN:
+        return _OWN[kind.name]
+    base = _OnTargets if kind.has_targets else base_sections.Section
+    name = kind.title.title().replace(" ", "")
+    return cast(
+        "type[base_sections.Section]",
+        types.new_class(
+            name,
+            (base,),
+            {"of": kind.options},
+            lambda own: own.update({"__module__": __name__, "__doc__": kind.reference}),
+        ),
+    )

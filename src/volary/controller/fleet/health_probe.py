@@ -100,7 +100,7 @@ class HealthProbe:
                 found, stumbled = await self._probe(name)
                 asks = stumbled or self._asks_identity(known)
                 if found.state is cluster_health.ClusterState.READY and asks:
-                    identity = await probes.identity(self.register.clusters, name, rules.patience)
+                    identity = await probes.identity(self.register.clusters, name, rules.timeout)
                     found = cluster_health.ProbeResult(found.state, found.reason, identity)
         # A bug about one cluster must not stop the others; it is logged with its trace.
         except (LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
@@ -114,7 +114,7 @@ class HealthProbe:
 
         Also says whether it failed at first.
         """
-        clusters, patience = self.register.clusters, self.register.rules.patience
+        clusters, patience = self.register.clusters, self.register.rules.timeout
         found = await probes.probe(clusters, name, patience)
         if found.state is cluster_health.ClusterState.READY or not clusters.refresh(name):
             return found, False

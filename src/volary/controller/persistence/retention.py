@@ -18,9 +18,9 @@ def cutoffs(settings: server_settings.Retention, clock: clocks.Clock) -> records
     """Return what may be forgotten now; the audit is kept twice as long as runs."""
     now = clock.now()
     return records.Retention(
-        before=now - settings.age,
+        before=now - timedelta(days=settings.days),
         keep_runs_per_application=settings.runs,
-        audit_before=now - 2 * settings.age,
+        audit_before=now - 2 * timedelta(days=settings.days),
     )
 
 

@@ -123,8 +123,8 @@ def to_document(application_status: ApplicationStatus) -> json.JsonObject:
         else {
             "names": list(targets.names),
             "matchLabels": dict(targets.match_labels),
-            "expressions": [_requirement(expression) for expression in targets.expressions],
-            "fields": [_requirement(field) for field in targets.fields],
+            "expressions": [_requirement(expression) for expression in targets.match_expressions],
+            "fields": [_requirement(field) for field in targets.match_fields],
             "exclude": list(targets.exclude),
         },
         "mentions": [

@@ -27,8 +27,9 @@ def assess(body: json.JsonObject, rule: object_health.Rule) -> object_health.Hea
     An older generation's status says nothing. Then the first expression that is true decides,
     in this order: degraded, suspended, healthy, progressing. When none is, it is on its way.
     """
-    if rule.treat_as is not None:
-        return object_health.Health(rule.treat_as, f"exists, which counts as {rule.treat_as.value}")
+    if rule.treat_as:
+        status = statuses.HealthStatus(rule.treat_as)
+        return object_health.Health(status, f"exists, which counts as {rule.treat_as}")
     if waiting := conditions.unobserved(body):
         return waiting
     subject = expressions.Subject(body)

@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Annotated, Literal
 
+from volary.model import options
 from volary.model.fleet import taints as marks
 from volary.model.placement import rollouts
 
@@ -104,26 +106,33 @@ class FleetHealth:
 
 @dataclass(frozen=True, slots=True)
 class TaintRule:
-    """A mark for clusters that stay in a state (Karmada: ClusterTaintPolicy).
+    """A taint for clusters that stay in a state; it goes when the state goes.
 
-    Unlike Karmada's, it goes when the state goes.
+    Karmada's ClusterTaintPolicy, but for that.
     """
 
-    states: tuple[ClusterState, ...]
-    key: str
-    effect: marks.Effect = marks.Effect.NO_SCHEDULE
-    value: str = ""
-    #: How long the state has to last.
-    after: timedelta = timedelta()
-    #: None: every cluster.
-    selector: rollouts.ClusterSelector | None = None
+    states: Annotated[
+        tuple[Literal[ClusterState.NOT_READY, ClusterState.UNREACHABLE], ...],
+        options.Option("The states, any of them.", least=1),
+    ]
+    key: Annotated[
+        options.LabelKey,
+        options.Form.NOT_EMPTY,
+        options.Option("Key of the taint, such as `volary.dev/unreachable`."),
+    ]
+    effect: Annotated[marks.Effect, options.Option("`NoSchedule` or `NoExecute`.")]
+    value: Annotated[options.LabelValue, options.Option("Its value.")] = ""
+    after: Annotated[timedelta, options.Option("How long the state has to last.")] = timedelta()
+    targets: Annotated[
+        rollouts.ClusterSelector, options.Option("Which clusters; nothing given: every one.")
+    ] = field(default_factory=rollouts.ClusterSelector)
 
 
 #: What holds in any case (Karmada: taint-cluster-by-condition). Nothing is moved by itself:
 #: whoever wants that writes a rule with ``NoExecute``.
 BUILT_IN_TAINT_RULES = (
-    TaintRule((ClusterState.NOT_READY,), marks.NOT_READY),
-    TaintRule((ClusterState.UNREACHABLE,), marks.UNREACHABLE),
+    TaintRule((ClusterState.NOT_READY,), marks.NOT_READY, marks.Effect.NO_SCHEDULE),
+    TaintRule((ClusterState.UNREACHABLE,), marks.UNREACHABLE, marks.Effect.NO_SCHEDULE),
 )
 
 
@@ -131,15 +140,29 @@ BUILT_IN_TAINT_RULES = (
 class HealthRules:
     """How clusters are watched (defaults: Karmada's)."""
 
-    #: Between two looks at a cluster, give or take a tenth.
-    interval: timedelta = timedelta(seconds=10)
-    #: How long it may take to answer.
-    patience: timedelta = timedelta(seconds=5)
-    #: How long it has to fail until it counts as failing, and to answer until it counts as back.
-    failure_threshold: timedelta = timedelta(seconds=30)
-    success_threshold: timedelta = timedelta(seconds=30)
-    #: Besides the built-in ones.
-    taints: tuple[TaintRule, ...] = field(default=())
+    interval: Annotated[
+        timedelta, options.Option("Between two looks at a cluster, give or take a tenth.")
+    ] = timedelta(seconds=10)
+    timeout: Annotated[
+        timedelta, options.Option("How long a cluster may take to answer a look.")
+    ] = timedelta(seconds=5)
+    failure_threshold: Annotated[
+        timedelta,
+        options.Option("How long it has to fail without a break until it counts as failing."),
+    ] = timedelta(seconds=30)
+    success_threshold: Annotated[
+        timedelta,
+        options.Option("How long it has to answer without a break until it counts as ready again."),
+    ] = timedelta(seconds=30)
+    taints: Annotated[
+        tuple[TaintRule, ...],
+        options.Option(
+            "Taints for clusters that stay not ready or unreachable, besides"
+            " `volary.dev/not-ready:NoSchedule` and `volary.dev/unreachable:NoSchedule`, which are"
+            " always made. Without a rule with `NoExecute` nothing is moved because of a cluster's"
+            " state."
+        ),
+    ] = ()
 
     @property
     def longest_gap(self) -> timedelta:
@@ -147,4 +170,4 @@ class HealthRules:
 
         What is later was late for a reason of our own: a stalled process, a changed clock.
         """
-        return 3 * self.interval + self.patience
+        return 3 * self.interval + self.timeout

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from volary.model import metric_providers
+from volary.model import metric_providers, options
 from volary.model.fleet import taints as marks
 from volary.model.objects import object_health
 
@@ -12,24 +13,42 @@ from volary.model.objects import object_health
 class Cluster:
     """One registered cluster and how to reach it."""
 
-    name: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    #: Files in kubectl's order; empty: ``KUBECONFIG``, else ``~/.kube/config``.
-    kubeconfig: tuple[str, ...] = ()
-    #: Context in the kubeconfig; empty: its current context.
-    context: str = ""
-    #: Use the pod's service account instead of a kubeconfig.
-    in_cluster: bool = False
-    #: Namespaces Volary may work in; empty: all.
-    namespaces: tuple[str, ...] = ()
-    #: A suspended cluster is left out of new runs and said to be.
-    suspended: bool = False
-    #: Where it is; empty: the labels of these names count, where there are any.
-    provider: str = ""
-    region: str = ""
-    zones: tuple[str, ...] = ()
-    #: Marks that keep applications away: of the fleet file, by hand and by rules.
-    taints: tuple[marks.Taint, ...] = ()
+    name: Annotated[
+        options.ClusterName, options.Option("Name of the cluster, unique in the fleet.")
+    ]
+    labels: Annotated[
+        Mapping[str, str], options.Option("Labels such as region, env or zone, to choose by.")
+    ] = field(default_factory=dict)
+    #: In kubectl's order.
+    kubeconfig: Annotated[
+        tuple[options.Text, ...],
+        options.Form.ONE_OR_MANY,
+        options.Option(
+            "A kubeconfig file or a list of them, relative to the fleet file. Empty:"
+            " `KUBECONFIG`, else `~/.kube/config`."
+        ),
+    ] = ()
+    context: Annotated[
+        str, options.Option("Context in the kubeconfig; empty: its current context.")
+    ] = ""
+    in_cluster: Annotated[
+        bool, options.Option("Use the pod's service account instead of a kubeconfig.")
+    ] = False
+    namespaces: Annotated[
+        tuple[options.DnsLabel, ...],
+        options.Option("Namespaces Volary may work in; empty: all."),
+    ] = ()
+    suspended: Annotated[bool, options.Option("Leave the cluster out of new runs.")] = False
+    provider: Annotated[str, options.Option("Who runs it; empty: its label `provider`.")] = ""
+    region: Annotated[str, options.Option("Where it is; empty: its label `region`.")] = ""
+    zones: Annotated[
+        tuple[options.Text, ...], options.Option("Its zones; empty: its label `zone`.")
+    ] = ()
+    #: Of the fleet file, by hand and by rules.
+    taints: Annotated[
+        tuple[marks.Taint, ...],
+        options.Option("Marks that keep applications away that do not tolerate them."),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,12 +30,12 @@ def _mismatches(selector: rollouts.ClusterSelector, cluster: fleets.Cluster) -> 
     for key, value in selector.match_labels.items():
         if cluster.labels.get(key) != value:
             yield f"label {key} is {_label_text(cluster.labels, key)}, not {value}"
-    for requirement in selector.expressions:
+    for requirement in selector.match_expressions:
         values = {cluster.labels[requirement.key]} if requirement.key in cluster.labels else None
         if not is_met(requirement, values):
             told = _label_text(cluster.labels, requirement.key)
             yield f"label {requirement.key} is {told}, but has to be {describe(requirement)}"
-    for requirement in selector.fields:
+    for requirement in selector.match_fields:
         found = field_values(cluster, requirement.key)
         if not is_met(requirement, found or None):
             told = ", ".join(sorted(found)) or "not set"

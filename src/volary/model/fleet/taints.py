@@ -7,12 +7,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
+
+from volary.model import options
 
 #: Keys of the marks that Volary makes itself.
 NOT_READY = "volary.dev/not-ready"
 UNREACHABLE = "volary.dev/unreachable"
 CORDONED = "volary.dev/cordoned"
 DRAINED = "volary.dev/drained"
+
+
+_KEY = "Such as `example.com/gpu`."
 
 
 class Effect(StrEnum):
@@ -26,11 +32,18 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """A mark on a cluster."""
+    """A mark that keeps applications away from a cluster."""
 
-    key: str
-    value: str = ""
-    effect: Effect = Effect.NO_SCHEDULE
+    key: Annotated[options.LabelKey, options.Form.NOT_EMPTY, options.Option(_KEY)]
+    value: Annotated[options.LabelValue, options.Option("What tolerations may ask for.")] = ""
+    effect: Annotated[
+        Effect,
+        options.Option(
+            "`NoSchedule`: nothing new begins there; `NoExecute`: besides, what runs there is to"
+            " be moved, for applications with `placement.failover`.",
+            required=True,
+        ),
+    ] = Effect.NO_SCHEDULE
     #: When it was made; None: it is written in the fleet file.
     since: datetime | None = None
     #: Who made it; ``volary``: a rule about the cluster's health; empty: the fleet file.
@@ -61,16 +74,27 @@ class TolerationOperator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """Marks that do not keep an application away."""
+    """Marks that do not keep the application away."""
 
-    #: Empty, with `EXISTS`: every key.
-    key: str = ""
-    operator: TolerationOperator = TolerationOperator.EQUAL
-    value: str = ""
-    #: None: every effect.
-    effect: Effect | None = None
-    #: How long `NO_EXECUTE` is put up with; None: for ever. It does not matter for `NO_SCHEDULE`.
-    seconds: int | None = None
+    key: Annotated[
+        options.LabelKey,
+        options.Option(f"{_KEY} Empty, with `operator: Exists`: every key."),
+    ] = ""
+    operator: Annotated[TolerationOperator, options.Option("`Equal` or `Exists`.")] = (
+        TolerationOperator.EQUAL
+    )
+    value: Annotated[options.LabelValue, options.Option("The value, with `Equal`.")] = ""
+    effect: Annotated[
+        Effect | None, options.Option("`NoSchedule` or `NoExecute`; not given: both.")
+    ] = None
+    toleration_seconds: Annotated[
+        int | None,
+        options.Option(
+            "How long a `NoExecute` taint is tolerated before the application is moved; not"
+            " given: for ever.",
+            least=0,
+        ),
+    ] = None
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:

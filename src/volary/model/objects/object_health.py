@@ -1,8 +1,9 @@
 """What one Kubernetes object says about itself, and what users say about a kind."""
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from volary.model import statuses
+from volary.model import options, statuses
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +21,44 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """When objects of a kind are healthy, as a user says it in CEL; empty: not said."""
+    """When the objects of a kind are healthy. Expressions are written in CEL over `object`."""
 
-    group: str
-    kind: str
-    #: Empty: every version.
-    version: str = ""
-    #: Expressions that are true or false.
-    healthy: str = ""
-    degraded: str = ""
-    progressing: str = ""
-    suspended: str = ""
-    #: Expression that gives the reason, as text.
-    message: str = ""
-    #: Instead of expressions: what every object of the kind is once it exists.
-    treat_as: statuses.HealthStatus | None = None
+    group: Annotated[
+        str, options.Option("API group, such as `example.org`; empty: the core group.")
+    ]
+    kind: Annotated[options.Text, options.Option("Kind, such as `Database`.")]
+    version: Annotated[str, options.Option("Version, such as `v1`; empty: every version.")] = ""
+    healthy: Annotated[
+        str,
+        options.Option(
+            "It is as it should be when this is true: `object.status.phase == 'Ready'`."
+        ),
+    ] = ""
+    degraded: Annotated[
+        str,
+        options.Option(
+            "Something is wrong with it when this is true; looked at first. A stage that waits"
+            " for it fails when that lasts 20 seconds."
+        ),
+    ] = ""
+    suspended: Annotated[
+        str,
+        options.Option("Somebody has stopped it when this is true; looked at second."),
+    ] = ""
+    progressing: Annotated[
+        str,
+        options.Option(
+            "It is on its way when this is true; looked at last. It also is when nothing else is"
+            " true."
+        ),
+    ] = ""
+    message: Annotated[
+        str, options.Option("The reason to show, as text: `object.status.message`.")
+    ] = ""
+    treat_as: Annotated[
+        Literal["", "healthy"],
+        options.Option(
+            "Instead of expressions: `healthy` for a kind that nobody writes a status for, whose"
+            " objects are fine once they exist."
+        ),
+    ] = ""

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import assert_never
+from typing import Annotated, assert_never
+
+from volary.model import options
 
 
 class Variant(StrEnum):
@@ -20,13 +22,25 @@ class VariantLabel:
     The key stays PipeCD's by default: selectors of existing workloads are immutable.
     """
 
-    key: str = "pipecd.dev/variant"
-    primary_value: str = "primary"
-    canary_value: str = "canary"
-    baseline_value: str = "baseline"
-    #: Put primary's label on the pods of its workloads, and not into their selectors: those
-    #: of workloads that exist cannot be changed.
-    on_pods: bool = False
+    key: Annotated[
+        options.LabelKey, options.Form.NOT_EMPTY, options.Option("Key of the label.")
+    ] = "pipecd.dev/variant"
+    primary_value: Annotated[
+        options.LabelValue, options.Form.NOT_EMPTY, options.Option("Value for primary.")
+    ] = "primary"
+    canary_value: Annotated[
+        options.LabelValue, options.Form.NOT_EMPTY, options.Option("Value for canary.")
+    ] = "canary"
+    baseline_value: Annotated[
+        options.LabelValue, options.Form.NOT_EMPTY, options.Option("Value for baseline.")
+    ] = "baseline"
+    on_pods: Annotated[
+        bool,
+        options.Option(
+            "Put primary's label on the pods of its workloads, but not into their selectors:"
+            " those of workloads that exist cannot be changed."
+        ),
+    ] = False
 
     def value(self, variant: Variant) -> str:
         """Return the label's value for `variant`."""

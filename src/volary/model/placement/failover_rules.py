@@ -7,6 +7,9 @@ failover behaviour.
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from typing import Annotated
+
+from volary.model import options
 
 
 class Purge(StrEnum):
@@ -24,50 +27,102 @@ class Purge(StrEnum):
 class Behaviour:
     """What is done once there is a reason to move."""
 
-    #: How long the reason has to last. For a cluster: how long marks with ``NoExecute`` are put
-    #: up with that no toleration of the application is about.
-    toleration: timedelta = timedelta(minutes=5)
-    purge: Purge = Purge.GRACEFULLY
-    #: How long `GRACEFULLY` waits for a healthy replacement.
-    grace: timedelta = timedelta(minutes=10)
+    toleration: Annotated[
+        timedelta,
+        options.Option(
+            "How long the reason has to last. For a cluster: how long marks with `NoExecute` are"
+            " tolerated that none of `placement.tolerations` is about."
+        ),
+    ] = timedelta(minutes=5)
+    purge: Annotated[
+        Purge,
+        options.Option(
+            "What becomes of the old copy. `Gracefully`: it goes when the replacement is healthy;"
+            " `Directly`: it goes first; `Never`: it stays until a rebalance."
+        ),
+    ] = Purge.GRACEFULLY
+    grace_period: Annotated[
+        timedelta, options.Option("How long `Gracefully` waits for a healthy replacement.")
+    ] = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalProbe:
-    """An address that tells whether users of a cluster are still served; asked with GET.
+    """An address that tells whether users of a cluster are still served, asked with GET."""
 
-    The second evidence for a cluster whose API server does not answer. A status below 400 says
-    that its users are served, a higher one that they are not; no answer says nothing at all, so
-    it has to be something outside of the cluster, such as a load balancer or a monitor.
-    """
-
-    #: May hold ``${cluster.name}``, ``${cluster.region}``, ``${cluster.labels.KEY}``.
-    url: str
-    timeout: timedelta = timedelta(seconds=5)
+    url: Annotated[
+        options.Text,
+        options.Option(
+            "A status below 400 says that users are served, a higher one that they are not; no"
+            " answer says nothing. So name something outside of the cluster: a load balancer, a"
+            " monitor. May hold `${cluster.name}`, `${cluster.region}`, `${cluster.labels.KEY}`."
+        ),
+    ]
+    timeout: Annotated[timedelta, options.Option("Longest wait; at most 30s.")] = timedelta(
+        seconds=5
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Failover:
-    """When an application is moved, and how; None: not for this reason."""
+    """When the application is moved away from a cluster; without it: never by itself."""
 
-    #: For a cluster that carries a mark with ``NoExecute``.
-    cluster: Behaviour | None = None
-    #: For a cluster that can be reached, and where the application is ill without a break.
-    application: Behaviour | None = None
-    witness: ExternalProbe | None = None
-    #: How long a run under way is waited for before it is interrupted.
-    patience: timedelta = timedelta(minutes=5)
+    cluster: Annotated[
+        Behaviour | None, options.Option("When a cluster carries a mark with `NoExecute`.")
+    ] = None
+    application: Annotated[
+        Behaviour | None,
+        options.Option("When the application is ill without a break on a cluster that answers."),
+    ] = None
+    witness: Annotated[
+        ExternalProbe | None,
+        options.Option(
+            "The second evidence for a cluster that does not answer: without it such a cluster is"
+            " left only when a person marks it."
+        ),
+    ] = None
+    patience: Annotated[
+        timedelta,
+        options.Option(
+            "How long a run under way is waited for before it is interrupted; a paused one is"
+            " never interrupted."
+        ),
+    ] = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class FailoverLimits:
-    """How much may be moved; for the whole fleet and all applications together."""
+    """How much is moved away from lost clusters, of all applications together."""
 
-    #: Percent of the fleet that looks lost; from this on nothing is moved (Kubernetes: the
-    #: unhealthy zone threshold).
-    stop_share: int = 55
-    #: Moves in any minute: one application off one cluster (Karmada: 0.5 per second).
-    per_minute: int = 30
-    #: From this percent on, moves in any minute are fewer.
-    slow_share: int = 25
-    slow_per_minute: int = 6
+    #: Kubernetes: the unhealthy zone threshold.
+    stop_at_percent: Annotated[
+        int,
+        options.Option(
+            "From this share of the fleet that looks lost on, the controller's own network is"
+            " suspected: nothing is moved, and an alarm is raised.",
+            least=1,
+            most=100,
+        ),
+    ] = 55
+    #: Karmada: 0.5 per second.
+    moves_per_minute: Annotated[
+        int,
+        options.Option(
+            "One application off one cluster is one move; 0: none.", least=0, most=10_000
+        ),
+    ] = 30
+    slow_at_percent: Annotated[
+        int,
+        options.Option(
+            "From this share of the fleet that looks lost on, it goes slower; left out: at most"
+            " `stopAtPercent`.",
+            least=1,
+            most=100,
+        ),
+    ] = 25
+    slow_moves_per_minute: Annotated[
+        int,
+        options.Option(
+            "How many moves then; left out: at most `movesPerMinute`.", least=0, most=10_000
+        ),
+    ] = 6

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
 
+from volary.model import options
 from volary.model.placement import rollouts
 
 
@@ -45,53 +47,60 @@ class Document(StrEnum):
     YAML = "yaml"
 
 
+_OPERATOR = "`add`, `remove` or `replace`."
+
+
 @dataclass(frozen=True, slots=True)
 class ImageOverride:
-    """Changes images: of all containers, or the one at `path` alone."""
+    """A change of images."""
 
-    component: Component
-    operator: Operator
-    value: str = ""
-    #: JSON pointer; empty: every container's.
-    path: str = ""
+    component: Annotated[Component, options.Option("`Registry`, `Repository` or `Tag`.")]
+    operator: Annotated[Operator, options.Option(_OPERATOR)]
+    value: Annotated[str, options.Option("What is added or set; a tag or a digest.")] = ""
+    path: Annotated[
+        str,
+        options.Option(
+            "JSON pointer to the image; empty: of all containers of Pods, ReplicaSets,"
+            " Deployments, DaemonSets, StatefulSets and Jobs (not of init containers)."
+        ),
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentsOverride:
-    """Adds to a container's command or arguments, or removes from them."""
+    """A change of a container's command or arguments."""
 
-    which: Arguments
-    container: str
-    operator: Operator
-    values: tuple[str, ...] = ()
+    container_name: Annotated[options.Text, options.Option("The container.")]
+    operator: Annotated[Operator, options.Option("`add` or `remove`.")]
+    value: Annotated[tuple[str, ...], options.Option("What is added or removed.", least=1)]
+    which: Arguments = Arguments.ARGS
 
 
 @dataclass(frozen=True, slots=True)
 class EnvOverride:
-    """Sets or removes environment variables of one container, or of all."""
+    """A change of environment variables."""
 
-    operator: Operator
-    values: Mapping[str, str] = field(default_factory=dict)
-    #: Empty: of every container.
-    container: str = ""
+    value: Annotated[Mapping[str, str], options.Option("Variables by name.")]
+    operator: Annotated[Operator, options.Option(_OPERATOR)] = Operator.ADD
+    container_name: Annotated[str, options.Option("The container; empty: every one.")] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataOverride:
-    """Changes labels or annotations; remove and replace pass over missing keys."""
+    """A change of labels or annotations; remove and replace pass over missing keys."""
 
-    which: Metadata
-    operator: Operator
-    values: Mapping[str, str] = field(default_factory=dict)
+    operator: Annotated[Operator, options.Option(_OPERATOR)]
+    value: Annotated[Mapping[str, str], options.Option("Values by key.")]
+    which: Metadata = Metadata.LABELS
 
 
 @dataclass(frozen=True, slots=True)
 class PatchOverride:
-    """One operation of a JSON patch (RFC 6902): add, remove or replace at a pointer."""
+    """One operation on the manifest (RFC 6902)."""
 
-    path: str
-    operator: Operator
-    value: object = None
+    path: Annotated[options.Text, options.Option("JSON pointer, such as `/spec/replicas`.")]
+    operator: Annotated[Operator, options.Option(_OPERATOR)]
+    value: Annotated[object, options.Option("What is added or set.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +124,19 @@ Override = (
 
 @dataclass(frozen=True, slots=True)
 class ObjectSelector:
-    """Which manifests: all that is given has to hold."""
+    """Which manifests; all that is given has to hold."""
 
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    match_labels: Mapping[str, str] = field(default_factory=dict)
-    #: Conditions on labels.
-    expressions: tuple[rollouts.Requirement, ...] = ()
+    api_version: Annotated[str, options.Option("Such as `apps/v1`.")] = ""
+    kind: Annotated[str, options.Option("Such as `Deployment`.")] = ""
+    name: Annotated[str, options.Option("Name of the object.")] = ""
     #: As the manifest has it once the input's namespace is in it.
-    namespace: str = ""
+    namespace: Annotated[str, options.Option("Namespace of the object.")] = ""
+    match_labels: Annotated[Mapping[str, str], options.Option("Labels it carries.")] = field(
+        default_factory=dict
+    )
+    match_expressions: Annotated[
+        tuple[rollouts.Requirement, ...], options.Option("Conditions on its labels.")
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +152,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """The share of clusters in what is divided."""
+    """The share of some clusters."""
 
-    targets: rollouts.ClusterSelector
-    weight: int
+    targets: Annotated[rollouts.ClusterSelector, options.Option("Which clusters.")]
+    weight: Annotated[
+        int,
+        options.Option("Their share; of several that fit, the heaviest counts.", least=1),
+    ]
 
 
 class Division(StrEnum):
@@ -175,13 +190,34 @@ class Autoscaled(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaDivision:
-    """How the replicas of workloads are spread over the clusters."""
+    """How replicas are spread over the clusters."""
 
-    division: Division = Division.DUPLICATED
-    #: Static weights; none given: all clusters weigh the same.
-    weights: tuple[Weight, ...] = ()
-    preference: Preference = Preference.WEIGHTED
-    autoscaled: Autoscaled = Autoscaled.LEAVE
+    division: Annotated[
+        Division,
+        options.Option("`Duplicated`: every cluster runs all of them; `Divided`: they share them."),
+    ] = Division.DUPLICATED
+    weights: Annotated[
+        tuple[Weight, ...],
+        options.Option(
+            "Shares, with `preference: Weighted`; none given: all clusters weigh the same."
+        ),
+    ] = ()
+    preference: Annotated[
+        Preference,
+        options.Option(
+            "By what they are divided. `Weighted`: `weights`; `AvailableReplicas`: so many"
+            " as fit into what is free; `Aggregated`: on as few clusters as hold them. With the"
+            " latter two, what runs stays where it is: only the difference is placed."
+        ),
+    ] = Preference.WEIGHTED
+    autoscaled: Annotated[
+        Autoscaled,
+        options.Option(
+            "Workloads with a HorizontalPodAutoscaler or KEDA's ScaledObject. `leave`:"
+            " both stay as they are, the same on every cluster; `divideBounds`: the autoscaler's"
+            " least and most replicas are divided, at least one of each for every cluster."
+        ),
+    ] = Autoscaled.LEAVE
 
     @property
     def needs_capacity(self) -> bool:

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
+from typing import Annotated
 
+from volary.model import options
 from volary.model.pipeline.stage_kinds import external_stages, waiting_stages
 
 
@@ -35,24 +37,32 @@ class Operator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One condition on a cluster."""
+    """One condition on a label or a field of a cluster."""
 
-    key: str
-    operator: Operator
-    values: tuple[str, ...] = ()
+    key: Annotated[options.Text, options.Option("The label, or `provider`, `region` or `zone`.")]
+    operator: Annotated[Operator, options.Option("`In`, `NotIn`, `Exists`, `DoesNotExist`.")]
+    values: Annotated[tuple[str, ...], options.Option("For `In` and `NotIn`.")] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSelector:
-    """Which clusters; all that is given has to hold, and nothing given means all."""
+    """Which clusters; everything given has to hold, and nothing given means all."""
 
-    names: tuple[str, ...] = ()
-    match_labels: Mapping[str, str] = field(default_factory=dict)
-    expressions: tuple[Requirement, ...] = ()
-    #: On ``provider``, ``region`` and ``zone``.
-    fields: tuple[Requirement, ...] = ()
-    #: Never these, whatever else holds.
-    exclude: tuple[str, ...] = ()
+    names: Annotated[tuple[options.ClusterName, ...], options.Option("By name.")] = ()
+    match_labels: Annotated[
+        Mapping[str, str], options.Option("Clusters that carry all of these labels.")
+    ] = field(default_factory=dict)
+    match_expressions: Annotated[
+        tuple[Requirement, ...],
+        options.Option("Conditions on labels, as Kubernetes has them."),
+    ] = ()
+    match_fields: Annotated[
+        tuple[Requirement, ...],
+        options.Option("Conditions on `provider`, `region` and `zone`."),
+    ] = ()
+    exclude: Annotated[
+        tuple[options.ClusterName, ...], options.Option("Never these, whatever else holds.")
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +90,12 @@ NONE = Share(0)
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many clusters may fail, and how many may be unreachable besides."""
+    """How many clusters may fail without stopping the others; percentages are rounded down."""
 
-    failures: Share = NONE
-    unreachable: Share = NONE
+    failures: Annotated[Share, options.Option("May fail.")] = NONE
+    unreachable: Annotated[
+        Share, options.Option("May be unreachable besides (see `onUnreachable`).")
+    ] = NONE
 
 
 class OnWaveFailure(StrEnum):
@@ -124,28 +136,52 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Clusters that move together, and what holds for them."""
+    """Clusters that move together."""
 
-    name: str
-    #: None: any cluster that no earlier wave has taken.
-    selector: ClusterSelector | None = None
-    #: At most so many of them; None: all. A percentage is of all targets of the run.
-    size: Share | None = None
-    #: One cluster for each value of this label, such as ``region``; empty: not so.
-    one_per: str = ""
-    #: How many are worked on at once; None: all.
-    max_concurrency: Share | None = None
-    #: Clusters with a lower value of this label first; numbers are compared as numbers.
-    order_by: str = ""
-    #: Not empty: clusters in an order shuffled by this text.
-    shuffle: str = ""
-    #: How long all of them have to stay healthy on this release.
-    soak: timedelta = timedelta()
-    #: How long one stage may take on one cluster; None: as long as the stage may.
-    progress_deadline: timedelta | None = None
-    budget: Budget = field(default_factory=Budget)
-    on_failure: OnWaveFailure = OnWaveFailure.ROLLBACK_ALL
-    on_unreachable: OnWaveUnreachable = OnWaveUnreachable.FAIL
+    name: Annotated[options.DnsLabel, options.Form.NOT_EMPTY, options.Option("Its name.")]
+    targets: Annotated[
+        ClusterSelector | None,
+        options.Option("Which clusters; none given: any that no earlier wave has."),
+    ] = None
+    size: Annotated[
+        Share | None, options.Option("At most so many, or this share of all targets.")
+    ] = None
+    one_per: Annotated[
+        str,
+        options.Option(
+            "One cluster for each value of this label, or of `provider`, `region`, `zone`."
+        ),
+    ] = ""
+    max_concurrency: Annotated[
+        Share | None,
+        options.Option("How many are worked on at once; at least one. Default: all."),
+    ] = None
+    order_by: Annotated[
+        str, options.Option("Label whose lower values go first; numbers before texts.")
+    ] = ""
+    shuffle: Annotated[
+        str, options.Option("A seed: clusters go in an order that it alone decides.")
+    ] = ""
+    soak: Annotated[
+        timedelta,
+        options.Option(
+            "How long all of them stay healthy on this release before the wave is done."
+        ),
+    ] = timedelta()
+    progress_deadline: Annotated[
+        timedelta | None, options.Option("How long one stage may take on one cluster.")
+    ] = None
+    budget: Annotated[Budget, options.Option("Failures that are gone without.")] = field(
+        default_factory=Budget
+    )
+    on_failure: Annotated[
+        OnWaveFailure,
+        options.Option("When more fail: `stop`, `continue`, `rollbackWave` or `rollbackAll`."),
+    ] = OnWaveFailure.ROLLBACK_ALL
+    on_unreachable: Annotated[
+        OnWaveUnreachable,
+        options.Option("`wait` and try again, `skip` within the budget, or `fail`."),
+    ] = OnWaveUnreachable.FAIL
     gate: Gate = field(default_factory=Gate)
 
 

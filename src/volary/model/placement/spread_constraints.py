@@ -5,6 +5,9 @@ Source of the rules: Karmada's spread constraints.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+
+from volary.model import options
 
 
 class Field(StrEnum):
@@ -18,22 +21,29 @@ class Field(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """How many groups of clusters an application is on."""
+    """How many clusters, or groups of clusters, the application is on."""
 
-    field: Field = Field.CLUSTER
-    #: Not empty: groups are the values of this label, whatever `field` says.
-    label: str = ""
-    #: Fewer are an error; at least 1.
-    least: int = 1
-    #: 0: any number.
-    most: int = 0
+    by: Annotated[Field | None, options.Option("`cluster`, `region`, `zone` or `provider`.")] = None
+    by_label: Annotated[str, options.Option("Instead of `by`: a label of the clusters.")] = ""
+    min_groups: Annotated[int, options.Option("Fewer are an error.", least=0)] = 1
+    max_groups: Annotated[int, options.Option("No more than these; 0: any number.", least=0)] = 0
+
+    @property
+    def field(self) -> Field:
+        """What is counted, where it is not a label."""
+        return self.by or Field.CLUSTER
+
+    @property
+    def least(self) -> int:
+        """Fewer are an error; at least 1."""
+        return max(self.min_groups, 1)
 
     @property
     def key(self) -> str:
         """What is counted, in words: ``cluster``, ``region``, ``label ring``."""
-        return f"label {self.label}" if self.label else self.field.value
+        return f"label {self.by_label}" if self.by_label else self.field.value
 
     @property
     def is_of_clusters(self) -> bool:
         """Whether clusters themselves are counted."""
-        return not self.label and self.field is Field.CLUSTER
+        return not self.by_label and self.field is Field.CLUSTER

@@ -260,7 +260,7 @@ def _toleration_left(
     about = [toleration for toleration in tolerations if taints.tolerates(toleration, mark)]
     if not about:
         return behaviour.toleration
-    limits = [each.seconds for each in about if each.seconds is not None]
+    limits = [each.toleration_seconds for each in about if each.toleration_seconds is not None]
     return timedelta(seconds=min(limits)) if limits else None
 
 
@@ -395,7 +395,7 @@ def _evict(situation: Situation, reason: EvictionReason, after: _Replacement) ->
         f"{reason.evidence}; what it runs {how} {to}{why_there}",
         situation.now,
         failover_rules.Purge.GRACEFULLY if behaviour is None else behaviour.purge,
-        None if behaviour is None else behaviour.grace,
+        None if behaviour is None else behaviour.grace_period,
         after.new or after.chosen,
         lost=not situation.is_well(reason.cluster),
     )

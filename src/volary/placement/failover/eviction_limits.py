@@ -114,19 +114,19 @@ def allowance(
     """
     if view.doubt:
         return Allowance(0, f"nothing is moved now: {view.doubt}", is_closed=True)
-    if view.percent >= limits.stop_share:
+    if view.percent >= limits.stop_at_percent:
         reason = (
-            f"{view}; failover suppressed: at least {limits.stop_share} % unreachable,"
+            f"{view}; failover suppressed: at least {limits.stop_at_percent} % unreachable,"
             " so the controller's own network is suspected"
         )
         return Allowance(0, reason, is_closed=True, alarm=reason)
-    if view.unsure_percent >= limits.stop_share:
+    if view.unsure_percent >= limits.stop_at_percent:
         seen = view.total - len(view.lost) - len(view.unseen)
         reason = f"only {seen} of {view.total} clusters were seen well just now"
         return Allowance(0, reason, is_closed=True)
-    most, why = limits.per_minute, "in a minute"
-    if view.percent >= limits.slow_share:
-        most = min(most, limits.slow_per_minute)
+    most, why = limits.moves_per_minute, "in a minute"
+    if view.percent >= limits.slow_at_percent:
+        most = min(most, limits.slow_moves_per_minute)
         why = f"in a minute while {view}"
     begun = sum(now - each < _MINUTE for each in recent)
     return Allowance(max(0, most - begun), f"{begun} of {most} moves {why}")

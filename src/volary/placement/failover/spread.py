@@ -104,8 +104,8 @@ def group_of(cluster: fleets.Cluster, constraint: spread_constraints.Constraint)
 
     One with several zones is in a group of its own with all that have the same.
     """
-    if constraint.label:
-        return cluster.labels.get(constraint.label, "")
+    if constraint.by_label:
+        return cluster.labels.get(constraint.by_label, "")
     if constraint.field is spread_constraints.Field.CLUSTER:
         return cluster.name
     return "+".join(sorted(selectors.field_values(cluster, constraint.field.value)))
@@ -157,7 +157,7 @@ def _by_cluster(
     names = [each.name for each in ranked]
     if len(names) < limit.least:
         return set(), _too_few(limit, names)
-    count = min(len(names), limit.most or len(names))
+    count = min(len(names), limit.max_groups or len(names))
     return _with_capacity(names[:count], names[count:], room)
 
 
@@ -204,7 +204,7 @@ def _by_group(
     ]
     chosen = _stable(known, clusters, groups, held)
     if chosen is None:
-        many = min(groups.most or len(known), len(known))
+        many = min(groups.max_groups or len(known), len(known))
         who = (
             f"no group by {groups.key} has"
             if many == 1
@@ -215,11 +215,12 @@ def _by_group(
     rest = [name for each in chosen for name in each.members[1:]]
     order = {each.name: place for place, each in enumerate(ranked)}
     rest.sort(key=order.__getitem__)
-    if clusters.most and len(first) > clusters.most:
+    if clusters.max_groups and len(first) > clusters.max_groups:
         return set(), (
-            f"at most {clusters.most} clusters are allowed, and {len(first)} by {groups.key} needed"
+            f"at most {clusters.max_groups} clusters are allowed, and {len(first)} by {groups.key}"
+            " needed"
         )
-    more = len(rest) if not clusters.most else clusters.most - len(first)
+    more = len(rest) if not clusters.max_groups else clusters.max_groups - len(first)
     return {*first, *rest[:more]}, ""
 
 
@@ -230,9 +231,9 @@ def _stable(
     held: set[str],
 ) -> list[_Group] | None:
     """Return the groups: those the application is in, and what has to come to them."""
-    most = groups.most or len(known)
-    if clusters.most:
-        most = min(most, clusters.most)
+    most = groups.max_groups or len(known)
+    if clusters.max_groups:
+        most = min(most, clusters.max_groups)
     ours = sorted(
         (each for each in known if held.intersection(each.members)),
         key=lambda each: (-len(held.intersection(each.members)), -each.weight, each.name),
@@ -341,12 +342,16 @@ def _why_not(
         taken = sorted({group_of(each, groups) for each in able if each.name in chosen})
         mine = group_of(cluster, groups)
         if mine not in taken:
-            least = f"{groups.least} or more" if not groups.most else f"at most {groups.most}"
+            least = (
+                f"{groups.least} or more"
+                if not groups.max_groups
+                else f"at most {groups.max_groups}"
+            )
             return (
                 f"{groups.key} {mine} is not needed: {least} by {groups.key}, {_first_names(taken)}"
             )
     names = [each.name for each in able if each.name in chosen]
-    return f"at most {clusters.most} by cluster: {_first_names(names)} come first"
+    return f"at most {clusters.max_groups} by cluster: {_first_names(names)} come first"
 
 
 def _first_names(names: Sequence[str]) -> str:

@@ -89,7 +89,7 @@ def _members(
     wave: rollouts.Wave, left: Sequence[fleets.Cluster], of_all: int
 ) -> Sequence[fleets.Cluster]:
     chosen = [
-        each for each in left if wave.selector is None or selectors.matches(wave.selector, each)
+        each for each in left if wave.targets is None or selectors.matches(wave.targets, each)
     ]
     ordered = _ordered(wave, chosen)
     if wave.one_per:
@@ -145,7 +145,7 @@ def _rest(waves: rollouts.Waves, left: Sequence[fleets.Cluster]) -> PlannedWave:
             hint="add a last wave without targets, or write `unmatchedClusters: last`",
         )
     last = waves.waves[-1]
-    return PlannedWave(replace(last, name=REST, selector=None, size=None, one_per=""), names)
+    return PlannedWave(replace(last, name=REST, targets=None, size=None, one_per=""), names)
 
 
 def _warnings(planned: Sequence[PlannedWave], left: Sequence[str]) -> Iterator[str]:

@@ -94,9 +94,9 @@ def _lines(body: bytes) -> Iterator[bytes]:
 
 def _authorization(spec: server_settings.Repository) -> dict[str, str]:
     given = spec.credentials
-    if isinstance(given, server_settings.TokenCredentials):
+    if given is not None and given.token_file:
         user, secret = TOKEN_USER, git_hosts.read_secret(given.token_file)
-    elif isinstance(given, server_settings.BasicCredentials):
+    elif given is not None and given.password_file:
         user, secret = given.username, git_hosts.read_secret(given.password_file)
     else:
         return {}

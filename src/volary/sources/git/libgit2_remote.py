@@ -141,11 +141,11 @@ class _Callbacks(pygit2.RemoteCallbacks):
                 hint="check that they are current and may read the repository",
             )
         self._asked = True
-        if isinstance(given, server_settings.TokenCredentials):
+        if given is not None and given.token_file:
             return pygit2.UserPass(
                 branch_listing.TOKEN_USER, git_hosts.read_secret(given.token_file)
             )
-        if isinstance(given, server_settings.BasicCredentials):
+        if given is not None and given.password_file:
             return pygit2.UserPass(given.username, git_hosts.read_secret(given.password_file))
         raise errors.user_error(
             f"{where}: the host asks for credentials, or there is no such repository",

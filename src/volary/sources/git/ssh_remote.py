@@ -90,7 +90,7 @@ class SshRemote:
 
     def _environment(self) -> dict[str, str]:
         given = self._spec.credentials
-        if not isinstance(given, server_settings.KeyCredentials):
+        if given is None or not given.ssh_key_file:
             raise errors.user_error(f"{git_addresses.mask(self._spec.url)} needs a key for ssh")
         command = ssh_command(self._programs.ssh, given, self._limits)
         return {
@@ -105,7 +105,7 @@ class SshRemote:
         }
 
 
-def ssh_command(ssh: str, given: server_settings.KeyCredentials, limits: git_hosts.Limits) -> str:
+def ssh_command(ssh: str, given: server_settings.Credentials, limits: git_hosts.Limits) -> str:
     """Return the command git starts, for the shell it does that with."""
     silence = max(2, round(limits.silence.total_seconds()))
     options = {

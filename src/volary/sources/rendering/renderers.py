@@ -220,11 +220,15 @@ class _Wanted:
     def choose(cls, described: applications.Application, target: str) -> "_Wanted":
         given = described.input
         entry = next(
-            (multi_target for multi_target in given.multi_targets if multi_target.target == target),
+            (
+                multi_target
+                for multi_target in given.multi_targets
+                if multi_target.target.name == target
+            ),
             None,
         )
         if entry is None:
-            entry = applications.TargetInput(target)
+            entry = applications.TargetInput(applications.TargetReference(target))
         options = entry.kustomize_options or given.kustomize_options
         return cls(
             entry.manifests or given.manifests,

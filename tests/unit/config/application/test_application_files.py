@@ -109,7 +109,11 @@ EXPECTED = applications.Application(
             api_versions=("x/v1",),
             kube_version="1.30.0",
         ),
-        multi_targets=(applications.TargetInput("us", ("us.yaml",), "us", {"enable-helm": ""}),),
+        multi_targets=(
+            applications.TargetInput(
+                applications.TargetReference("us"), ("us.yaml",), "us", {"enable-helm": ""}
+            ),
+        ),
     ),
     quick_sync=rollout_stages.SyncOptions(add_variant_label_to_selector=True, prune=True),
     quick_sync_targets=("us",),
@@ -121,8 +125,8 @@ EXPECTED = applications.Application(
     variant_label=variant.VariantLabel("example.com/variant", "p", "c", "b"),
     traffic_routing=applications.TrafficRouting(
         applications.RoutingMethod.ISTIO,
-        applications.IstioRouting(
-            ("main",), "web", applications.ObjectReference("VirtualService", "vs")
+        istio=applications.IstioRouting(
+            ("main",), "web", applications.VirtualService("VirtualService", "vs")
         ),
     ),
     pipeline=(
@@ -157,7 +161,7 @@ EXPECTED = applications.Application(
         ),
         pipelines.Stage(
             rollout_stages.PRIMARY_ROLLOUT.name,
-            rollout_stages.PrimaryRolloutOptions("main", True, False, True),
+            rollout_stages.PrimaryRolloutOptions(False, True, "main", True),
             5,
         ),
         pipelines.Stage(traffic_stages.TRAFFIC_ROUTING.name, traffic_stages.TrafficOptions(100), 6),
@@ -326,7 +330,8 @@ spec:
 
     found = loaded.require().triggers
     assert found == applications.Triggers(
-        on_commit_disabled=True, paths=("lib/**",), ignores=("*.md",), on_command_disabled=True
+        on_commit=applications.OnCommit(True, ("lib/**",), ("*.md",)),
+        on_command=applications.OnCommand(True),
     )
 
 

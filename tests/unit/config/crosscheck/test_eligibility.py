@@ -54,7 +54,7 @@ def test_a_fleet_file_has_taints_and_an_application_tolerates_them() -> None:
 
     tolerant, other = targets.select(shop, members), targets.select(plain, members)
 
-    assert shop.tolerations[1].seconds == 300
+    assert shop.tolerations[1].toleration_seconds == 300
     assert tolerant.names == ("us", "gpu", "old")
     assert other.names == ("us",)
     assert other.tainted == (

@@ -175,7 +175,7 @@ def test_what_policies_hold_back_is_held_back_from_our_targets_too() -> None:
     assert found.targets.names == ("us", "eu")
     assert found.targets.exclude == ("us",)
     # Of spread and failover ours counts, and tolerations are those of both.
-    assert [each.most for each in found.spread] == [3]
+    assert [each.max_groups for each in found.spread] == [3]
     assert found.failover is not None
     assert found.failover.cluster is None
     assert [each.key for each in found.tolerations] == ["b", "a"]

@@ -7,6 +7,7 @@ import pytest
 
 from volary.config.generated import reference_pages, schemas
 from volary.config.stages import stage_sections
+from volary.model.pipeline.stage_kinds import catalog
 
 DOCS = Path(__file__).parents[4] / "docs/reference"
 
@@ -49,7 +50,7 @@ def test_the_schema_offers_the_options_of_every_stage() -> None:
 
     assert "K8S_MULTI_CANARY_ROLLOUT" in entry["properties"]["name"]["enum"]
     assert "K8S_MULTI_WAIT" not in entry["properties"]["name"]["enum"]
-    assert offered == {model.__name__ for model in stage_sections.BY_NAME.values()}
+    assert offered == {stage_sections.section(kind).__name__ for kind in catalog.listed()}
     assert offered <= set(made["$defs"])
 
 

@@ -82,7 +82,9 @@ def test_everything_lands_in_the_model_with_paths_seen_from_the_file() -> None:
                 "release/1.0",
                 ("apps", "other"),
                 timedelta(seconds=30),
-                server_settings.KeyCredentials("/etc/volary/id", "/etc/volary/known"),
+                server_settings.Credentials(
+                    ssh_key_file="/etc/volary/id", known_hosts_file="/etc/volary/known"
+                ),
                 server_settings.RepositoryWebhook(
                     server_settings.WebhookProvider.GITLAB, "/etc/volary/hook"
                 ),
@@ -91,7 +93,9 @@ def test_everything_lands_in_the_model_with_paths_seen_from_the_file() -> None:
             server_settings.Repository(
                 "basic",
                 "https://git.example/basic",
-                credentials=server_settings.BasicCredentials("robot", "/etc/volary/password"),
+                credentials=server_settings.Credentials(
+                    username="robot", password_file="/etc/volary/password"
+                ),
             ),
         ),
         applications=(
@@ -101,7 +105,7 @@ def test_everything_lands_in_the_model_with_paths_seen_from_the_file() -> None:
             server_settings.ListedApplication("open", ""),
         ),
         supersede=server_settings.Supersede.CANCEL,
-        retention=server_settings.Retention(5, timedelta(days=7)),
+        retention=server_settings.Retention(5, 7),
         auth=server_settings.Auth(
             server_settings.Oidc(
                 "https://id.example",
@@ -113,7 +117,9 @@ def test_everything_lands_in_the_model_with_paths_seen_from_the_file() -> None:
         ),
         roles=(
             server_settings.RoleBinding(
-                server_settings.Role.DEPLOYER, group="team", match_labels={"team": "shop"}
+                server_settings.Role.DEPLOYER,
+                group="team",
+                applications=server_settings.Subjects({"team": "shop"}),
             ),
             server_settings.RoleBinding(server_settings.Role.ADMIN, subject="ann"),
         ),
@@ -254,7 +260,7 @@ def test_wrong_values_are_refused(line: str, message: str) -> None:
 def test_limits_that_are_not_written_follow_those_that_are(line: str, slow: object) -> None:
     limits = settings_files.parse(SHORTEST + line, file="c.yaml").require().failover
 
-    assert (limits.slow_share, limits.slow_per_minute) == slow
+    assert (limits.slow_at_percent, limits.slow_moves_per_minute) == slow
 
 
 def test_a_secret_in_the_file_is_refused_and_not_repeated() -> None:

@@ -7,7 +7,7 @@ from volary.model.placement import spread_constraints
 from volary.placement.failover import decisions
 
 LOST = taints.Taint(taints.UNREACHABLE, taints.Effect.NO_SCHEDULE)
-TWO = (spread_constraints.Constraint(spread_constraints.Field.CLUSTER, most=2),)
+TWO = (spread_constraints.Constraint(spread_constraints.Field.CLUSTER, max_groups=2),)
 
 
 def shop(spread: tuple[spread_constraints.Constraint, ...] = ()) -> applications.Application:
@@ -63,7 +63,7 @@ def test_a_cluster_that_it_left_may_still_have_something_of_it() -> None:
 
 
 def test_a_spread_that_cannot_be_met_says_nothing_of_where_it_is() -> None:
-    many = (spread_constraints.Constraint(spread_constraints.Field.CLUSTER, least=5),)
+    many = (spread_constraints.Constraint(spread_constraints.Field.CLUSTER, min_groups=5),)
     placed = decisions.PlacementState(chosen=("us", "eu"))
 
     assert status_service.subject(shop(many), members(), (), placed).targets == ("us", "eu")

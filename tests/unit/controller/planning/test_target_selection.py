@@ -11,7 +11,9 @@ from volary.placement.failover import decisions
 from volary.planner import targets
 
 CORDON = taints.Taint(taints.CORDONED, by="ana", reason="1.36")
-SPREAD = applications.Application("shop", spread=(spread_constraints.Constraint(least=2, most=2),))
+SPREAD = applications.Application(
+    "shop", spread=(spread_constraints.Constraint(min_groups=2, max_groups=2),)
+)
 
 
 def members(*names: str, cordoned: str = "") -> fleets.Fleet:

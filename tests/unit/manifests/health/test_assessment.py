@@ -1,4 +1,5 @@
 import pathlib
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,8 @@ def read(path: pathlib.Path) -> dict[str, object]:
 
 
 def rule_of(written: dict[str, object]) -> object_health.Rule:
-    texts = {key: str(value) for key, value in written.items() if key != "treat_as"}
-    word = written.get("treat_as")
-    return object_health.Rule(**texts, treat_as=statuses.HealthStatus(word) if word else None)
+    texts: dict[str, Any] = {key: str(value) for key, value in written.items()}
+    return object_health.Rule(**texts)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

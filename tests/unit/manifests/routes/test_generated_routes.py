@@ -58,7 +58,7 @@ def test_the_gateway_apis_route_is_attached_to_the_service() -> None:
 def test_a_route_for_a_gateway() -> None:
     parent = applications.ParentReference("web", namespace="edge", section_name="https", port=443)
     options = applications.GatewayRouting(
-        route=applications.ObjectReference("GRPCRoute", "orders"),
+        route=applications.GatewayRoute("GRPCRoute", "orders"),
         gateway_refs=(parent,),
         hosts=("shop.example",),
     )

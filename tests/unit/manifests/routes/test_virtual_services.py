@@ -207,11 +207,11 @@ def test_hosts_of_one_service(one: str, other: str, namespace: str, expected: bo
 def app(
     name: str = "", virtual_service: str = "", host: str = "", kind: str = ""
 ) -> applications.Application:
-    istio = applications.IstioRouting((), host, applications.ObjectReference(kind, virtual_service))
+    istio = applications.IstioRouting((), host, applications.VirtualService(kind, virtual_service))
     return applications.Application(
         "web",
         service=applications.ObjectReference("Service", name),
-        traffic_routing=applications.TrafficRouting(applications.RoutingMethod.ISTIO, istio),
+        traffic_routing=applications.TrafficRouting(applications.RoutingMethod.ISTIO, istio=istio),
     )
 
 

@@ -59,7 +59,11 @@ MISSING = [
     (
         "tolerated for an hour",
         {"lost": ["us"], "marks": {"us": BY_HAND}},
-        {"tolerations": [taints.Toleration("", taints.TolerationOperator.EXISTS, seconds=3600)]},
+        {
+            "tolerations": [
+                taints.Toleration("", taints.TolerationOperator.EXISTS, toleration_seconds=3600)
+            ]
+        },
         "tolerated for 60 min; seen for 6 min so far",
     ),
     (

@@ -56,7 +56,7 @@ def test_never_more_than_the_rate_moves_and_nothing_above_the_share(
     lost: set[str], jobs: list[str], per_minute: int, gaps: list[int]
 ) -> None:
     limits = failover_rules.FailoverLimits(
-        per_minute=per_minute, slow_per_minute=min(per_minute, 2)
+        moves_per_minute=per_minute, slow_moves_per_minute=min(per_minute, 2)
     )
     begun: list[datetime] = []
     now = NOW
@@ -78,7 +78,9 @@ def test_never_more_than_the_rate_moves_and_nothing_above_the_share(
         decision = decisions.decide(looked, allowance)
         begun += [each.since for each in decision.leaving]
 
-        assert not decision.leaving or view.percent < limits.stop_share
+        assert not decision.leaving or view.percent < limits.stop_at_percent
         last_minute = [each for each in begun if now - each < timedelta(minutes=1)]
-        most = limits.slow_per_minute if view.percent >= limits.slow_share else per_minute
+        most = (
+            limits.slow_moves_per_minute if view.percent >= limits.slow_at_percent else per_minute
+        )
         assert not decision.leaving or len(last_minute) <= most

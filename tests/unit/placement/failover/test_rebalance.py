@@ -11,7 +11,9 @@ from volary.placement.failover import decisions, move_plans, rebalance
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 NAMES = ("us", "eu", "asia")
 READY, LOST = cluster_health.ClusterState.READY, cluster_health.ClusterState.UNREACHABLE
-TWO = applications.Application("shop", spread=(spread_constraints.Constraint(least=2, most=2),))
+TWO = applications.Application(
+    "shop", spread=(spread_constraints.Constraint(min_groups=2, max_groups=2),)
+)
 
 
 def situation(

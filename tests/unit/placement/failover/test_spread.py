@@ -193,5 +193,5 @@ def _check(
         assert found.names == ()
         return
     groups = {each.region for each in found.clusters}
-    assert regions.least <= len(groups) <= (regions.most or len(groups))
-    assert counts.least <= len(found.names) <= (counts.most or len(found.names))
+    assert regions.least <= len(groups) <= (regions.max_groups or len(groups))
+    assert counts.least <= len(found.names) <= (counts.max_groups or len(found.names))

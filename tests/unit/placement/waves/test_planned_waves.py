@@ -102,7 +102,7 @@ WAVES = st.lists(
     st.builds(
         rollouts.Wave,
         name=st.uuids().map(str),
-        selector=st.none()
+        targets=st.none()
         | st.sampled_from(("us", "eu")).map(
             lambda region: rollouts.ClusterSelector(match_labels={"region": region})
         ),

@@ -49,10 +49,10 @@ def spec_of(
     return server_settings.Repository("shop", f"{host.url}/upstream.git", credentials=credentials)
 
 
-def basic(tmp_path: Path, password: str = SECRET) -> server_settings.BasicCredentials:
+def basic(tmp_path: Path, password: str = SECRET) -> server_settings.Credentials:
     path = tmp_path / "password"
     path.write_text(f"{password}\n")
-    return server_settings.BasicCredentials("robot", str(path))
+    return server_settings.Credentials(username="robot", password_file=str(path))
 
 
 async def fetch(
@@ -139,7 +139,9 @@ async def test_a_token_lets_in_and_is_written_nowhere(host: Host, tmp_path: Path
     host.username, host.password = "x-token-auth", SECRET
     path = tmp_path / "token"
     path.write_text(SECRET)
-    fetched = await fetch(tmp_path, spec_of(host, server_settings.TokenCredentials(str(path))))
+    fetched = await fetch(
+        tmp_path, spec_of(host, server_settings.Credentials(token_file=str(path)))
+    )
 
     assert fetched.head
     written = [each for each in (tmp_path / "data").rglob("*") if each.is_file()]
@@ -166,7 +168,7 @@ async def test_a_secret_that_cannot_be_read_is_an_error(
         path.write_bytes(content)
 
     with pytest.raises(errors.UserError, match="token"):
-        await fetch(tmp_path, spec_of(host, server_settings.TokenCredentials(str(path))))
+        await fetch(tmp_path, spec_of(host, server_settings.Credentials(token_file=str(path))))
 
 
 async def test_an_unknown_certificate_is_refused(host: Host, tmp_path: Path) -> None:

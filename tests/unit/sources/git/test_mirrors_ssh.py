@@ -28,10 +28,12 @@ def upstream(tmp_path: Path) -> Upstream:
 
 
 @pytest.fixture
-def key(tmp_path: Path) -> server_settings.KeyCredentials:
+def key(tmp_path: Path) -> server_settings.Credentials:
     for name in ("id key", "known"):
         (tmp_path / name).write_text("")
-    return server_settings.KeyCredentials(str(tmp_path / "id key"), str(tmp_path / "known"))
+    return server_settings.Credentials(
+        ssh_key_file=str(tmp_path / "id key"), known_hosts_file=str(tmp_path / "known")
+    )
 
 
 def stand_in(tmp_path: Path, script: str) -> ssh_remote.Programs:
@@ -63,7 +65,7 @@ eval "$last"
 
 
 async def test_a_branch_is_followed_over_ssh(
-    upstream: Upstream, tmp_path: Path, key: server_settings.KeyCredentials
+    upstream: Upstream, tmp_path: Path, key: server_settings.Credentials
 ) -> None:
     spec = server_settings.Repository(
         "shop", f"ssh://git@git.example{upstream.bare}", credentials=key
@@ -106,7 +108,7 @@ async def test_a_branch_is_followed_over_ssh(
 )
 async def test_refusals_of_ssh_are_understood(
     tmp_path: Path,
-    key: server_settings.KeyCredentials,
+    key: server_settings.Credentials,
     complaint: str,
     kind: type[errors.VolaryError],
     message: str,
@@ -118,7 +120,7 @@ async def test_refusals_of_ssh_are_understood(
         await mirror_of(tmp_path, spec, programs).fetch("main")
 
 
-async def test_a_slow_host_is_given_up(tmp_path: Path, key: server_settings.KeyCredentials) -> None:
+async def test_a_slow_host_is_given_up(tmp_path: Path, key: server_settings.Credentials) -> None:
     spec = server_settings.Repository("shop", "git@git.example:shop.git", credentials=key)
     programs = stand_in(tmp_path, "PATH=/usr/bin:/bin; exec sleep 60")
     limits = dataclasses.replace(git_hosts.Limits(), listing=git_hosts.Limits().connect / 20)
@@ -131,7 +133,7 @@ async def test_a_slow_host_is_given_up(tmp_path: Path, key: server_settings.KeyC
 
 @pytest.mark.skipif(REAL is None, reason="needs the program ssh")
 async def test_the_real_ssh_takes_the_options(
-    tmp_path: Path, key: server_settings.KeyCredentials
+    tmp_path: Path, key: server_settings.Credentials
 ) -> None:
     """Nobody listens there; what matters is that ssh gets as far as trying."""
     spec = server_settings.Repository("shop", "ssh://git@127.0.0.1:9/shop.git", credentials=key)

@@ -43,7 +43,9 @@ class Host:
         return server_settings.Repository(
             "shop",
             f"ssh://{getpass.getuser()}@127.0.0.1:{self.port}{path}",
-            credentials=server_settings.KeyCredentials(str(key), str(known)),
+            credentials=server_settings.Credentials(
+                ssh_key_file=str(key), known_hosts_file=str(known)
+            ),
         )
 
 

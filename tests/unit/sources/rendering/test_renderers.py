@@ -57,7 +57,9 @@ async def test_named_files_in_the_order_of_the_list_and_per_target(
 ) -> None:
     described = app(
         manifests=("b.yml", "sub/d.yaml"),
-        multi_targets=(applications.TargetInput("eu", manifests=("a.yaml",)),),
+        multi_targets=(
+            applications.TargetInput(applications.TargetReference("eu"), manifests=("a.yaml",)),
+        ),
     )
     files = directory_tree(PLAIN)
 
@@ -140,7 +142,11 @@ async def test_targets_without_differences_are_rendered_once_even_at_the_same_ti
     renderer: renderers.Renderer, directory_tree: Tree, tmp_path: Path
 ) -> None:
     files = directory_tree(PLAIN)
-    described = app(multi_targets=(applications.TargetInput("eu", manifests=("a.yaml",)),))
+    described = app(
+        multi_targets=(
+            applications.TargetInput(applications.TargetReference("eu"), manifests=("a.yaml",)),
+        )
+    )
 
     rendered = await asyncio.gather(
         *(
@@ -169,7 +175,7 @@ KUSTOMIZE = {
     "common/map.yaml": config_map("common"),
     "unrelated/broken": "-> ../../../etc",
 }
-EU = (applications.TargetInput("eu", kustomize_dir="eu"),)
+EU = (applications.TargetInput(applications.TargetReference("eu"), kustomize_dir="eu"),)
 
 
 async def test_kustomize_with_a_base_beside_the_application_at_a_commit(
@@ -261,7 +267,9 @@ async def test_a_named_kustomize_directory_has_to_be_one(
 ) -> None:
     files = directory_tree({"app/a.yaml": config_map("a"), "app/us/a.yaml": config_map("a")})
     for written, message in (("us", "has no kustomization"), ("../..", "outside the repository")):
-        entry = (applications.TargetInput("us", kustomize_dir=written),)
+        entry = (
+            applications.TargetInput(applications.TargetReference("us"), kustomize_dir=written),
+        )
         with pytest.raises(errors.UserError, match=message):
             await renderer.render(files, app(multi_targets=entry), directory="app", target="us")
 

@@ -5,7 +5,6 @@ from enum import IntEnum
 from typing import Any
 
 from volary.config.dialects.karmada import schema
-from volary.config.placement import wave_sections
 from volary.model.fleet import selectors
 from volary.model.placement import rollouts
 
@@ -39,7 +38,7 @@ def clusters(read: schema.ClusterAffinity | None) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value}
 
 
-def requirement(read: wave_sections.Requirement) -> dict[str, Any]:
+def requirement(read: rollouts.Requirement) -> dict[str, Any]:
     """Return a condition as our own file writes it."""
     found: dict[str, Any] = {"key": read.key, "operator": read.operator.value}
     return {**found, "values": list(read.values)} if read.values else found

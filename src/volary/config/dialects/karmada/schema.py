@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from volary.config.decoding import base_sections
-from volary.config.placement import wave_sections
+from volary.model.placement import rollouts
 
 API_VERSION = "policy.karmada.io/v1alpha1"
 
@@ -13,7 +13,7 @@ API_VERSION = "policy.karmada.io/v1alpha1"
 class FieldSelector(base_sections.Section):
     """Conditions on `provider`, `region` and `zone`."""
 
-    match_expressions: list[wave_sections.Requirement] = Field(
+    match_expressions: list[rollouts.Requirement] = Field(
         default_factory=list, description="The conditions."
     )
 
@@ -22,7 +22,7 @@ class LabelSelector(base_sections.Section):
     """Kubernetes' label selector."""
 
     match_labels: dict[str, str] = Field(default_factory=dict, description="Labels.")
-    match_expressions: list[wave_sections.Requirement] = Field(
+    match_expressions: list[rollouts.Requirement] = Field(
         default_factory=list, description="Conditions."
     )
 

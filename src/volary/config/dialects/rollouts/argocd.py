@@ -9,7 +9,6 @@ from pydantic import Field
 from volary.config.decoding import base_sections, readings
 from volary.config.dialects.karmada import affinities
 from volary.config.dialects.rollouts import plans
-from volary.config.placement.wave_sections import Requirement
 from volary.config.text import yaml
 from volary.model import applications
 from volary.model.placement import rollouts
@@ -26,7 +25,9 @@ _NAME = re.compile(r"\{\{-?\s*\.?name(?:Normalized)?\s*-?\}\}")
 class Step(base_sections.Section):
     """Applications that are synced together."""
 
-    match_expressions: list[Requirement] = Field(default_factory=list, description="Which.")
+    match_expressions: list[rollouts.Requirement] = Field(
+        default_factory=list, description="Which."
+    )
     max_update: int | str | None = Field(default=None, description="How many at once.")
 
 
@@ -90,7 +91,7 @@ def _add(plan: plans.Plan, read: Step, labels: Mapping[str, Any], i: int) -> Non
 
 
 def _condition(
-    plan: plans.Plan, read: Requirement, labels: Mapping[str, Any], at: yaml.Path
+    plan: plans.Plan, read: rollouts.Requirement, labels: Mapping[str, Any], at: yaml.Path
 ) -> dict[str, Any]:
     """Return a condition on a cluster's label for one on an Application's."""
     if read.operator not in (rollouts.Operator.IN, rollouts.Operator.NOT_IN):

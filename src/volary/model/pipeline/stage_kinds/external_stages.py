@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Annotated
 
+from volary.model import options
 from volary.model.pipeline import webhook
 from volary.model.pipeline.stage_kinds import stage_kind
 
@@ -23,23 +25,34 @@ class WebhookGateOptions(stage_kind.StageOptions):
 class ScriptOptions(stage_kind.StageOptions):
     """Options of ``SCRIPT_RUN``."""
 
-    #: Given to ``/bin/sh -l -c`` (PipeCD).
-    run: str
-    env: Mapping[str, str] = field(default_factory=dict)
-    #: Run during a rollback, if the stage had begun.
-    on_rollback: str = ""
-    #: `FLEET`: once for all clusters (PipeCD).
-    scope: stage_kind.Scope = stage_kind.Scope.FLEET
+    run: Annotated[options.Text, options.Option("The script.")]
+    env: Annotated[
+        Mapping[str, str],
+        options.Option("Environment, besides `SR_*` and a few of the system's."),
+    ] = field(default_factory=dict)
+    on_rollback: Annotated[
+        str, options.Option("Script that is run by a rollback, if the stage had begun.")
+    ] = ""
+    scope: Annotated[
+        stage_kind.Scope,
+        options.Option(
+            "`fleet`: once for all clusters (PipeCD); `cluster`: once for each of them."
+        ),
+    ] = stage_kind.Scope.FLEET
 
 
 WEBHOOK_GATE = stage_kind.StageKind(
     name="K8S_WEBHOOK_GATE",
     options=WebhookGateOptions,
     description="Wait until a webhook agrees",
+    reference="Wait until a webhook agrees; the stage's timeout is how long it is asked.",
     changes_cluster=False,
     asks_for_agreement=True,
 )
 #: It may have done anything.
 SCRIPT_RUN = stage_kind.StageKind(
-    name="SCRIPT_RUN", options=ScriptOptions, description="Run a script"
+    name="SCRIPT_RUN",
+    options=ScriptOptions,
+    description="Run a script",
+    reference="Run a script of yours with `/bin/sh -l -c`, in the application's directory.",
 )

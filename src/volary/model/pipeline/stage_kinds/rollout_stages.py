@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Annotated, Self
 
+from volary.model import options
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import stage_kind
 
@@ -38,40 +39,72 @@ class Patch:
     document_root: str = ""
 
 
+LabelInSelector = Annotated[
+    bool, options.Option("Put the primary variant's label into workload selectors.")
+]
+Prune = Annotated[
+    bool, options.Option("Remove what Volary applied earlier and Git no longer contains.")
+]
+
+
 @dataclass(frozen=True, slots=True)
 class SyncOptions(stage_kind.StageOptions):
     """Options of ``K8S_SYNC`` and of a quick sync."""
 
-    add_variant_label_to_selector: bool = False
-    prune: bool = False
+    add_variant_label_to_selector: LabelInSelector = False
+    prune: Prune = False
 
 
 @dataclass(frozen=True, slots=True)
 class PrimaryRolloutOptions(stage_kind.StageOptions):
     """Options of ``K8S_PRIMARY_ROLLOUT``."""
 
-    #: Of the generated Service; empty: the primary variant's value.
-    suffix: str = ""
-    create_service: bool = False
-    add_variant_label_to_selector: bool = False
-    prune: bool = False
+    add_variant_label_to_selector: LabelInSelector = False
+    prune: Prune = False
+    suffix: Annotated[
+        options.DnsLabel,
+        options.Option("Suffix of the generated Service; empty: the primary's label value."),
+    ] = ""
+    create_service: Annotated[
+        bool, options.Option("Generate a Service that selects primary only.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)
 class VariantRolloutOptions(stage_kind.StageOptions):
     """Options of ``K8S_CANARY_ROLLOUT`` and ``K8S_BASELINE_ROLLOUT``."""
 
-    #: None: one pod.
-    replicas: Replicas | None = None
-    #: Empty: the variant's label value.
-    suffix: str = ""
-    create_service: bool = False
+    replicas: Annotated[
+        Replicas | None,
+        options.Option(
+            "Pods: `2`, or a percentage of the workload's replicas, rounded up: `10%`. Default: one"
+            " pod. More than 100% is allowed (with a warning), up to 1000%."
+        ),
+    ] = None
+    suffix: Annotated[
+        options.DnsLabel,
+        options.Option("Suffix of generated names; empty: the variant's label value."),
+    ] = ""
+    create_service: Annotated[
+        bool, options.Option("Generate a Service that selects this variant only.")
+    ] = False
     #: Canary only.
     patches: tuple[Patch, ...] = ()
-    #: `FLEET`: `replicas` are of all clusters together, and `batch` says who gets how many.
-    of: stage_kind.Scope = stage_kind.Scope.CLUSTER
-    #: Of the fleet's share, at most so many on one cluster; None: as many as it comes to.
-    at_most: Replicas | None = None
+    of: Annotated[
+        stage_kind.Scope,
+        options.Option(
+            "What `replicas` is a share of. `cluster`: of the workload on each cluster; `fleet`: of"
+            " all clusters that carry the stage out together, over which the pods are divided by"
+            " what primary has there. A cluster may get none."
+        ),
+    ] = stage_kind.Scope.CLUSTER
+    at_most: Annotated[
+        Replicas | None,
+        options.Option(
+            "With `of: fleet`: at most so many on one cluster, `2` or a percentage of what primary"
+            " has there, rounded up. What does not fit goes to the others."
+        ),
+    ] = None
     #: Fixed at the run's start: pods by cluster, then by workload as ``Deployment web``.
     batch: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     #: The same for one cluster; None: `replicas` counts.
@@ -88,6 +121,7 @@ SYNC = stage_kind.StageKind(
     name="K8S_SYNC",
     options=SyncOptions,
     description="Sync by applying all manifests",
+    reference="Apply everything at once.",
     applies=variant.Variant.PRIMARY,
     promotes=True,
 )
@@ -95,6 +129,7 @@ PRIMARY_ROLLOUT = stage_kind.StageKind(
     name="K8S_PRIMARY_ROLLOUT",
     options=PrimaryRolloutOptions,
     description="Rollout the new version as PRIMARY to all targets",
+    reference="Bring the new version to primary; traffic returns when it is ready.",
     applies=variant.Variant.PRIMARY,
     promotes=True,
 )
@@ -102,23 +137,27 @@ CANARY_ROLLOUT = stage_kind.StageKind(
     name="K8S_CANARY_ROLLOUT",
     options=VariantRolloutOptions,
     description="Rollout the new version as CANARY to all targets",
+    reference="Run the new version beside primary.",
     applies=variant.Variant.CANARY,
 )
 CANARY_CLEAN = stage_kind.StageKind(
     name="K8S_CANARY_CLEAN",
     options=stage_kind.NoOptions,
     description="Remove all canary resources",
+    reference="Remove the variant; traffic it still gets is given back to primary first.",
     removes=variant.Variant.CANARY,
 )
 BASELINE_ROLLOUT = stage_kind.StageKind(
     name="K8S_BASELINE_ROLLOUT",
     options=VariantRolloutOptions,
     description="Rollout the current version as BASELINE to all targets",
+    reference="Run the current version beside primary, for a fair comparison.",
     applies=variant.Variant.BASELINE,
 )
 BASELINE_CLEAN = stage_kind.StageKind(
     name="K8S_BASELINE_CLEAN",
     options=stage_kind.NoOptions,
     description="Remove all baseline resources",
+    reference="Remove the variant; traffic it still gets is given back to primary first.",
     removes=variant.Variant.BASELINE,
 )

@@ -51,6 +51,10 @@ class StageKind(Generic[Options]):
     options: type[Options]
     #: What it does, for stages without a description of their own.
     description: str
+    #: What the reference says of it.
+    reference: str = ""
+    #: Users may limit it to clusters (PipeCD: ``multiTargets``).
+    has_targets: bool = True
     #: Users list it in a pipeline; else Volary adds it where it is needed.
     is_listed: bool = True
     #: The variant whose objects it applies; None: of none.

@@ -122,12 +122,14 @@ TRAFFIC_ROUTING = stage_kind.StageKind(
     name="K8S_TRAFFIC_ROUTING",
     options=TrafficOptions,
     description="Update traffic routing percentages for all targets",
+    reference="Divide traffic between variants; the percentages add up to 100.",
     routes_traffic=True,
 )
 PROGRESSIVE_TRAFFIC = stage_kind.StageKind(
     name="K8S_PROGRESSIVE_TRAFFIC",
     options=ProgressiveTrafficOptions,
     description="Move traffic to the new version step by step",
+    reference="Move traffic to canary step by step, as long as every check passes.",
     routes_traffic=True,
     instead_of_analysis="write the metrics under with",
 )
@@ -135,6 +137,7 @@ BLUE_GREEN = stage_kind.StageKind(
     name="K8S_BLUE_GREEN",
     options=BlueGreenOptions,
     description="Switch all traffic to the new version",
+    reference="Switch all traffic to canary at once, with a preview before and a way back after.",
     promotes=True,
     routes_traffic=True,
     instead_of_analysis="write prePromotion or postPromotion under with",

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Annotated
 
-from volary.model import analysis
+from volary.model import analysis, options
 from volary.model.pipeline.stage_kinds import stage_kind
 
 
@@ -11,17 +12,24 @@ from volary.model.pipeline.stage_kinds import stage_kind
 class WaitOptions(stage_kind.StageOptions):
     """Options of ``WAIT``."""
 
-    duration: timedelta
+    duration: Annotated[timedelta, options.Option("How long, more than 0.")]
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalOptions(stage_kind.StageOptions):
     """Options of ``WAIT_APPROVAL``."""
 
-    #: Who may approve.
-    approvers: tuple[str, ...]
-    #: How many of them have to.
-    count: int = 1
+    approvers: Annotated[
+        tuple[options.Text, ...],
+        options.Option(
+            "Those who may approve, as the server names them: `ana@example.org`, `token:ana`,"
+            " `local`.",
+            least=1,
+        ),
+    ]
+    count: Annotated[
+        int, options.Option("How many of them have to.", least=1, key="minApproverNum")
+    ] = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,8 @@ WAIT = stage_kind.StageKind(
     name="WAIT",
     options=WaitOptions,
     description="Wait before the next stage",
+    reference="Wait before the next stage.",
+    has_targets=False,
     changes_cluster=False,
     is_skippable=True,
 )
@@ -49,6 +59,8 @@ WAIT_APPROVAL = stage_kind.StageKind(
     name="WAIT_APPROVAL",
     options=ApprovalOptions,
     description="Wait until people agree",
+    reference="Wait until people agree; the stage's timeout is how long it is waited for.",
+    has_targets=False,
     changes_cluster=False,
     waits_for_people=True,
     instead_of_analysis="while people are asked no cluster is worked on: put an ANALYSIS before it,"
@@ -58,6 +70,7 @@ ANALYSIS = stage_kind.StageKind(
     name="ANALYSIS",
     options=AnalysisOptions,
     description="Measure the new version and judge it",
+    reference="Measure the new version and judge it.",
     changes_cluster=False,
     is_skippable=True,
     instead_of_analysis="write the metrics under with",

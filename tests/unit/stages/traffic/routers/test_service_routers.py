@@ -244,7 +244,7 @@ def test_several_ingresses_need_a_name() -> None:
 
     with pytest.raises(errors.UserError, match="2 Ingresses lead to the application"):
         nginx.find([one, renamed], app(Method.NGINX))
-    named = applications.NginxRouting(ingress=applications.ObjectReference(name="b"))
+    named = applications.NginxRouting(ingress=applications.Ingress(name="b"))
     found = nginx.find([one, renamed], app(Method.NGINX, nginx=named))
     assert found.name == "b-canary"
 
