@@ -82,11 +82,10 @@ def key_of(project: projects.Project, members: fleets.Fleet) -> ApplicationKey:
             servers.append(kubeconfigs.load(cluster).server)
         except errors.UserError:
             servers.append(cluster.name)
-    source = project.source
-    location = source.repository
+    location = project.source.repository
     if "://" not in location:
         location = os.path.realpath(location)
-    return ApplicationKey(location, source.directory, tuple(sorted(servers)))
+    return ApplicationKey(location, project.directory, tuple(sorted(servers)))
 
 
 def store_file(environment: Mapping[str, str] = os.environ) -> Path:
@@ -214,8 +213,6 @@ class LocalApplication:
         if stored is not None:
             origin = run_origins.from_document(stored.origin)
             await self._conclude(codec.read_run(stored), origin)
-        else:
-            await self._writer.keep(replace(status, under_way=False))
         return None
 
     async def begin(
