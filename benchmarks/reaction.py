@@ -149,8 +149,7 @@ async def _release(work: Path, clusters: client_pool.ClientPool) -> statuses.Run
     project = await projects.open_project(str(work), app="shop")
     prepared = await preparation.prepare(preparation.RunOptions(str(work)), clusters, project)
     view = local_run.choose_view(quiet, as_json=False)
-    extras = local_run.RunOptions(remember=False)
-    ended = await local_run.carry_out(prepared, clusters, view, quiet, extras=extras)
+    ended = await local_run.carry_out_in_memory(prepared, clusters, view, quiet)
     return ended.status
 
 

@@ -1,9 +1,11 @@
 """``volary run`` as a user types it: what it says, and what runs in the clusters then."""
 
 import asyncio
+import contextlib
 import re
 import shutil
 import signal
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -68,8 +70,11 @@ async def test_a_first_deployment_then_a_release_by_the_pipeline(
         assert given.images(target) == "example/simple:v2 2/2"
         assert given.find(target, "Deployment", "simple-canary") is None
         assert _commit(given, target) == commit
-    remembered = Path(given.environment["XDG_STATE_HOME"]) / "volary/last-success.json"
-    assert commit in remembered.read_text()
+    file = Path(given.environment["XDG_STATE_HOME"]) / "volary/volary.db"
+    with contextlib.closing(sqlite3.connect(file)) as remembered:
+        assert remembered.execute("select running_commit from applications").fetchall() == [
+            (commit,)
+        ]
 
 
 async def test_what_runs_is_read_from_the_clusters_when_nothing_is_remembered(

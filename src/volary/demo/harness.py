@@ -24,6 +24,7 @@ from volary.controller.planning import preparation, projects
 from volary.demo import snapshots
 from volary.engine import executor
 from volary.engine.runs import coverage, state
+from volary.stages import executor as stage_executor
 
 
 async def wait_for_interrupt(messages: rich_console.Console) -> None:
@@ -154,7 +155,9 @@ async def release(
     plan_text.show(console, prepared)
     console.print()
     view = local_run.choose_view(console, as_json=False)
-    extras = local_run.RunOptions(wrap=wrap, image_grace=timedelta(seconds=4), remember=False)
-    ended = await local_run.carry_out(prepared, clusters, view, console, extras=extras)
+    options = stage_executor.Options(image_grace=timedelta(seconds=4))
+    ended = await local_run.carry_out_in_memory(
+        prepared, clusters, view, console, options=options, wrap=wrap
+    )
     summary.show(console, ended, view.shown)
     return ended

@@ -262,6 +262,19 @@ def run(
             metavar="NAME", help="Approve WAIT_APPROVAL stages in this name, one of the approvers."
         ),
     ] = "",
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on with a run that was killed, whatever commit the path is at now.",
+        ),
+    ] = False,
+    abandon: Annotated[
+        bool,
+        typer.Option(
+            "--abandon", help="Leave a run that was killed as it is, and begin a new one."
+        ),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Plan and try on the servers; write nothing.")
     ] = False,
@@ -273,12 +286,18 @@ def run(
 
     Everything is tried on every cluster before the first write; nothing is changed when one
     of them refuses. Ctrl-C once stops gracefully and says what is left as it is, twice at once.
+    A run that was killed goes on when the same command is given again.
     """
     from volary.cli import durations
     from volary.cli.run import local_run
     from volary.controller.planning import preparation
     from volary.engine.runs import policies
 
+    if resume and abandon:
+        raise typer.BadParameter("--resume and --abandon exclude each other")
+    left_behind = local_run.LeftBehind.COMPARE
+    if resume or abandon:
+        left_behind = local_run.LeftBehind.RESUME if resume else local_run.LeftBehind.ABANDON
     left_out = on_unreachable is Unreachable.CONTINUE
     request = preparation.RunOptions(
         path=path,
@@ -296,7 +315,10 @@ def run(
         allow_mass_deletion=allow_mass_deletion,
     )
     mode = local_run.OutputMode(
-        as_json=output is Output.JSON, dry_run=dry_run, approve_as=approve_as
+        as_json=output is Output.JSON,
+        dry_run=dry_run,
+        approve_as=approve_as,
+        left_behind=left_behind,
     )
     raise typer.Exit(_finish(local_run.run(request, mode)))
 

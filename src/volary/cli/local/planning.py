@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from volary.cli import console, exit_codes
 from volary.clusters.client import client_pool
-from volary.controller import inputs
+from volary.controller import inputs, local_runs
 from volary.controller.planning import preparation, projects
 from volary.controller.preview import json_format, markdown_format, previews, text_format
 
@@ -23,7 +23,8 @@ async def run(request: preparation.RunOptions, form: Form) -> int:
     project = await projects.open_project(request.path, app=request.app, commit=request.commit)
     members = projects.load_fleet(request.fleet, request.contexts)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
-        prepared = await preparation.prepare(request, clusters, project)
+        wish = await local_runs.with_memory(request, project, members)
+        prepared = await preparation.prepare(wish, clusters, project)
         console.show_problems(console.messages(), prepared.warnings)
         shown = await previews.preview_run(prepared, clusters)
     console.write(_render(shown, form))

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from volary.clusters.client import client_pool
 from volary.clusters.observe import free_capacity
-from volary.controller import inputs
-from volary.controller.persistence import local_state
+from volary.controller import inputs, local_runs
 from volary.controller.planning import (
     fleet_shares,
     preparation,
@@ -35,11 +34,10 @@ async def decide(
     names = [each.name for each in target_selection.clusters_of(application, members)]
     undivided = await _undivided(project, names)
     over = replica_assignment.members_of(application, members, names, decisions.PlacementState())
-    key = preparation.state_key(project, members, names)
-    previous = local_state.read_assignment(local_state.state_path(), key)
+    wish = await local_runs.with_memory(preparation.RunOptions(""), project, members)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
         return await replica_assignment.assign_replicas(
-            clusters, application, undivided, over, previous
+            clusters, application, undivided, over, wish.assigned
         )
 
 

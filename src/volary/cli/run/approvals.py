@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from volary.engine.execution import runners
 from volary.engine.observers import feed
 from volary.engine.state_machine import events
-from volary.model import clocks, errors
+from volary.model import clocks, errors, statuses
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import waiting_stages
 
@@ -51,14 +51,24 @@ class Approver:
     def __init__(self, name: str, clock: clocks.Clock) -> None:
         self._name = name
         self._clock = clock
-        #: Set once the run is about to begin.
-        self.runner: runners.Runner | None = None
+        self._runner: runners.Runner | None = None
+
+    def follow(self, runner: runners.Runner) -> None:
+        """Answer a run that is about to begin, or to go on where it waits already."""
+        self._runner = runner
+        waiting = statuses.TaskStatus.WAITING
+        if any(stage.status is waiting for stage in runner.run.all_stages):
+            self._approve()
 
     def notify(self, event: feed.RunEvent) -> None:
         """Answer a stage that waits."""
-        if isinstance(event, feed.StageWaiting) and self.runner is not None and self._name:
+        if isinstance(event, feed.StageWaiting):
+            self._approve()
+
+    def _approve(self) -> None:
+        if self._runner is not None and self._name:
             approval = events.Approve(self._clock.now(), self._name, "--approve-as")
-            self.runner.submit(approval)
+            self._runner.submit(approval)
 
 
 def user_name(environment: Mapping[str, str], user: int | None = None) -> str:

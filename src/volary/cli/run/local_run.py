@@ -2,39 +2,49 @@
 
 import asyncio
 import contextlib
+import enum
+import functools
 import os
 import signal
-import types
-import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 from rich import console as rich_console
 
 from volary.cli import console, exit_codes
-from volary.cli.run import approvals, plan_text, preflight_report, summary, views
+from volary.cli.run import approvals, matrix, plan_text, preflight_report, summary, views
 from volary.clusters.client import client_pool
-from volary.config.text import git_addresses
-from volary.controller import inputs
-from volary.controller.persistence import local_state, redaction
+from volary.controller import inputs, local_runs
+from volary.controller.applications import run_session
+from volary.controller.persistence import redaction
 from volary.controller.planning import preflight, preparation, projects
-from volary.controller.runs import releases
+from volary.controller.runs import ready_runs
 from volary.engine import executor
 from volary.engine.execution import runners
-from volary.engine.observers import feed
-from volary.engine.runs import coverage, run_builder, state
-from volary.manifests import redaction as manifest_redaction
-from volary.model import applications, errors, statuses
+from volary.engine.observers import observer_events
+from volary.engine.persistence import codec
+from volary.engine.runs import state
+from volary.model import applications, errors, json
+from volary.model.runs import run_records
 from volary.stages import executor as stage_executor
-from volary.stages.runtime import contexts
+from volary.store import protocol
 
 #: Wraps the executor, for those who want to look in between (the demo).
 ExecutorWrapper = Callable[[executor.StageExecutor], executor.StageExecutor]
-
+#: Returns a run, ready to begin or to go on.
+SessionOpener = Callable[[local_runs.SessionExtras], Awaitable[run_session.RunSession]]
 
 #: Seconds that a run which was stopped has for its last words.
 _SHUTDOWN_SECONDS = 3.0
+
+
+class LeftBehind(enum.Enum):
+    """What becomes of a run that a process did not finish."""
+
+    #: It goes on if it is what is asked for now, else nothing begins.
+    COMPARE = enum.auto()
+    RESUME = enum.auto()
+    ABANDON = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +55,7 @@ class OutputMode:
     dry_run: bool = False
     #: In whose name approvals are given; empty: nobody's.
     approve_as: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """What the demo does differently."""
-
-    wrap: ExecutorWrapper = lambda performer: performer
-    image_grace: timedelta = timedelta(seconds=20)
-    #: Keep the commit that succeeded for the next run.
-    remember: bool = True
-    #: In whose name approvals are given; empty: nobody's.
-    approve_as: str = ""
+    left_behind: LeftBehind = LeftBehind.COMPARE
 
 
 async def run(request: preparation.RunOptions, mode: OutputMode) -> int:
@@ -83,36 +82,183 @@ async def _run(request: preparation.RunOptions, mode: OutputMode) -> int:
     project = await projects.open_project(request.path, app=request.app, commit=request.commit)
     members = projects.load_fleet(request.fleet, request.contexts)
     async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
-        with _showing_progress(messages):
-            prepared = await preparation.prepare(request, clusters, project)
-            console.show_problems(
-                messages, [*prepared.warnings, *unsent_notifications(project.application)]
-            )
-            if mode.as_json:
-                console.write_json(plan_text.to_json(prepared))
-            else:
-                plan_text.show(messages, prepared)
-            trials = await preflight.try_run(prepared, clusters)
         if mode.dry_run:
+            wish = await local_runs.with_memory(request, project, members)
+            prepared, trials = await _plan(wish, clusters, project, messages, mode)
             preflight_report.show_trials(trials, as_json=mode.as_json)
-        waved = prepared.waves.lenient
-        refusal = preflight_report.find_refusal(
-            trials, request.on_unreachable, waved, dry_run=mode.dry_run
-        )
-        if refusal or mode.dry_run:
+            return _report_refusal(_refusal(prepared, trials, mode), messages, mode)
+        address, warnings = local_runs.store_address(local_runs.store_file())
+        console.show_problems(messages, warnings)
+        options = stage_executor.Options(allow_mass_deletion=request.allow_mass_deletion)
+        async with (
+            local_runs.open_store(address, inputs.SystemClock()) as store,
+            open_dependencies(clusters, options) as dependencies,
+        ):
+            command = _Command(request, mode, messages, store, dependencies)
+            return await command.run(project)
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """One `volary run` that may write."""
+
+    request: preparation.RunOptions
+    mode: OutputMode
+    messages: rich_console.Console
+    store: protocol.Store
+    dependencies: ready_runs.Dependencies
+
+    async def run(self, project: projects.Project) -> int:
+        """Go on with a run that was left behind, or begin one."""
+        key = local_runs.key_of(project, self.dependencies.clusters.fleet)
+        for known in await local_runs.unfinished(self.store, key):
+            async with local_runs.hold(self.store, known.name, self.dependencies) as application:
+                stored = await application.left_behind()
+                if stored is None:
+                    continue
+                if self.mode.left_behind is not LeftBehind.ABANDON:
+                    same = known.name == key.name and stored.head.commit == project.commit
+                    return await self._go_on(application, stored, is_same=same)
+                await application.abandon(stored, self._user)
+                self.messages.print(
+                    f"run {stored.head.id} was abandoned: the clusters stay as it left them"
+                )
+        if self.mode.left_behind is LeftBehind.RESUME:
+            raise errors.user_error(
+                "there is no unfinished run of this application on these clusters",
+                hint="leave --resume out to begin one",
+            )
+        async with local_runs.hold(self.store, key.name, self.dependencies) as application:
+            return await self._begin(application, project)
+
+    @property
+    def _user(self) -> str:
+        return self.mode.approve_as or approvals.user_name(os.environ)
+
+    async def _begin(
+        self, application: local_runs.LocalApplication, project: projects.Project
+    ) -> int:
+        mode, messages = self.mode, self.messages
+        wish = local_runs.remembering(self.request, application.record)
+        clusters = self.dependencies.clusters
+        prepared, trials = await _plan(wish, clusters, project, messages, mode)
+        refusal = _refusal(prepared, trials, mode)
+        if refusal:
             return _report_refusal(refusal, messages, mode)
         approvals.check(prepared.plan.stages, mode.approve_as)
-        view = choose_view(messages, as_json=mode.as_json)
         silent = preflight.silent(trials)
-        left_out = {name: why for name, why in silent.items() if name not in waved}
+        left_out = {name: why for name, why in silent.items() if name not in prepared.waves.lenient}
         console.show_problems(messages, preflight_report.left_out_problems(left_out))
-        extras = RunOptions(approve_as=mode.approve_as)
-        ended = await carry_out(
-            prepared, clusters, view, messages, left_out=left_out, extras=extras
+        return await self._finish(
+            application,
+            lambda extras: application.begin(prepared, trials, self._user, extras),
+            matrix.Matrix(),
         )
-    if not mode.as_json:
-        summary.show(console.results(), ended, view.shown)
-    return summary.exit_code(ended)
+
+    async def _go_on(
+        self,
+        application: local_runs.LocalApplication,
+        stored: run_records.StoredRun,
+        *,
+        is_same: bool,
+    ) -> int:
+        """Go on with a run that was left behind, if it is what was asked for.
+
+        Raises:
+            errors.UserError: It is another one, or cannot go on.
+        """
+        run, request = codec.read_run(stored), self.request
+        what = f"run {run.id} of commit {run.commit[:12]} on {', '.join(run.targets)}"
+        if not is_same and self.mode.left_behind is not LeftBehind.RESUME:
+            raise errors.user_error(
+                f"{what} was begun and has not ended",
+                hint="--resume goes on with it; --abandon leaves the clusters as they are, and"
+                " begins what is asked for now",
+            )
+        missing = set(run.targets) - set(self.dependencies.clusters.fleet.names)
+        if missing:
+            raise errors.user_error(
+                f"{what} cannot go on: the fleet has no {', '.join(sorted(missing))}",
+                hint="name the same clusters, or pass --abandon",
+            )
+        commit = "" if run.commit.startswith(projects.CONTENT_PREFIX) else run.commit
+        project = await projects.open_project(request.path, app=request.app, commit=commit)
+        if project.commit != run.commit:
+            raise errors.user_error(
+                f"{what} cannot go on: the files are other ones now ({project.commit[:12]})",
+                hint="put them back as they were, or pass --abandon",
+            )
+        pending = [stage.stage for stage in run.all_stages if not stage.is_final]
+        approvals.check(pending, self.mode.approve_as)
+        if self.mode.as_json:
+            console.write_json(_resumed(run))
+        else:
+            self.messages.print(f"going on with {what}, which has not ended", markup=False)
+        return await self._finish(
+            application,
+            lambda extras: application.take_up(stored, project, extras),
+            functools.reduce(
+                matrix.fold,
+                observer_events.between(None, run, run.started or self.dependencies.clock.now()),
+                matrix.Matrix(),
+            ),
+        )
+
+    async def _finish(
+        self,
+        application: local_runs.LocalApplication,
+        open_session: SessionOpener,
+        shown: matrix.Matrix,
+    ) -> int:
+        view = choose_view(self.messages, as_json=self.mode.as_json)
+        view.shown = shown
+        ended = await carry_out(
+            application, open_session, view, self.messages, approve_as=self.mode.approve_as
+        )
+        if not self.mode.as_json:
+            summary.show(console.results(), ended, view.shown)
+        return summary.exit_code(ended)
+
+
+def _resumed(run: state.Run) -> json.JsonObject:
+    """Return the first line of ``--output json`` of a run that goes on."""
+    return {
+        "event": "resumed",
+        "run": run.id,
+        "application": run.application,
+        "commit": run.commit,
+        "targets": list(run.targets),
+        "status": run.status.value,
+        "reason": run.reason,
+    }
+
+
+async def _plan(
+    wish: preparation.RunOptions,
+    clusters: client_pool.ClientPool,
+    project: projects.Project,
+    messages: rich_console.Console,
+    mode: OutputMode,
+) -> tuple[preparation.PreparedRun, tuple[preflight.Trial, ...]]:
+    """Find out everything, show it, and ask the clusters whether they would take it."""
+    with _showing_progress(messages):
+        prepared = await preparation.prepare(wish, clusters, project)
+        console.show_problems(
+            messages, [*prepared.warnings, *unsent_notifications(project.application)]
+        )
+        if mode.as_json:
+            console.write_json(plan_text.to_json(prepared))
+        else:
+            plan_text.show(messages, prepared)
+        return prepared, await preflight.try_run(prepared, clusters)
+
+
+def _refusal(
+    prepared: preparation.PreparedRun, trials: Sequence[preflight.Trial], mode: OutputMode
+) -> preflight_report.Refusal | None:
+    return preflight_report.find_refusal(
+        trials, prepared.options.on_unreachable, prepared.waves.lenient, dry_run=mode.dry_run
+    )
 
 
 @contextlib.contextmanager
@@ -149,58 +295,72 @@ def choose_view(messages: rich_console.Console, *, as_json: bool) -> views.View:
     return views.Lines(messages)
 
 
+@contextlib.asynccontextmanager
+async def open_dependencies(
+    clusters: client_pool.ClientPool, options: stage_executor.Options
+) -> AsyncIterator[ready_runs.Dependencies]:
+    """Open what a run works with besides its clusters."""
+    clock, secrets = inputs.SystemClock(), redaction.SecretValues()
+    providers = clusters.fleet.providers
+    async with inputs.open_meter(providers, clock=clock, learn=secrets.learn) as meter:
+        yield ready_runs.Dependencies(
+            local_runs.LocalRepositories(),
+            clusters,
+            clock,
+            secrets=secrets,
+            executor_options=options,
+            meter=meter,
+        )
+
+
 async def carry_out(
+    application: local_runs.LocalApplication,
+    open_session: SessionOpener,
+    view: views.View,
+    messages: rich_console.Console,
+    *,
+    approve_as: str = "",
+    wrap: ExecutorWrapper = lambda performer: performer,
+) -> state.Run:
+    """Carry a run out to its end; Ctrl-C stops it politely, twice at once.
+
+    Args:
+        application: Its lease is held.
+        open_session: Returns the run, ready to begin or to go on.
+        view: Shows what happens.
+        messages: Where it is said that a stop was understood.
+        approve_as: In whose name approvals are given; empty: nobody's.
+        wrap: Wraps the executor, for those who want to look in between (the demo).
+    """
+    approver = approvals.Approver(approve_as, inputs.SystemClock())
+    session = await open_session(local_runs.SessionExtras((view, approver), wrap))
+    approver.follow(session.runner)
+    with view, _interruptible(session.runner, messages):
+        return await application.carry_out(session)
+
+
+async def carry_out_in_memory(
     prepared: preparation.PreparedRun,
     clusters: client_pool.ClientPool,
     view: views.View,
     messages: rich_console.Console,
     *,
-    left_out: Mapping[str, str] = types.MappingProxyType({}),
-    extras: RunOptions | None = None,
+    options: stage_executor.Options | None = None,
+    wrap: ExecutorWrapper = lambda performer: performer,
 ) -> state.Run:
-    """Carry out a prepared run to its end; Ctrl-C stops it politely, twice at once.
-
-    `left_out` are targets that are known to be unreachable, with the reason of each.
-    """
-    chosen = extras or RunOptions()
-    clock = inputs.SystemClock()
-    masker = manifest_redaction.Masker()
-    for manifests in (*prepared.manifests.values(), *prepared.old_manifests.values()):
-        masker.learn(manifests)
-    performer = stage_executor.ClusterExecutor(
-        prepared.project.application,
-        clusters,
-        prepared.rendering.render,
-        clock,
-        stage_executor.Options(
-            allow_mass_deletion=prepared.options.allow_mass_deletion, image_grace=chosen.image_grace
-        ),
-        contexts.RunEnvironment(
-            commander=chosen.approve_as or approvals.user_name(os.environ),
-            repository=git_addresses.mask(prepared.project.source.repository),
-            summary=prepared.plan.summary,
-            checkout=prepared.rendering.checkout,
-        ),
-        keeper=local_state.LocalTaskState(key=prepared.state_key),
-        render_before=prepared.rendering.render_before,
-    )
-    approver = approvals.Approver(chosen.approve_as, clock)
-    observers: tuple[feed.Observer, ...] = (redaction.RedactingObserver(masker, (view,)), approver)
-    run = run_builder.new_run(
-        uuid.uuid4().hex[:12], releases.plan_of(prepared, can_hold=False), clock.now()
-    )
-    for target, reason in left_out.items():
-        run = releases.leave_unreachable(run, target, reason)
-    runner = runners.Runner(run, chosen.wrap(performer), clock=clock, observers=observers)
-    approver.runner = runner
-    async with inputs.open_meter(
-        clusters.fleet.providers, clock=clock, learn=masker.add
-    ) as performer.meter:
-        with view, _interruptible(runner, messages):
-            ended = await runner.carry_out()
-    if chosen.remember:
-        _save_last_success(prepared, ended, messages)
-    return ended
+    """Carry a prepared run out to its end; nothing of it is kept for later runs."""
+    async with (
+        local_runs.open_store(local_runs.IN_MEMORY, inputs.SystemClock()) as store,
+        open_dependencies(clusters, options or stage_executor.Options()) as dependencies,
+        local_runs.hold(store, prepared.project.application.name, dependencies) as application,
+    ):
+        return await carry_out(
+            application,
+            lambda extras: application.begin(prepared, (), approvals.user_name(os.environ), extras),
+            view,
+            messages,
+            wrap=wrap,
+        )
 
 
 @contextlib.contextmanager
@@ -235,23 +395,3 @@ def _interruptible(runner: runners.Runner, messages: rich_console.Console) -> It
             loop.call_later(_SHUTDOWN_SECONDS, release)
         else:
             release()
-
-
-def _save_last_success(
-    prepared: preparation.PreparedRun, ended: state.Run, messages: rich_console.Console
-) -> None:
-    """Keep what runs now; not being able to is no failure of the release."""
-    where, key = local_state.state_path(), prepared.state_key
-    try:
-        if ended.status is statuses.RunStatus.SUCCEEDED:
-            local_state.write_commit(where, key, prepared.project.commit)
-            local_state.write_assignment(where, key, prepared.numbers.now)
-        elif kept := coverage.clusters_with_release(ended):
-            local_state.write_kept(where, key, dict.fromkeys(kept, ended.commit))
-            numbers = prepared.numbers
-            made = numbers.before.taken_over(numbers.now, kept)
-            local_state.write_assignment(where, key, made)
-    except OSError as error:
-        messages.print(
-            f"[yellow]warning:[/] the successful commit could not be saved: {error.strerror}"
-        )

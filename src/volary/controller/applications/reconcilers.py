@@ -417,18 +417,10 @@ class ApplicationReconciler:
         return ""
 
     async def _carry_out(self, session: run_session.RunSession) -> None:
-        log, analyses = session.log, session.analyses
         async with asyncio.TaskGroup() as group:
-            writing = group.create_task(log.keep_writing())
-            keeping = group.create_task(analyses.keep_writing())
             # What came in while the run was being prepared, or before a restart.
-            reacting = group.create_task(self._react_later())
-            ended = await session.runner.carry_out()
-            await reacting
-            writing.cancel()
-            keeping.cancel()
-        await log.flush()
-        await analyses.flush()
+            group.create_task(self._react_later())
+            ended = await session.carry_out()
         await self.conclude(ended, session.origin)
 
     async def _react_later(self) -> None:

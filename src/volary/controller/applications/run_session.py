@@ -1,5 +1,7 @@
 """A run under way with everything that keeps what it does."""
 
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from volary.controller import notifications
@@ -12,7 +14,10 @@ from volary.controller.persistence import (
 )
 from volary.controller.runs import ready_runs
 from volary.controller.status import run_origins
+from volary.engine import executor
 from volary.engine.execution import runners
+from volary.engine.observers import feed
+from volary.engine.runs import state
 from volary.store import records
 
 
@@ -25,17 +30,45 @@ class RunSession:
     log: batch_writers.LogWriter
     analyses: batch_writers.AnalysisWriter
 
+    async def carry_out(self) -> state.Run:
+        """Carry the run out to its end and return it, with all that was said written down."""
+        async with asyncio.TaskGroup() as group:
+            writing = group.create_task(self.log.keep_writing())
+            keeping = group.create_task(self.analyses.keep_writing())
+            ended = await self.runner.carry_out()
+            writing.cancel()
+            keeping.cancel()
+        await self.log.flush()
+        await self.analyses.flush()
+        return ended
+
+
+def _unchanged(performer: executor.StageExecutor) -> executor.StageExecutor:
+    return performer
+
 
 def open_session(
     leader: context.LeaderContext,
     known: records.ApplicationRecord,
     release: ready_runs.ReadyRun,
     version: int,
+    *,
+    observers: Sequence[feed.Observer] = (),
+    wrap: Callable[[executor.StageExecutor], executor.StageExecutor] = _unchanged,
 ) -> RunSession:
-    """Return what carries a release out, and keeps each step from the stored `version` on."""
+    """Return what carries a release out, and keeps each step from the stored `version` on.
+
+    Args:
+        leader: What is shared while this process holds the lease.
+        known: The application's record.
+        release: The run.
+        version: Of the run, as it was kept last.
+        observers: Told what happens, without secrets, besides those that write it down.
+        wrap: Wraps the executor, for those who want to look in between.
+    """
     log = batch_writers.LogWriter(leader.store, fence=leader.fence)
     analyses = batch_writers.AnalysisWriter(leader.store, fence=leader.fence)
-    release.performer.keeper = task_state.TaskStateStore(leader.store, leader.fence)
+    release.performer.keeper = task_state.TaskStateStore(leader.store, leader.fence, known.name)
     told = notifications.observer(leader.notifier, release, known)
     keeper = journal.StoreJournal(
         leader.store,
@@ -47,9 +80,9 @@ def open_session(
     )
     runner = runners.Runner(
         release.run,
-        release.performer,
+        wrap(release.performer),
         clock=leader.dependencies.clock,
         keeper=keeper,
-        observers=(redaction.RedactingObserver(release.masker, (log, analyses, told)),),
+        observers=(redaction.RedactingObserver(release.masker, (log, analyses, told, *observers)),),
     )
     return RunSession(release.origin, runner, log, analyses)

@@ -8,7 +8,8 @@ lease's time plus one look (12 s by default).
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -35,7 +36,7 @@ class LeaseTiming:
     look: timedelta = timedelta(seconds=2)
 
 
-class _ExpiredError(Exception):
+class _ExpiredError(fencing.LeaseLost):
     """The lease could not be renewed for so long that another may have it."""
 
 
@@ -52,9 +53,10 @@ async def lead(
         lease = await _acquire(store, owner, chosen)
         _LOG.info("acquired leader lease, term %d", lease.number)
         try:
-            await _while_held(store, lease, work, chosen)
-        finally:
-            await _release(store, lease)
+            async with held(store, lease, timing=chosen) as fence:
+                await work(fence)
+        except* fencing.LeaseLost as lost:
+            _LOG.warning("driving ends: %s", lost.exceptions[0])
         _LOG.warning("another process is the leader now, or may be: this one stands by")
 
 
@@ -72,19 +74,29 @@ async def _acquire(store: protocol.Store, owner: str, timing: LeaseTiming) -> re
         await asyncio.sleep(timing.look.total_seconds())
 
 
-async def _while_held(
-    store: protocol.Store, lease: records.Lease, work: Work, timing: LeaseTiming
-) -> None:
+@asynccontextmanager
+async def held(
+    store: protocol.Store, lease: records.Lease, *, timing: LeaseTiming | None = None
+) -> AsyncIterator[run_records.Fence]:
+    """Hold a lease during the body, which is cancelled when it is lost, and give it back.
+
+    Raises:
+        fencing.LeaseLost: It was lost; in an exception group, as task groups raise.
+    """
+    failure: Exception | None = None
     try:
         async with asyncio.TaskGroup() as group:
-            group.create_task(_renew(store, lease, timing), name="lease")
-            group.create_task(_work(work, lease.fence), name="drive")
-    except* (fencing.LeaseLost, _ExpiredError) as lost:
-        _LOG.warning("driving ends: %s", lost.exceptions[0])
-
-
-async def _work(work: Work, fence: run_records.Fence) -> None:
-    await work(fence)
+            renewing = group.create_task(_renew(store, lease, timing or LeaseTiming()))
+            try:
+                yield lease.fence
+            # Raised again below as it is: out of the group it would come wrapped.
+            except Exception as error:  # noqa: BLE001
+                failure = error
+            renewing.cancel()
+    finally:
+        await _release(store, lease)
+    if failure is not None:
+        raise failure
 
 
 async def _renew(store: protocol.Store, lease: records.Lease, timing: LeaseTiming) -> None:

@@ -22,6 +22,8 @@ class TaskStateStore:
 
     store: protocol.Store
     fence: run_records.Fence | None
+    #: Under which name the store knows the application.
+    application: str
 
     async def load(self, place: task_states.TaskAttempt) -> json.JsonObject:
         """Return what was saved last; empty: nothing was."""
@@ -59,7 +61,7 @@ class TaskStateStore:
     async def recall(self, subject: task_states.StateKey) -> json.JsonObject:
         """Return what an earlier run kept; empty: nothing was."""
         return await retry.until_available(
-            lambda: self.store.memories.recall(subject.application, subject.target, subject.name),
+            lambda: self.store.memories.recall(self.application, subject.target, subject.name),
             subject.application,
         )
 
@@ -67,7 +69,7 @@ class TaskStateStore:
         """Keep the document for later runs instead of the one before."""
         await retry.until_available(
             lambda: self.store.memories.keep(
-                subject.application, subject.target, subject.name, document, fence=self.fence
+                self.application, subject.target, subject.name, document, fence=self.fence
             ),
             subject.application,
         )

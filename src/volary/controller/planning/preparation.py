@@ -6,11 +6,9 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from volary.clusters.client import client_pool
-from volary.clusters.kubeconfig import kubeconfigs
 from volary.config.application import application_files, cluster_strategies
 from volary.config.crosscheck import lint
 from volary.config.placement import wave_rules
-from volary.controller.persistence import local_state
 from volary.controller.planning import (
     fleet_shares,
     projects,
@@ -54,13 +52,13 @@ class RunOptions:
     #: How many clusters at once; 0: all.
     concurrency: int = 0
     allow_mass_deletion: bool = False
-    #: The last commit that succeeded, as the caller remembers it; None: this machine's memory.
-    remembered: str | None = None
+    #: The last commit that succeeded, as the caller remembers it; empty: it knows of none.
+    remembered: str = ""
     #: What single clusters run instead, likewise.
     kept: Mapping[str, str] = field(default_factory=dict)
     #: Where the application is, as the caller remembers it; nothing: the fleet alone decides.
     placed: decisions.PlacementState = field(default_factory=decisions.PlacementState)
-    #: Who has how many replicas, likewise; None: this machine's memory, then the clusters.
+    #: Who has how many replicas, likewise; None: the clusters say.
     assigned: assignment.Assignment | None = None
     #: Who had how many before that, when it is gone back; taken as it was where it still fits.
     assigned_before: assignment.Assignment = assignment.EMPTY
@@ -84,7 +82,6 @@ class PreparedRun:
     manifests: Mapping[str, Sequence[manifest.Manifest]]
     old_manifests: Mapping[str, Sequence[manifest.Manifest]]
     warnings: tuple[errors.Problem, ...]
-    state_key: str
     waves: run_waves.RunWaves = field(default_factory=run_waves.RunWaves)
     #: Clusters that the application is on, also those that take nothing new now.
     chosen: tuple[str, ...] = ()
@@ -123,10 +120,9 @@ async def prepare(
     rendering = run_renderer.RunRenderer(
         sides, renderer or renderers.Renderer(), clusters.fleet, new=project.commit
     )
-    key = state_key(project, clusters.fleet, names)
-    rendering.numbers = await _numbers(options, clusters, rendering, names, key)
+    rendering.numbers = await _numbers(options, clusters, rendering, names)
     manifests = await _each(rendering.render, project.commit, names)
-    running = await _running(options, clusters, project, manifests, key)
+    running = await _running(options, clusters, project, manifests)
     warnings = [*project.warnings, *selection.warnings, *rendering.numbers.warnings]
     before = {name: running.of(name) for name in names}
     sides.update(await _running_sides(project, before.values()))
@@ -170,7 +166,6 @@ async def prepare(
         manifests,
         old,
         tuple(warnings),
-        key,
         moved,
         placed,
         selection.absence,
@@ -269,14 +264,10 @@ async def _numbers(
     clusters: client_pool.ClientPool,
     rendering: run_renderer.RunRenderer,
     names: Sequence[str],
-    key: str,
 ) -> replica_assignment.ReplicaNumbers:
     application = rendering.sides[rendering.new].application
     if not replica_assignment.divides_replicas(application):
         return replica_assignment.ReplicaNumbers()
-    previous = options.assigned
-    if previous is None:
-        previous = local_state.read_assignment(local_state.state_path(), key)
     undivided = await _each(rendering.undivided, rendering.new, names)
     members = replica_assignment.members_of(application, clusters.fleet, names, options.placed)
     back_to = options.assigned_before if options.goes_back else assignment.EMPTY
@@ -285,7 +276,7 @@ async def _numbers(
         application,
         undivided,
         members,
-        previous,
+        options.assigned,
         patience=options.patience,
         back_to=back_to,
     )
@@ -328,7 +319,6 @@ async def _running(
     clusters: client_pool.ClientPool,
     project: projects.Project,
     manifests: Mapping[str, Manifests],
-    key: str,
 ) -> running_commit.RunningCommits:
     if options.running == running_commit.NONE:
         return running_commit.RunningCommits("", "--running none was passed")
@@ -340,13 +330,9 @@ async def _running(
     seen = await running_commit.observe(
         clusters, project.application, manifests, patience=options.patience
     )
-    remembered, kept = options.remembered, options.kept
-    if remembered is None:
-        remembered = local_state.read_commit(local_state.state_path(), key)
-        kept = local_state.read_kept(local_state.state_path(), key)
-    running = running_commit.decide(seen, remembered=remembered)
+    running = running_commit.decide(seen, remembered=options.remembered)
     await _check_known(project, running.commit)
-    running = running_commit.with_known_exceptions(running, seen, kept)
+    running = running_commit.with_known_exceptions(running, seen, options.kept)
     for commit in dict.fromkeys(running.others.values()):
         await _check_known(project, commit)
     return running
@@ -370,16 +356,3 @@ async def _check_known(project: projects.Project, commit: str) -> None:
         raise errors.user_error(
             f"the clusters run commit {commit[:12]}, which this repository does not have", hint=hint
         ) from error
-
-
-def state_key(project: projects.Project, members: fleets.Fleet, names: Sequence[str]) -> str:
-    """Return by what this machine remembers the application on these clusters."""
-    servers = []
-    for member in members.clusters:
-        if member.name not in names:
-            continue
-        try:
-            servers.append(kubeconfigs.load(member).server)
-        except errors.UserError:
-            servers.append(member.name)
-    return local_state.application_key(project.source.repository, project.directory, servers)

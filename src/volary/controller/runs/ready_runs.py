@@ -98,6 +98,21 @@ async def take_up(
     """
     place = ApplicationSource(name, origin.repository, origin.path, origin.branch)
     project = await open_application(dependencies, place, run.commit)
+    return await take_up_project(dependencies, project, run, origin)
+
+
+async def take_up_project(
+    dependencies: Dependencies,
+    project: projects.Project,
+    run: state.Run,
+    origin: run_origins.Origin,
+) -> ReadyRun:
+    """Return a stored run, ready to go on, with its application opened at the run's commit.
+
+    Raises:
+        errors.UserError: What it is pinned to cannot be opened any more.
+        errors.TemporaryError: It may work later.
+    """
     again = await preparation.reopen(
         project,
         {name: run.running_commit_of(name) for name in run.targets},

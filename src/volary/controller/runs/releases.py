@@ -75,7 +75,8 @@ class Release:
         for manifests in (*prepared.manifests.values(), *prepared.old_manifests.values()):
             planning.masker.learn(manifests)
         place = ready_runs.source_of(application)
-        return await _ready(planning.dependencies, place, run_request, prepared)
+        trials = await run_preflight(planning.dependencies, prepared)
+        return await ready(planning.dependencies, place, run_request, prepared, trials)
 
     def begun(
         self,
@@ -260,23 +261,34 @@ async def run_preflight(
     return trials
 
 
-async def _ready(
+async def ready(
     dependencies: ready_runs.Dependencies,
     place: ready_runs.ApplicationSource,
     run_request: run_requests.RunRequest,
     prepared: preparation.PreparedRun,
+    trials: Sequence[preflight.Trial],
+    *,
+    can_hold: bool = True,
 ) -> ready_runs.ReadyRun:
-    """Return the new run of a prepared request.
+    """Return the new run of a prepared request, without clusters that did not answer.
+
+    Args:
+        dependencies: What planning works with.
+        place: Where the application lives.
+        run_request: The run gets its id.
+        prepared: What was found out for it.
+        trials: What the clusters said to it.
+        can_hold: Somebody can be asked, so that a failure may be held for a person.
 
     Raises:
         errors.UserError: There is nothing to do.
     """
-    trials = await run_preflight(dependencies, prepared)
-    run = run_builder.new_run(run_request.id, plan_of(prepared), dependencies.clock.now())
+    plan = plan_of(prepared, can_hold=can_hold)
+    run = run_builder.new_run(run_request.id, plan, dependencies.clock.now())
     for target, reason in preflight.silent(trials).items():
         # Of a wave with a rule for it, a cluster may be back when its turn comes.
         if target not in prepared.waves.lenient:
-            run = leave_unreachable(run, target, reason)
+            run = _leave_unreachable(run, target, reason)
     both = (prepared.manifests, prepared.old_manifests)
     return ready_runs.ReadyRun(
         run,
@@ -336,7 +348,7 @@ async def _digests(
     )
 
 
-def plan_of(prepared: preparation.PreparedRun, *, can_hold: bool = True) -> run_builder.RunSpec:
+def plan_of(prepared: preparation.PreparedRun, *, can_hold: bool) -> run_builder.RunSpec:
     """Return what the engine makes a run from.
 
     Where nobody can be asked (`can_hold` is false) a failure is never held for a person.
@@ -373,7 +385,7 @@ def _on_failure(planner: applications.Planner, *, can_hold: bool) -> policies.On
     return policies.OnFailure.ROLLBACK if planner.auto_rollback else policies.OnFailure.STOP
 
 
-def leave_unreachable(run: state.Run, target: str, reason: str) -> state.Run:
+def _leave_unreachable(run: state.Run, target: str, reason: str) -> state.Run:
     """Return a run that goes without a cluster that was not there when it was prepared."""
     why = f"unreachable: {reason}"
     return updates.leave_out(run, target, why, state.LeftOut.UNREACHABLE)

@@ -131,6 +131,5 @@ async def test_a_bug_in_the_work_is_not_hidden() -> None:
         raise ValueError("a bug")
 
     async with factory.open_store("memory:", clock=LoopClock()) as kept:
-        with pytest.raises(ExceptionGroup) as caught:
+        with pytest.raises(ValueError, match="a bug"):
             await election.lead(kept, "one", work)
-    assert caught.group_contains(ValueError, match="a bug")

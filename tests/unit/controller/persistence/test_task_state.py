@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 import store_fixtures as given
-from volary.controller.persistence import batch_writers, local_state, redaction, task_state
+from volary.controller.persistence import batch_writers, redaction, task_state
 from volary.engine.observers import feed
 from volary.manifests import redaction as manifest_redaction
 from volary.model import errors
@@ -48,7 +47,7 @@ async def test_what_was_measured_before_is_found_again_page_by_page(kept: protoc
     book.notify(found(5, kind="verdict"))
     book.notify(found(6, attempt=2))
     await book.flush()
-    keeper = task_state.TaskStateStore(kept, None)
+    keeper = task_state.TaskStateStore(kept, None, "shop")
 
     again = await keeper.found(PLACE)
 
@@ -58,10 +57,10 @@ async def test_what_was_measured_before_is_found_again_page_by_page(kept: protoc
 async def test_memories_are_kept_with_the_proof_of_who_drives(kept: protocol.Store) -> None:
     mine = await kept.leases.acquire("drive", "me", timedelta(minutes=1))
     assert mine is not None
-    keeper = task_state.TaskStateStore(kept, mine.fence)
+    keeper = task_state.TaskStateStore(kept, mine.fence, "shop")
     await keeper.save(PLACE, {"started": 1})
     await keeper.keep(SUBJECT, {"started": 2})
-    stale = task_state.TaskStateStore(kept, run_records.Fence("drive", mine.number - 1))
+    stale = task_state.TaskStateStore(kept, run_records.Fence("drive", mine.number - 1), "shop")
 
     assert await keeper.load(PLACE) == {"started": 1}
     assert await keeper.recall(SUBJECT) == {"started": 2}
@@ -150,15 +149,3 @@ def test_a_secret_that_is_learnt_late_is_masked_by_those_who_mask_already() -> N
     assert masker.clean("early-one late-one") == "***** *****"
     assert secrets.masker().clean("late-one") == "*****"
     assert set(secrets.values) == {"early-one", "late-one"}
-
-
-async def test_run_remembers_analyses_between_processes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(local_state, "_analyses_path", lambda: tmp_path / "state" / "analyses.json")
-    await local_state.LocalTaskState(key="a").keep(SUBJECT, {"started": 1})
-
-    assert await local_state.LocalTaskState(key="a").recall(SUBJECT) == {"started": 1}
-    assert await local_state.LocalTaskState(key="b").recall(SUBJECT) == {}
-    (tmp_path / "state" / "analyses.json").write_text("{")
-    assert await local_state.LocalTaskState(key="a").recall(SUBJECT) == {}

@@ -1,0 +1,401 @@
+"""Runs of `volary run`: kept and carried out as the server's are, by a process of their own.
+
+One store in a file of the user's (``$XDG_STATE_HOME/volary/volary.db``) has all applications. An
+application on a set of clusters has a record and a lease there, so two processes cannot carry it
+out at once, and a run that a killed process left behind goes on in the next.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from volary.clusters.kubeconfig import kubeconfigs
+from volary.config.text import git_addresses
+from volary.controller import inputs
+from volary.controller.applications import run_session, state_writer
+from volary.controller.fleet import cluster_registry
+from volary.controller.leadership import context, election
+from volary.controller.persistence import change_signal, notification_outbox
+from volary.controller.planning import preflight, preparation, projects, target_selection
+from volary.controller.runs import ready_runs, releases, run_kinds
+from volary.controller.status import (
+    application_state,
+    application_statuses,
+    run_origins,
+    run_requests,
+)
+from volary.engine import executor
+from volary.engine.observers import feed
+from volary.engine.persistence import codec
+from volary.engine.runs import state
+from volary.model import clocks, errors, server_settings
+from volary.model.fleet import cluster_health, fleets
+from volary.model.runs import run_records
+from volary.notifying import delivery, notifier
+from volary.placement.replicas import assignment
+from volary.sources.git import repositories
+from volary.store import factory, protocol, records
+
+#: Runs that are over are kept for so long; the newest ones of an application are kept anyway.
+_KEPT_FOR = timedelta(days=90)
+#: The address of a store that ends with the process.
+IN_MEMORY = "memory:"
+_LOG = logging.getLogger(__name__)
+_RELEASE = releases.Release()
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationKey:
+    """An application on a set of clusters; on other clusters it is another one."""
+
+    #: A directory, or the URL of a repository.
+    location: str
+    #: Of the application, relative to the location.
+    directory: str
+    #: The API servers, sorted.
+    servers: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Under which the store has it."""
+        return "\n".join((self.location, self.directory, *self.servers))
+
+    def overlaps(self, other: records.ApplicationRecord) -> bool:
+        """Say whether a record is about the same application on some of the same clusters."""
+        location, directory, *servers = other.name.split("\n")
+        same = (location, directory) == (self.location, self.directory)
+        return same and not set(self.servers).isdisjoint(servers)
+
+
+def key_of(project: projects.Project, members: fleets.Fleet) -> ApplicationKey:
+    """Return which application a run of the project on the fleet is about."""
+    servers = []
+    for cluster in target_selection.clusters_of(project.application, members):
+        try:
+            servers.append(kubeconfigs.load(cluster).server)
+        except errors.UserError:
+            servers.append(cluster.name)
+    location = project.source.repository
+    if "://" not in location:
+        location = os.path.realpath(location)
+    return ApplicationKey(location, project.directory, tuple(sorted(servers)))
+
+
+def store_file(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return where runs are kept."""
+    base = environment.get("XDG_STATE_HOME") or os.path.join(
+        environment.get("HOME", "."), ".local", "state"
+    )
+    return Path(base) / "volary" / "volary.db"
+
+
+def store_address(file: Path) -> tuple[str, tuple[errors.Problem, ...]]:
+    """Return the address of the store in a file whose directory is made, with warnings.
+
+    Where nothing can be written a run is kept in memory, for as long as the process lives.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        reason = "" if os.access(file.parent, os.W_OK) else "permission denied"
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+    if not reason:
+        return f"sqlite:{file}", ()
+    message = f"the run is not kept in {file}: {reason}; it cannot go on if this process is killed"
+    return IN_MEMORY, (errors.Problem(message, severity=errors.Severity.WARNING),)
+
+
+@contextlib.asynccontextmanager
+async def open_store(address: str, clock: clocks.Clock) -> AsyncIterator[protocol.Store]:
+    """Open the store at an address of `store_address`.
+
+    Raises:
+        errors.UserError: The file is not, or no longer, a store.
+        errors.TemporaryError: It cannot be used now.
+    """
+    try:
+        async with factory.open_store(address, clock=clock) as store:
+            yield store
+    except errors.PermanentError as error:
+        hint = f"move {address.partition(':')[2]} away to begin without what it remembers"
+        raise errors.user_error(str(error), hint=hint) from error
+
+
+async def with_memory(
+    wish: preparation.RunOptions, project: projects.Project, members: fleets.Fleet
+) -> preparation.RunOptions:
+    """Return a wish that knows what earlier runs on this machine left; writes nothing."""
+    file, clock = store_file(), inputs.SystemClock()
+    if not file.exists():
+        return wish
+    try:
+        async with open_store(f"sqlite:{file}", clock) as store:
+            known = await store.applications.get(key_of(project, members).name)
+    except errors.TemporaryError as error:
+        _LOG.warning("what ran before is not known: %s", error)
+        return wish
+    return wish if known is None else remembering(wish, known)
+
+
+def remembering(
+    wish: preparation.RunOptions, known: records.ApplicationRecord
+) -> preparation.RunOptions:
+    """Return a wish that knows what an application's record says."""
+    status = application_statuses.from_document(known.document)
+    return replace(
+        wish,
+        remembered=known.running_commit,
+        kept=status.releases.exceptions(known.running_commit),
+        assigned=status.assigned if status.assigned != assignment.EMPTY else None,
+    )
+
+
+async def unfinished(
+    store: protocol.Store, key: ApplicationKey
+) -> tuple[records.ApplicationRecord, ...]:
+    """Return the records of an application whose runs have not ended, its own first.
+
+    One of others is for partly other clusters than it has now.
+    """
+    wanted = records.ApplicationFilter(repository=key.location)
+    found: list[records.ApplicationRecord] = []
+    cursor = ""
+    while True:
+        page = await store.applications.list(wanted, cursor=cursor)
+        for known in page.items:
+            status = application_statuses.from_document(known.document)
+            if status.under_way and key.overlaps(known):
+                found.append(known)
+        cursor = page.cursor
+        if not cursor:
+            return tuple(sorted(found, key=lambda known: known.name != key.name))
+
+
+@dataclass(frozen=True, slots=True)
+class SessionExtras:
+    """What goes with a run besides what keeps it."""
+
+    observers: Sequence[feed.Observer] = ()
+    #: Wraps the executor, for those who want to look in between (the demo).
+    wrap: Callable[[executor.StageExecutor], executor.StageExecutor] = lambda performer: performer
+
+
+class LocalApplication:
+    """One application, for as long as this process holds its lease."""
+
+    def __init__(self, leader: context.LeaderContext, known: records.ApplicationRecord) -> None:
+        self._leader = leader
+        self._writer = state_writer.ApplicationStateWriter(leader, known)
+
+    @property
+    def record(self) -> records.ApplicationRecord:
+        """The application as it was kept last."""
+        return self._writer.record
+
+    async def left_behind(self) -> run_records.StoredRun | None:
+        """Return the run that an earlier process did not finish; None: there is none.
+
+        The end of one that has ended is written down.
+        """
+        status = self._writer.application_status
+        if not status.under_way:
+            return None
+        stored = await self._leader.store.runs.load(status.run)
+        if stored is not None and stored.head.finished is None:
+            return stored
+        if stored is not None:
+            origin = run_origins.from_document(stored.origin)
+            await self._conclude(codec.read_run(stored), origin)
+        return None
+
+    async def begin(
+        self,
+        prepared: preparation.PreparedRun,
+        trials: Sequence[preflight.Trial],
+        by: str,
+        extras: SessionExtras,
+    ) -> run_session.RunSession:
+        """Keep a new run and return it, ready to be carried out."""
+        dependencies, project = self._leader.dependencies, prepared.project
+        request = run_requests.RunRequest(
+            self._leader.new_id(),
+            project.commit,
+            run_requests.KindName.RELEASE,
+            "volary run",
+            dependencies.clock.now(),
+            by=by,
+        )
+        place = ready_runs.ApplicationSource(
+            project.application.name,
+            git_addresses.mask(project.source.repository),
+            project.directory,
+        )
+        ready = await releases.ready(dependencies, place, request, prepared, trials, can_hold=False)
+        # Before the run, so that there is none that nobody knows of.
+        status = replace(self._writer.application_status, run=ready.run.id, under_way=True)
+        location = self.record.name.partition("\n")[0]
+        await self._writer.keep(status, repository=location, path=project.directory)
+        version = await self._writer.begin(ready, self._begun(ready))
+        return self._open(ready, version, extras)
+
+    async def take_up(
+        self, stored: run_records.StoredRun, project: projects.Project, extras: SessionExtras
+    ) -> run_session.RunSession:
+        """Return a run that was left behind, ready to go on; `project` is at its commit.
+
+        Raises:
+            errors.UserError: What it is pinned to cannot be opened any more.
+        """
+        run, origin = codec.read_run(stored), run_origins.from_document(stored.origin)
+        ready = await ready_runs.take_up_project(self._leader.dependencies, project, run, origin)
+        await self._writer.write(self._begun(ready))
+        return self._open(ready, stored.version, extras)
+
+    async def carry_out(self, session: run_session.RunSession) -> state.Run:
+        """Carry a run out to its end, write down what it means, and return it."""
+        ended = await session.carry_out()
+        await self._conclude(ended, session.origin)
+        leader = self._leader
+        old = leader.dependencies.clock.now() - _KEPT_FOR
+        with contextlib.suppress(errors.TemporaryError):
+            await leader.store.prune(records.Retention(old), fence=leader.fence)
+        return ended
+
+    async def abandon(self, stored: run_records.StoredRun, by: str) -> None:
+        """End a run that was left behind; the clusters stay as they are."""
+        await self._writer.abandon(stored, by, "abandoned")
+        await self.left_behind()
+
+    async def _conclude(self, run: state.Run, origin: run_origins.Origin) -> None:
+        leader = self._leader
+        now = leader.dependencies.clock.now()
+        ended = run_kinds.EndedRun(run, origin, leader.register.identity, now)
+        await self._writer.write(_RELEASE.concluded(self._writer.state, ended))
+
+    def _begun(self, ready: ready_runs.ReadyRun) -> application_state.StateChange:
+        clean, origin = ready.masker.clean, ready.origin
+        shown = replace(origin, reason=clean(origin.reason), subject=clean(origin.subject))
+        return _RELEASE.begun(self._writer.state, ready.run, shown)
+
+    def _open(
+        self, ready: ready_runs.ReadyRun, version: int, extras: SessionExtras
+    ) -> run_session.RunSession:
+        return run_session.open_session(
+            self._leader,
+            self.record,
+            ready,
+            version,
+            observers=extras.observers,
+            wrap=extras.wrap,
+        )
+
+
+@contextlib.asynccontextmanager
+async def hold(
+    store: protocol.Store, name: str, dependencies: ready_runs.Dependencies
+) -> AsyncIterator[LocalApplication]:
+    """Hold the lease of the application that the store has by this name.
+
+    Raises:
+        errors.UserError: Another process holds it.
+        errors.PermanentError: Another process took it over meanwhile.
+    """
+    lease = await _take_lease(store, name)
+    try:
+        async with election.held(store, lease) as fence:
+            known = await store.applications.get(name) or records.ApplicationRecord(name)
+            yield LocalApplication(_leader(store, fence, dependencies), known)
+    except BaseException as error:
+        if not context.is_overtaken(error):
+            raise
+        raise errors.PermanentError(
+            "another process took the run over, or may have: this one stopped; what it began is"
+            " kept, and `volary run` goes on with it"
+        ) from error
+
+
+def _leader(
+    store: protocol.Store, fence: run_records.Fence, dependencies: ready_runs.Dependencies
+) -> context.LeaderContext:
+    """Return what the writers of a run share; nothing but the run goes on, and nobody is told."""
+    clusters, clock = dependencies.clusters, dependencies.clock
+    kept = change_signal.ChangeSignal()
+    queue = delivery.DeliveryQueue({}, notification_outbox.StoreOutbox(store))
+    return context.LeaderContext(
+        store,
+        fence,
+        dependencies,
+        inputs.Rules(),
+        kept,
+        asyncio.TaskGroup(),
+        asyncio.Semaphore(1),
+        notifier.Notifier(server_settings.Notifications(), queue),
+        lambda: uuid.uuid4().hex[:12],
+        cluster_registry.ClusterRegistry(
+            store, clusters, clock, cluster_health.HealthRules(), kept, clusters.fleet
+        ),
+    )
+
+
+class LocalRepositories:
+    """Repositories by their location."""
+
+    async def repository(self, name: str) -> repositories.Repository:
+        """Return the repository at a path or a URL.
+
+        Raises:
+            errors.UserError: There is none.
+        """
+        return await repositories.open_repository(name)
+
+
+async def _take_lease(store: protocol.Store, name: str) -> records.Lease:
+    """Take an application's lease, also of a process of this machine that is no more.
+
+    Raises:
+        errors.UserError: Another process holds it.
+    """
+    ttl, machine = election.LeaseTiming().ttl, machine_name()
+    owner = f"{machine} {os.getpid()}"
+    holder = await store.leases.current(name)
+    if holder is not None and _has_ended(holder.owner, machine):
+        await store.leases.release(holder)
+    lease = await store.leases.acquire(name, owner, ttl)
+    if lease is None:
+        holder = await store.leases.current(name)
+        who = f" ({holder.owner})" if holder else ""
+        raise errors.user_error(
+            f"another `volary run` of this application on these clusters is under way{who}",
+            hint="wait for its end; one that was killed elsewhere counts as gone after"
+            f" {ttl.total_seconds():g} s",
+        )
+    return lease
+
+
+def machine_name() -> str:
+    """Return what tells apart the machines, or containers, that number processes by themselves."""
+    try:
+        namespace = os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        namespace = 0
+    return f"{socket.gethostname()} {namespace}"
+
+
+def _has_ended(owner: str, machine: str) -> bool:
+    there, _, number = owner.rpartition(" ")
+    if there != machine or not number.isdigit():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False

@@ -1,0 +1,89 @@
+"""What `volary run` keeps on this machine: by which name, where, and whose turn it is."""
+
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from volary.clusters.client import client_pool
+from volary.controller import inputs, local_runs
+from volary.controller.runs import ready_runs
+from volary.model import errors
+from volary.model.fleet import fleets
+from volary.store import protocol, records
+
+US = local_runs.ApplicationKey("https://git.example/shop", "app", ("https://us",))
+BOTH = local_runs.ApplicationKey("https://git.example/shop", "app", ("https://eu", "https://us"))
+OTHER = local_runs.ApplicationKey("https://git.example/shop", "other", ("https://us",))
+TTL = timedelta(minutes=1)
+
+
+def test_the_same_application_on_some_of_the_same_clusters_overlaps() -> None:
+    there = records.ApplicationRecord(BOTH.name)
+
+    assert US.name != BOTH.name
+    assert US.overlaps(there)
+    assert not OTHER.overlaps(there)
+    assert not US.overlaps(records.ApplicationRecord("\n".join(BOTH.name.split("\n")[:3])))
+
+
+def test_the_file_is_where_state_belongs(tmp_path: Path) -> None:
+    file = local_runs.store_file({"XDG_STATE_HOME": str(tmp_path / "state")})
+    address, warnings = local_runs.store_address(file)
+
+    assert file == tmp_path / "state/volary/volary.db"
+    assert (address, warnings) == (f"sqlite:{file}", ())
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+
+
+async def test_a_file_that_is_no_store_is_named_with_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "volary.db"
+    file.write_text("{not a database" * 100)
+
+    with pytest.raises(errors.UserError, match=f"hint: move {file} away"):
+        async with local_runs.open_store(f"sqlite:{file}", inputs.SystemClock()):
+            pass
+
+
+async def holder_after(store: protocol.Store, owner: str) -> str:
+    """Who has the lease, within the body of `hold`, when somebody else took it before."""
+    taken = await store.leases.acquire(US.name, owner, TTL)
+    assert taken is not None
+    clock = inputs.SystemClock()
+    async with client_pool.open_pool(fleets.Fleet(()), clock=clock) as clusters:
+        dependencies = ready_runs.Dependencies(local_runs.LocalRepositories(), clusters, clock)
+        async with local_runs.hold(store, US.name, dependencies):
+            now = await store.leases.current(US.name)
+    assert now is not None
+    assert await store.leases.current(US.name) is None, "it was not given back"
+    return now.owner
+
+
+@pytest.fixture
+def ended() -> int:
+    """The number of a process that is no more."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        return process.pid
+
+
+async def test_the_lease_of_a_process_that_is_no_more_is_taken_over(ended: int) -> None:
+    machine = local_runs.machine_name()
+    async with local_runs.open_store(local_runs.IN_MEMORY, inputs.SystemClock()) as store:
+        owner = await holder_after(store, f"{machine} {ended}")
+
+    assert owner == f"{machine} {os.getpid()}"
+
+
+@pytest.mark.parametrize("owner", ["another machine 1", "{machine} {parent}"])
+async def test_a_process_that_may_live_keeps_its_lease(owner: str) -> None:
+    said = owner.format(machine=local_runs.machine_name(), parent=os.getppid())
+    async with local_runs.open_store(local_runs.IN_MEMORY, inputs.SystemClock()) as store:
+        with pytest.raises(errors.UserError, match="another `volary run` of this application"):
+            await holder_after(store, said)
+        held = await store.leases.current(US.name)
+
+    assert held is not None
+    assert held.owner == said
